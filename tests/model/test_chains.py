@@ -69,18 +69,19 @@ def soonest_in_rounds(ranks: int, nbytes: int, byte: Fraction) -> Fraction:
                 heappush(queue, (time + took, number, later))
 
 
+LONG = pytest.mark.exhaustive
+
+
 @pytest.mark.no_cover
-@pytest.mark.parametrize("byte", [F(1, 10), F(1), F(5)])
-def test_no_allreduce_in_rounds_is_faster(byte: Fraction) -> None:
-    for ranks, nbytes in ((2, 1), (2, 2), (3, 1)):
-        assert 1 < bound(ranks, nbytes, byte) <= soonest_in_rounds(ranks, nbytes, byte)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("byte", [F(1, 100), F(1, 10), F(1)])
-@pytest.mark.parametrize(("ranks", "nbytes"), [(3, 2), (4, 1)])
-def test_no_allreduce_of_more_ranks_is_faster(byte: Fraction, ranks: int, nbytes: int) -> None:
-    assert bound(ranks, nbytes, byte) <= soonest_in_rounds(ranks, nbytes, byte)
+@pytest.mark.parametrize("byte", [F(1, 10), F(1), F(5), pytest.param(F(1, 100), marks=LONG)])
+@pytest.mark.parametrize(
+    ("ranks", "nbytes"),
+    [(2, 1), (2, 2), (3, 1), pytest.param(3, 2, marks=LONG), pytest.param(4, 1, marks=LONG)],
+)
+def test_no_allreduce_in_rounds_is_faster(byte: Fraction, ranks: int, nbytes: int) -> None:
+    shortest = soonest_in_rounds(ranks, nbytes, byte)
+    assert bound(ranks, nbytes, byte) <= shortest
+    assert bound(ranks, nbytes, byte) > 1 or byte < F(1, 10)
 
 
 @pytest.mark.no_cover

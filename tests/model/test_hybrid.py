@@ -1,18 +1,14 @@
 """[vandeGeijn1991]: the hybrids' recursion, its optimum by exhaustion, cost curves, whole items."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
-from functools import cache
 from itertools import product
 from random import Random
-from typing import NamedTuple
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collwise.errors import InvalidArgument
 from collwise.model import hybrid
 
 GAMMA = Fraction(35, 100)
@@ -54,53 +50,6 @@ def test_closed_forms(
     assert hybrid.version1(n, d, *machine) == 2 * d * (alpha + n * beta) + d * n * gamma
 
 
-@pytest.mark.no_cover
-@given(lengths, dimensions, costs, costs, costs)
-def test_version_1_exceeds_version_2(
-    n: Fraction, d: int, alpha: Fraction, beta: Fraction, gamma: Fraction
-) -> None:
-    machine = alpha, beta, gamma
-    excess = hybrid.version1(n, d, *machine) - hybrid.version2(n, d, *machine)
-    assert excess == d * (alpha + n * beta)
-
-
-class Exhaustion(NamedTuple):
-    """All 2^d strategies at once: 2^8·T(S, n, d) = startups·2^8·α + n·(sent·β + combined·γ)."""
-
-    halvings: np.ndarray[tuple[int], np.dtype[np.int64]]
-    startups: np.ndarray[tuple[int], np.dtype[np.int64]]
-    sent: np.ndarray[tuple[int], np.dtype[np.int64]]
-    combined: np.ndarray[tuple[int], np.dtype[np.int64]]
-
-    def times(
-        self, n: int, alpha: int, beta: int, gamma: int
-    ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        return self.startups * 256 * alpha + n * (self.sent * beta + self.combined * gamma)
-
-
-@cache
-def exhaustion(d: int) -> Exhaustion:
-    """In the order of product((0, 1), repeat=d)."""
-    every = [_row(strategy) for strategy in product((0, 1), repeat=d)]
-    return Exhaustion(*(np.array(column, dtype=np.int64) for column in zip(*every, strict=True)))
-
-
-def _row(strategy: hybrid.Strategy) -> tuple[int, int, int, int]:
-    """Startups, and 2^8 times the items sent and combined, of one strategy with n = 1."""
-    halvings = startups = sent = combined = 0
-    for halves in reversed(strategy):
-        halvings += halves
-        startups += 1 + halves
-        sent += (1 + halves) * (256 >> halvings)
-        combined += 256 >> halvings
-    return halvings, startups, sent, combined
-
-
-def position(strategy: hybrid.Strategy) -> int:
-    """Where a strategy stands in product((0, 1), repeat=d)."""
-    return int("0" + "".join(map(str, strategy)), 2)
-
-
 def machines(seed: int, count: int) -> Iterator[tuple[int, int, int, int]]:
     """n, α, β, γ of every order of magnitude, one in five 0, one in three at a tie if possible."""
     random = Random(seed)
@@ -111,7 +60,7 @@ def machines(seed: int, count: int) -> Iterator[tuple[int, int, int, int]]:
     for _ in range(count):
         alpha, beta, gamma = cost(5), cost(3), cost(3)
         n = int(10 ** random.uniform(0, 5.5)) if random.random() < 0.95 else 0
-        k = random.randrange(8)
+        k = random.randrange(6)
         gain = k * (beta + gamma) + gamma
         if gain and random.random() < 0.33:
             n, alpha = (alpha, n * gain) if n else (n, alpha)
@@ -120,29 +69,21 @@ def machines(seed: int, count: int) -> Iterator[tuple[int, int, int, int]]:
         yield n, alpha, beta, gamma
 
 
-def test_exhaustion_holds_the_times() -> None:
-    for (n, *machine), d in product(machines(1, 10), range(6)):
-        every = exhaustion(d).times(n, *machine)
-        exact = [256 * hybrid.time(s, n, *machine) for s in product((0, 1), repeat=d)]
-        assert every.tolist() == exact
-
-
 @pytest.mark.no_cover
-@pytest.mark.parametrize("count", [200, pytest.param(2500, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("count", [40, pytest.param(1000, marks=pytest.mark.exhaustive)])
 def test_theorem_1_is_optimal_among_all_strategies(count: int) -> None:
-    """For every d <= 8: S̄ is a fastest one, Corollary 4 its time; and how ties fall."""
+    """For every d <= 6: S̄ is a fastest one, Corollary 4 its time; and how ties fall."""
     ties = 0
     for n, alpha, beta, gamma in machines(2, count):
-        for d in range(9):
-            strategy, all_of_them = hybrid.best(n, d, alpha, beta, gamma), exhaustion(d)
-            times = all_of_them.times(n, alpha, beta, gamma)
-            least = int(times.min())
-            assert times[position(strategy)] == least
-            assert 256 * hybrid.corollary4(n, d, alpha, beta, gamma) == least
-            fastest = all_of_them.halvings[times == least]
-            ties += len(fastest) > 1
+        for d in range(7):
+            every = product((0, 1), repeat=d)
+            times = {s: hybrid.time(s, n, alpha, beta, gamma) for s in every}
+            strategy, least = hybrid.best(n, d, alpha, beta, gamma), min(times.values())
+            assert times[strategy] == hybrid.corollary4(n, d, alpha, beta, gamma) == least
+            halvings = [sum(s) for s, time in times.items() if time == least]
+            ties += len(halvings) > 1
             if gamma or (alpha and n):
-                assert sum(strategy) == fastest.max()
+                assert sum(strategy) == max(halvings)
     assert ties > count / 5
 
 
@@ -155,21 +96,6 @@ def test_corollary_4_for_any_fraction(
     expected = hybrid.time(hybrid.best(n, d, *machine), n, *machine)
     assert hybrid.corollary4(n, d, *machine) == expected
     assert expected <= min(hybrid.version2(n, d, *machine), hybrid.version3(n, d, *machine))
-
-
-@given(lengths, st.integers(1, 12), costs, costs, costs)
-def test_note_3_decides_direction_by_direction(
-    n: Fraction, d: int, alpha: Fraction, beta: Fraction, gamma: Fraction
-) -> None:
-    """Fig 4 with the length at hand: halve unless n < 2α/((d − 1)(β + γ) + γ)."""
-    chosen = []
-    for j in reversed(range(d)):
-        gain = j * (beta + gamma) + gamma
-        halves = gain > 0 and n >= 2 * alpha / gain
-        chosen.append(int(halves))
-        n = n / 2 if halves else n
-    length = n * 2 ** sum(chosen)
-    assert tuple(reversed(chosen)) == hybrid.best(length, d, alpha, beta, gamma)
 
 
 def test_theorem_1_where_its_quotient_is_infinite() -> None:
@@ -398,86 +324,6 @@ def test_fig_8_short_vectors_drop_and_gain() -> None:
 
     assert max(gain(n) for n in range(100, 1601, 25)) > Fraction("0.18")
     assert max(gain(n) for n in range(6400, 12801, 100)) < Fraction("0.02")
-
-
-@pytest.mark.parametrize(
-    ("call", "text"),
-    [
-        (
-            lambda: hybrid.checked_strategy((0, 1), 3),
-            "a hybrid strategy: 2 choices for 3 directions;"
-            " 8 ranks are a cube of dimension 3: give S_0 … S_(d−1)",
-        ),
-        (
-            lambda: hybrid.time((0, 2), 8, 1, 1, 1),
-            "a hybrid strategy: S_1 = 2;"
-            " give 1 where vectors are halved, 0 where they are exchanged whole",
-        ),
-        (
-            lambda: hybrid.time("01", 8, 1, 1, 1),  # type: ignore[arg-type]
-            "a hybrid strategy: S_0 = '0';"
-            " give 1 where vectors are halved, 0 where they are exchanged whole",
-        ),
-        (
-            lambda: hybrid.time((0, 1), 8, -1, 1, 1),
-            "alpha: alpha = -1; give a number of 0 or more",
-        ),
-        (
-            lambda: hybrid.best(8, 3, 1, -0.5, 1),
-            "beta: beta = -0.5; give a number of 0 or more",
-        ),
-        (
-            lambda: hybrid.version3(8, 3, 1, 1, float("nan")),
-            "gamma: nan; give a finite number, such as 9/5 or 1.8",
-        ),
-        (
-            lambda: hybrid.corollary4(8, 3, float("inf"), 1, 1),
-            "alpha: inf; give a finite number, such as 9/5 or 1.8",
-        ),
-        (
-            lambda: hybrid.version1(-8, 3, 1, 1, 1),
-            "nitems: nitems = -8; give a number of 0 or more",
-        ),
-        (
-            lambda: hybrid.version2(8, -1, 1, 1, 1),
-            "the dimensions of a cube: d = -1; give an integer from 0 to 1024",
-        ),
-        (
-            lambda: hybrid.best(8, 2.5, 1, 1, 1),  # type: ignore[arg-type]
-            "the dimensions of a cube: d = 2.5; give an integer from 0 to 1024",
-        ),
-        (
-            lambda: hybrid.best_for(fig_8, adding, -1, 3),
-            "nitems: nitems = -1; give an integer of at least 0",
-        ),
-        (
-            lambda: hybrid.time_for((0, 1), fig_8, adding, 2.5),  # type: ignore[arg-type]
-            "nitems: nitems = 2.5; give an integer of at least 0",
-        ),
-        (
-            lambda: hybrid.best_for(lambda m: 3 - m, adding, 8, 1),
-            "cost(8): cost(8) = -5; give a number of 0 or more",
-        ),
-        (
-            lambda: hybrid.time_for((1,), fig_8, lambda m: float("nan"), 8),
-            "combine(8): nan; give a finite number, such as 9/5 or 1.8",
-        ),
-        (
-            lambda: hybrid.short_message_rule(8, 3, 1, 1, 1, short=-1),
-            "short: short = -1; give an integer of at least 0",
-        ),
-        (
-            lambda: hybrid.short_message_rule(8, 3, -1, 1, 1),
-            "alpha: alpha = -1; give a number of 0 or more",
-        ),
-    ],
-)
-def test_errors_say_what_was_asked_what_was_seen_what_to_do(
-    call: Callable[[], object], text: str
-) -> None:
-    with pytest.raises(InvalidArgument) as caught:
-        call()
-    assert str(caught.value) == text
 
 
 def test_a_strategy_of_booleans_is_one_of_integers() -> None:

@@ -11,10 +11,11 @@ import collwise as cw
 from collwise.errors import InvalidArgument
 from collwise.model.level_notation import load, parse
 from collwise.model.level_presets import LEVEL_PRESETS, LevelPreset
-from collwise.model.levels import Levels
+from collwise.model.levels import Levels, OneLevel
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import measured
 from collwise.model.placement import Placement
+from collwise.schedule.problem import Problem
 
 F = Fraction
 INSIDE, ACROSS = Machine.postal(t0_s="1e-6", lam=2), Machine.postal(t0_s="4e-6", lam=5)
@@ -38,6 +39,16 @@ def test_costs_by_level_and_size() -> None:
     assert machine.placed(Placement.of("abab")).placement.ranks == 4
 
 
+def test_lower_bounds_know_where_combining_changes_its_slope() -> None:
+    law = measured([[(1, "1e-6", 2), (1 << 20, "1e-4", 2)]])
+    law = law.with_combining([(1, "1e-6"), (4096, "1.1e-6"), (1 << 20, "1e-2")])
+    levels, problem = Machine.levels([law, law], PLACED), Problem("reduce", 6, 1 << 16, itemsize=8)
+    for machine in (levels.ports_only(), OneLevel(levels, 2)):
+        assert problem.lower_bounds(machine) == problem.lower_bounds(law)
+        assert machine.planning_lam(8) == 2
+    assert OneLevel(levels, 2).describe() == f"level 2 of {levels.describe()}"
+
+
 def test_an_outer_level_may_be_faster_and_it_is_said() -> None:
     machine = Machine.levels([ACROSS, INSIDE], PLACED)
     assert machine.oddities(8) == ("messages between nodes are faster than those inside a node",)
@@ -47,34 +58,6 @@ def test_an_outer_level_may_be_faster_and_it_is_said() -> None:
     assert said == (
         "messages between nodes keep their sender busy for a shorter time than those inside a node"
     )
-
-
-@pytest.mark.parametrize(
-    ("laws", "placement", "more", "seen", "remedy"),
-    [
-        ([], PLACED, {}, "it has no levels", "innermost first"),
-        ([INSIDE], PLACED, {}, "the placement has 2 levels, the machine 1", "as many"),
-        ([INSIDE, ACROSS], "2x3", {}, "placement = '2x3'", "Placement.regular"),
-        ([INSIDE, ACROSS], PLACED, {"ports": [1, 2]}, "2 ports, and 1 level", "nothing leaves it"),
-        ([INSIDE, ACROSS], PLACED, {"names": ["a", "b"]}, "2 names", "give 1"),
-        ([INSIDE, ACROSS], PLACED, {"names": [5]}, "is called 5", "give a word"),
-        ([INSIDE, ACROSS], PLACED, {"names": ["a\nb"]}, "is called 'a\\nb'", "give a word"),
-        ([INSIDE, ACROSS], PLACED, {"ports": [-1]}, "-1 is below 0", "0 or more"),
-        (
-            [INSIDE, ACROSS],
-            PLACED,
-            {"ports": [[(8, 2), (9, 1)]]},
-            "a port's times at [8, 9] bytes",
-            "never fall",
-        ),
-        ([INSIDE, "fast"], PLACED, {}, "the machine is 'fast'", "give a collwise.Machine"),
-    ],
-)
-def test_refused(laws: Any, placement: Any, more: Any, seen: str, remedy: str) -> None:
-    with pytest.raises(InvalidArgument) as caught:
-        Machine.levels(laws, placement, **more)
-    assert seen in caught.value.seen
-    assert remedy in caught.value.remedy
 
 
 @pytest.mark.parametrize(

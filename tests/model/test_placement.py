@@ -64,42 +64,6 @@ def test_where_ranks_meet(seed: int) -> None:
         assert all(placement.group(level, r) == n for n, rs in enumerate(groups) for r in rs)
 
 
-@pytest.mark.parametrize(
-    ("make", "seen"),
-    [
-        (lambda: Placement.of("ab", "x"), "level 2 has 1 ranks, and there are 2"),
-        (
-            lambda: Placement.of("aab", "xyy"),
-            "groups overlap: rank 1 shares a group of level 1 with rank 0, but not one of level 2",
-        ),
-        (lambda: Placement.of(), "p = None"),
-        (lambda: Placement.of_members([[]], 2), "level 1 has no members"),
-        (lambda: Placement.of_members([[[0, 1], []]], 2), "group 1 of level 1 has no members"),
-        (
-            lambda: Placement.of_members([[[0, 1], [1]]], 2),
-            "groups overlap: rank 1 is in two of level 1",
-        ),
-        (lambda: Placement.of_members([[[0], [2]]], 3), "rank 1 is in no group of level 1"),
-        (lambda: Placement.of_members([[[0], [3]]], 3), "a rank = 3"),
-        (lambda: Placement.nodes([2, 0]), "a node has no ranks"),
-        (lambda: Placement.nodes([2, 2], [0]), "a number of groups = 0"),
-        (lambda: Placement.nodes([2, 2], [-1]), "a number of groups = -1"),
-        (lambda: ANY.nodes(5), "the nodes = 5"),
-        (lambda: ANY.of(5), "level 1 = 5"),
-        (lambda: ANY.of([[0], [1]]), "a label of level 1 cannot be compared"),
-        (lambda: ANY.of_members([[0, 1]], 2), "group 0 of level 1 = 0"),
-        (lambda: Placement.of_members([[[0]]], 10**30), f"{10**30} ranks are too many"),
-        (lambda: Placement(3, ((0, 0),)), "a level does not have as many ranks"),
-        (lambda: Placement.regular(2, 0), "a number of groups or ranks = 0"),
-        (lambda: Placement.nodes([2, 1, 1], [2]), "3 nodes are not 2 equal groups"),
-    ],
-)
-def test_refused(make: Any, seen: str) -> None:
-    with pytest.raises(InvalidArgument) as caught:
-        make()
-    assert caught.value.seen == seen
-
-
 def test_ranks_and_levels_that_there_are_not() -> None:
     placement: Any = Placement.regular(2, 3)
     asks: list[tuple[str, tuple[Any, ...]]] = [

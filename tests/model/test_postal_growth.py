@@ -1,24 +1,16 @@
 """N_λ, T_λ, γ and the break-even points, against the definitions and [Bruck1996] Tables 1, 2."""
 
-from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from math import isclose, log
-from time import perf_counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.model.latencies import LATENCIES, latencies
 
-from collwise.errors import InvalidArgument
 from collwise.model import postal
 from collwise.model.postal import _scaled
-
-LATENCIES = [
-    Fraction(lam)
-    for lam in ("1", "5/4", "1.293", "3/2", "9/5", "39/20", "2", "5/2", "17/5", "4", "10")
-]
-latencies = st.fractions(1, 12, max_denominator=60)
 
 
 def recursion(t: Fraction, lam: Fraction) -> int:
@@ -31,14 +23,6 @@ def recursion(t: Fraction, lam: Fraction) -> int:
     return number(t)
 
 
-def test_with_latency_one_the_ranks_double() -> None:
-    assert [postal.reached(t, 1) for t in range(65)] == [2**t for t in range(65)]
-
-
-def test_with_latency_two_the_ranks_are_fibonacci_numbers() -> None:
-    assert [postal.reached(t, 2) for t in range(10)] == [1, 1, 2, 3, 5, 8, 13, 21, 34, 55]
-
-
 @given(st.fractions(0, 15, max_denominator=90), latencies)
 def test_closed_form_is_the_recursion(t: Fraction, lam: Fraction) -> None:
     assert postal.reached(t, lam) == recursion(t, lam)
@@ -46,36 +30,24 @@ def test_closed_form_is_the_recursion(t: Fraction, lam: Fraction) -> None:
 
 @pytest.mark.parametrize("lam", LATENCIES)
 def test_staircase_is_every_step_of_the_closed_form(lam: Fraction) -> None:
-    steps = _scaled.staircase(5000, lam.numerator, lam.denominator)
-    by_time = [
-        _scaled.reached_scaled(t, lam.numerator, lam.denominator)
-        for t in range(steps.times[-1] + 1)
-    ]
+    num, den = lam.as_integer_ratio()
+    grades = _scaled.staircase(5000, lam)
+    by_time = [_scaled.reached_scaled(t, num, den) for t in range(int(grades[-1].time * den) + 1)]
     grows = [t for t, size in enumerate(by_time) if t == 0 or size > by_time[t - 1]]
-    assert steps.times == grows
-    assert steps.sizes == [by_time[t] for t in grows]
-    assert steps.sizes[-2] < 5000 <= steps.sizes[-1]
-    for t, kept, given_ in zip(steps.times[1:], steps.kept[1:], steps.given[1:], strict=True):
-        assert steps.sizes[kept] == by_time[t - lam.denominator]
-        assert steps.sizes[given_] == by_time[t - lam.numerator]
+    assert [grade.time * den for grade in grades] == grows
+    assert [grade.size for grade in grades] == [by_time[t] for t in grows]
+    assert grades[-2].size < 5000 <= grades[-1].size
+    assert postal.broadcast_time(1, lam) == 0
+    for grade, t in zip(grades[1:], grows[1:], strict=True):
+        assert grades[grade.kept].size == by_time[t - den]
+        assert grades[grade.given].size == by_time[t - num]
 
 
 @given(st.integers(2, 1 << 24), latencies)
 def test_broadcast_time_is_the_inverse_of_reached(n: int, lam: Fraction) -> None:
     t = postal.broadcast_time(n, lam)
     assert postal.reached(t, lam) >= n > postal.reached(t - Fraction(1, lam.denominator), lam)
-
-
-@given(st.integers(1, 1 << 16), latencies)
-def test_bisection_and_staircase_find_the_same_time(n: int, lam: Fraction) -> None:
-    steps = _scaled.staircase(n, lam.numerator, lam.denominator)
-    assert postal.broadcast_time(n, lam) == Fraction(steps.times[-1], lam.denominator)
-
-
-@pytest.mark.parametrize("lam", LATENCIES)
-def test_broadcast_time_of_one_two_three_ranks(lam: Fraction) -> None:
-    times = [postal.broadcast_time(n, lam) for n in (1, 2, 3)]
-    assert times == [0, lam, lam + 1]
+    assert t == _scaled.staircase(n, lam)[-1].time
 
 
 def test_large_numbers_of_ranks() -> None:
@@ -96,33 +68,11 @@ def test_floats_and_strings_mean_their_decimals() -> None:
     assert postal.reached(2.8, 1.8) == postal.reached(Fraction(14, 5), "9/5") == 3
 
 
-def test_broadcast_time_is_fast_enough_to_plan_with() -> None:
-    def once() -> float:
-        _scaled.time_scaled.cache_clear()
-        begin = perf_counter()
-        postal.broadcast_time(1 << 20, Fraction(9, 5))
-        return perf_counter() - begin
-
-    assert min(once() for _ in range(50)) < 1e-3
-
-
-def test_scaling_of_latency_1_8() -> None:
-    assert postal.scaling(1.8) == (5, 9)
-    number = [postal.reached(Fraction(t, 5), 1.8) for t in range(200)]
-    assert number[:9] == [1] * 9
-    assert all(number[t] == number[t - 5] + number[t - 9] for t in range(9, 200))
-
-
 @given(latencies)
 def test_scaling_is_gcd_and_lcm_of_one_and_the_latency(lam: Fraction) -> None:
     f, u = postal.scaling(lam)
     assert u / lam == f
     assert all((lam * multiple).denominator > 1 for multiple in range(1, f))
-
-
-def test_growth_rates_of_table_1() -> None:
-    table = [2.000, 1.618, 1.466, 1.380, 1.325, 1.285, 1.255, 1.232, 1.213, 1.197]
-    assert [round(postal.growth(k), 3) for k in range(1, 11)] == table
 
 
 def test_growth_has_known_values() -> None:
@@ -145,49 +95,3 @@ def test_growth_is_the_growth_of_reached(lam: Fraction) -> None:
 def test_break_even_points_of_table_2() -> None:
     table = [1.440, 2.518, 3.558, 4.584, 5.604, 6.618, 7.630, 8.640, 9.649]
     assert [round(postal.break_even(k), 3) for k in range(1, 10)] == table
-
-
-def test_break_even_is_asymptotic() -> None:
-    """At λ = 1.4 < 1.440 and n = 5 delay-receive, T_2(5) = 4, still beats delay-send."""
-    lam = Fraction(7, 5)
-    assert lam < postal.break_even(1)
-    assert postal.broadcast_time(5, 2) == 4 < lam * postal.broadcast_time(5, 1) == Fraction(21, 5)
-
-
-@pytest.mark.parametrize(
-    ("call", "text"),
-    [
-        (lambda: postal.reached(-1, 2), "reached(t, lam): t = -1; t is a time in t0, at least 0"),
-        (
-            lambda: postal.reached(1, "1/1025"),
-            "the latency lam: lam = 1/1025; lam is in units of t0 and at least 1/1024",
-        ),
-        (
-            lambda: postal.broadcast_time(8, 0),
-            "the latency lam: lam = 0; lam is in units of t0 and at least 1/1024",
-        ),
-        (
-            lambda: postal.broadcast_time(0, 2),
-            "broadcast_time(n, lam): n = 0; give an integer of at least 1",
-        ),
-        (
-            lambda: postal.broadcast_time(2.5, 2),  # type: ignore[arg-type]
-            "broadcast_time(n, lam): n = 2.5; give an integer of at least 1",
-        ),
-        (lambda: postal.growth(0.5), "the latency lam: lam = 1/2; lam is in units of t0"),
-        (lambda: postal.scaling(0), "the latency lam: lam = 0; lam is in units of t0"),
-        (lambda: postal.break_even(0), "break_even(k): k = 0; give an integer of at least 1"),
-        (
-            lambda: postal.break_even(1.5),  # type: ignore[arg-type]
-            "break_even(k): k = 1.5; give an integer of at least 1",
-        ),
-        (lambda: postal.growth(float("inf")), "the latency lam: inf; give a finite number"),
-        (lambda: postal.reached(float("nan"), 2), "the time t: nan; give a finite number"),
-    ],
-)
-def test_errors_say_what_was_asked_what_was_seen_what_to_do(
-    call: Callable[[], object], text: str
-) -> None:
-    with pytest.raises(InvalidArgument) as caught:
-        call()
-    assert str(caught.value).startswith(text)

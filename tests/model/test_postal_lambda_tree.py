@@ -1,36 +1,19 @@
 """The trees: greedy, by doubling, and the time of any splitting rule [Bruck1996 §2.3, §2.4]."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.model import latencies
 
-from collwise.errors import InvalidArgument
 from collwise.model import postal
 from collwise.model.postal import Edge, Grade
 
 HALF = Fraction(1, 2)
-LATENCIES = [
-    Fraction(lam)
-    for lam in (
-        "1/9",
-        "4/5",
-        "1",
-        "5/4",
-        "1.293",
-        "3/2",
-        "9/5",
-        "39/20",
-        "2",
-        "5/2",
-        "17/5",
-        "4",
-        "10",
-    )
-]
-latencies = st.fractions(Fraction(1, 60), 12, max_denominator=60)
+LATENCIES = [Fraction(1, 9), Fraction(4, 5), *latencies.LATENCIES]
+ANY_LATENCY = st.fractions(Fraction(1, 60), 12, max_denominator=60)
 
 
 def assert_is_optimal_broadcast(edges: Sequence[Edge], n: int, lam: Fraction) -> None:
@@ -53,46 +36,18 @@ def alpha_time(alpha: Fraction, n: int, lam: Fraction) -> Fraction:
     return postal.tree_time(lambda m: postal.split(m, alpha), n, lam)
 
 
-def time_pieces(n: int, lam: Fraction) -> list[tuple[Fraction, Fraction]]:
-    """The time of the α-tree as a step function of α in [1/2, 1): (from this α on, time).
-
-    Exact: the split of m changes only at α = (k + 1/2)/m, and every such α is tried.
-    """
-    starts = {Fraction(2 * k + 1, 2 * m) for m in range(2, n + 1) for k in range(m)}
-    pieces: list[tuple[Fraction, Fraction]] = []
-    for alpha in [HALF, *sorted(a for a in starts if HALF < a < 1)]:
-        time = alpha_time(alpha, n, lam)
-        if not pieces or pieces[-1][1] != time:
-            pieces.append((alpha, time))
-    return pieces
-
-
-def test_eight_ranks_at_latency_2() -> None:
-    assert postal.greedy_tree(8, 2)[-1].received == postal.broadcast_time(8, 2) == 5
-    assert max(edge.received for edge in postal.doubling(8, 2).edges(8)) == 5
-    assert postal.tree_time(binomial, 8, 2) == 6
-    assert postal.tree_time(binomial, 8, 1) == 3
-
-
 def test_tree_of_figure_2() -> None:
     tree = [(e.parent, int(e.sent), int(e.received)) for e in postal.greedy_tree(8, 2)]
     assert tree == [(0, 0, 2), (0, 1, 3), (0, 2, 4), (1, 2, 4), (0, 3, 5), (1, 3, 5), (2, 3, 5)]
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("lam", LATENCIES)
-def test_greedy_tree_is_optimal(lam: Fraction) -> None:
-    for n in range(1, 130, 2):
-        edges = postal.greedy_tree(n, lam)
-        assert_is_optimal_broadcast(edges, n, lam)
-        assert [edge.child for edge in edges] == list(range(1, n))
-        assert list(edges) == sorted(edges, key=lambda edge: edge.sent)
-
-
-@pytest.mark.no_cover
-@given(st.integers(1, 1500), latencies)
+@given(st.integers(1, 1500), ANY_LATENCY)
 def test_both_trees_are_optimal_for_any_latency(n: int, lam: Fraction) -> None:
-    assert_is_optimal_broadcast(postal.greedy_tree(n, lam), n, lam)
+    greedy = postal.greedy_tree(n, lam)
+    assert_is_optimal_broadcast(greedy, n, lam)
+    assert [edge.child for edge in greedy] == list(range(1, n))
+    assert list(greedy) == sorted(greedy, key=lambda edge: edge.sent)
     assert_is_optimal_broadcast(postal.doubling(n, lam).edges(n), n, lam)
 
 
@@ -113,16 +68,6 @@ def test_doubling_and_greedy_inform_at_the_same_times(lam: Fraction) -> None:
         assert doubled == [e.received for e in postal.greedy_tree(grade.size, lam)]
 
 
-def test_doubling_of_sixteen_ranks_stops_at_21() -> None:
-    grades = postal.doubling(16, 2).grades
-    assert [grade.size for grade in grades] == [1, 2, 3, 5, 8, 13, 21]
-    assert [grade.time for grade in grades] == [0, 2, 3, 4, 5, 6, 7]
-    assert [(grade.kept, grade.given) for grade in grades[1:]] == [
-        (0, 0), (1, 0), (2, 1), (3, 2), (4, 3), (5, 4),
-    ]  # fmt: skip
-    assert postal.doubling(1, 2).grades == (Grade(Fraction(0), 1, 0, 0),)
-
-
 @pytest.mark.parametrize("lam", LATENCIES)
 def test_doubling_shares_sub_trees(lam: Fraction) -> None:
     """Far fewer grades than ranks: at most one for each multiple of 1/f, and O(log² n)."""
@@ -141,9 +86,24 @@ def test_sub_trees_have_consecutive_ranks() -> None:
     edges = postal.doubling(21, 2).edges(21)
     assert edges[0] == Edge(0, 13, Fraction(0), Fraction(2))
     assert all(edge.parent < edge.child for edge in edges)
+    assert postal.doubling(1, 2).grades == (Grade(Fraction(0), 1, 0, 0),)
     for edge in edges:  # later children of one parent are nearer to it
         later = [e.child for e in edges if e.parent == edge.parent and e.sent > edge.sent]
         assert all(child < edge.child for child in later)
+
+
+@pytest.mark.parametrize(
+    ("lam", "times"),
+    [
+        ("1.8", {"1/2": "10.8", "71/128": "9.2", "45/76": "9.4"}),
+        ("1.05", {"1/2": "6.3", "64.9/128": "6.3", "65/128": "7.05", "67/128": "7.1"}),
+    ],
+)
+def test_where_the_time_of_64_ranks_changes(lam: str, times: dict[str, str]) -> None:
+    """Of one fixed α; 9.2 and 6.3 are the least."""
+    for alpha, time in times.items():
+        over, under = alpha.split("/")
+        assert alpha_time(Fraction(over) / int(under), 64, Fraction(lam)) == Fraction(time)
 
 
 def test_many_ranks_without_recursion_trouble() -> None:
@@ -153,15 +113,13 @@ def test_many_ranks_without_recursion_trouble() -> None:
     assert postal.doubling(n, lam).grades[-1].size >= n
     assert len(postal.doubling(1 << 16, lam).edges(1 << 16)) == (1 << 16) - 1
     assert postal.greedy_tree(1 << 16, lam)[-1].received == postal.broadcast_time(1 << 16, lam)
+    assert postal.tree_time(lambda m: 1, 20_000, lam) == 19_999 * lam  # a chain
+    assert postal.tree_time(lambda m: m - 1, 20_000, lam) == 19_998 + lam  # a star
 
 
-def test_a_chain_and_a_star_without_recursion_trouble() -> None:
-    n, lam = 20_000, Fraction(5, 2)
-    assert postal.tree_time(lambda m: 1, n, lam) == (n - 1) * lam
-    assert postal.tree_time(lambda m: m - 1, n, lam) == n - 2 + lam
-
-
-@given(st.integers(1, 3000), latencies, st.fractions(HALF, Fraction(99, 100), max_denominator=100))
+@given(
+    st.integers(1, 3000), ANY_LATENCY, st.fractions(HALF, Fraction(99, 100), max_denominator=100)
+)
 def test_tree_time_is_its_recursion_and_never_beats_the_optimum(
     n: int, lam: Fraction, alpha: Fraction
 ) -> None:
@@ -173,91 +131,3 @@ def test_tree_time_is_its_recursion_and_never_beats_the_optimum(
 
     times = {1: Fraction(0)}
     assert alpha_time(alpha, n, lam) == recursive(n) >= postal.broadcast_time(n, lam)
-
-
-@pytest.mark.parametrize("lam", [lam for lam in LATENCIES if lam >= 1])
-def test_any_optimal_partition_reaches_the_optimal_time(lam: Fraction) -> None:
-    for n in range(2, 80):
-        for rule in (
-            lambda m: postal.partitions(m, lam)[0],
-            lambda m: postal.partitions(m, lam)[1],
-        ):
-            assert postal.tree_time(rule, n, lam) == postal.broadcast_time(n, lam)
-
-
-def test_best_alpha_for_64_ranks_at_latency_1_8() -> None:
-    """The best α are [71/128, 45/76) = [0.5547, 0.5921); in thousandths 0.555 … 0.592."""
-    lam = Fraction(9, 5)
-    pieces = time_pieces(64, lam)
-    best = [i for i, (_, time) in enumerate(pieces) if time == min(t for _, t in pieces)]
-    assert len(best) == 1
-    assert pieces[best[0]] == (Fraction(71, 128), Fraction("9.2"))
-    assert pieces[best[0] + 1] == (Fraction(45, 76), Fraction("9.4"))
-    assert pieces[0] == (HALF, Fraction("10.8"))
-    assert postal.tree_time(binomial, 64, lam) == Fraction("10.8")
-    assert postal.broadcast_time(64, lam) == Fraction("9.2")
-    in_thousandths = [
-        a for a in range(500, 1000) if alpha_time(Fraction(a, 1000), 64, lam) == Fraction("9.2")
-    ]
-    assert in_thousandths == list(range(555, 593))
-
-
-def test_best_alpha_for_64_ranks_at_latency_1_05() -> None:
-    """6.3 for α < 65/128 = 0.5078, then 7.05, until 67/128."""
-    pieces = time_pieces(64, Fraction("1.05"))
-    assert pieces[:3] == [
-        (HALF, Fraction("6.3")),
-        (Fraction(65, 128), Fraction("7.05")),
-        (Fraction(67, 128), Fraction("7.1")),
-    ]
-    assert min(time for _, time in pieces) == Fraction("6.3")
-
-
-@pytest.mark.parametrize(
-    ("call", "text"),
-    [
-        (
-            lambda: postal.greedy_tree(0, 2),
-            "greedy_tree(n, lam): n = 0; give an integer of at least 1",
-        ),
-        (
-            lambda: postal.doubling(0, 2),
-            "doubling(n, lam): n = 0; give an integer of at least 1",
-        ),
-        (
-            lambda: postal.doubling(16, 2).edges(22),
-            "GradedTree.edges(n): n = 22 for grades up to 21 ranks; "
-            "call doubling(n, lam) for at least as many ranks",
-        ),
-        (
-            lambda: postal.doubling(16, 2).edges(0),
-            "GradedTree.edges(n): n = 0; give an integer of at least 1",
-        ),
-        (
-            lambda: postal.tree_time(binomial, 0, 2),
-            "tree_time(split_rule, n, lam): n = 0; give an integer of at least 1",
-        ),
-        (
-            lambda: postal.tree_time(lambda m: m, 8, 2),
-            "tree_time(split_rule, n, lam): split_rule(8) = 8; give an integer from 1 to 7",
-        ),
-        (
-            lambda: postal.tree_time(lambda m: m / 2, 8, 2),  # type: ignore[arg-type, return-value]
-            "tree_time(split_rule, n, lam): split_rule(8) = 4.0; give an integer from 1 to 7",
-        ),
-        (
-            lambda: postal.greedy_tree(8, 0),
-            "the latency lam: lam = 0; lam is in units of t0 and at least 1/1024",
-        ),
-        (
-            lambda: postal.partitions(8, 0.5),
-            "the latency lam: lam = 1/2; lam is in units of t0 and at least 1",
-        ),
-    ],
-)
-def test_errors_say_what_was_asked_what_was_seen_what_to_do(
-    call: Callable[[], object], text: str
-) -> None:
-    with pytest.raises(InvalidArgument) as caught:
-        call()
-    assert str(caught.value) == text

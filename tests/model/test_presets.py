@@ -47,17 +47,10 @@ def test_they_are_found_by_name() -> None:
 
 
 def test_the_delta_has_the_latency_that_was_measured() -> None:
-    """[Bruck1996] Fig 3, 4: λ rises to 1.8 at 512 bytes; then λ·t0 − t0 stays; 1.05 at 16 KB."""
+    """[Bruck1996] Fig 3: λ is 1.8 at 512 bytes; the claims on its curve have the rest."""
     curve = PRESETS["delta"].contention_free
     assert curve is not None
-    rising = [curve.message(n).lam for n in (1, 64, 128, 256, 511, 512)]
-    assert rising == sorted(rising)
-    assert rising[-1] == Fraction(9, 5)
-    falling = [curve.message(n).lam for n in (512, 1024, 4096, 16384, 65536, 1 << 20)]
-    assert falling == sorted(falling, reverse=True)
-    assert abs(curve.message(16384).lam - Fraction("1.05")) < Fraction(1, 1000)
-    late = {curve.message(n).latency - curve.message(n).gap for n in (512, 600, 16384, 1 << 20)}
-    assert len(late) == 1
+    assert curve.message(512).lam == Fraction(9, 5)
     for n in (512, 700, 16384, 1 << 20):
         assert curve.message(n) == PRESETS["delta"].machine.message(n)
 

@@ -130,7 +130,7 @@ def test_ids_places_and_sentences(key: str) -> None:
 
 
 def verdict_on(value: Any, **more: Any) -> Verdict:
-    return Claim(id="X-c1", where="§1", says="so", ours=lambda: value, **more).judge().verdict
+    return Claim("X-c1, §1: so", ours=lambda: value, **more).judge().verdict
 
 
 def test_how_a_verdict_comes_about() -> None:
@@ -144,7 +144,7 @@ def test_how_a_verdict_comes_about() -> None:
     assert verdict_on(5, paper=5, holds=lambda x: x > 6) == "does not hold"
     assert verdict_on(5, paper=5, fitted=True) == "holds as fitted"
     assert verdict_on(6, paper=5, fitted=True) == "does not hold"
-    nothing = Claim(id="X-c1", where="§1", says="so", because="it is lost")
+    nothing = Claim("X-c1, §1: so", because="it is lost")
     assert nothing.judge().verdict == "not recoverable"
 
 
@@ -201,8 +201,8 @@ def test_the_committed_page_has_every_claim() -> None:
 
 
 def test_errata_are_not_counted() -> None:
-    claim = Claim(id="X-c1", where="§1", says="so", paper=1, ours=lambda: 1)
-    erratum = Claim(id="X-e1", where="§1", says="so", paper=1, ours=lambda: 2, because="not so")
+    claim = Claim("X-c1, §1: so", paper=1, ours=lambda: 1)
+    erratum = Claim("X-e1, §1: so", paper=1, ours=lambda: 2, because="not so")
     found = counted([claim.judge(), erratum.judge()])
     assert list(found.values()) == [1, 0, 0, 0, 0, 0]
 

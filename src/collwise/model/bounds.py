@@ -29,7 +29,7 @@ NOTHING = Bound(Fraction(0), "nothing has to be sent")
 LEAVING = "leave the root"
 CHAINED = "every rank needs every byte of every rank: long messages leave time for few ways"
 PACED = "all of them in messages that have the time to travel"
-"""Of an argument to which `pace` adds its own."""
+"""What the argument for a bound says where `pace` makes it larger."""
 
 
 def broadcast(machine: Machine, ranks: int, nbytes: int) -> Bound:
@@ -76,7 +76,7 @@ def _pipelined(machine: Machine, ranks: int, nbytes: int, move: str) -> Bound:
 
 
 def _paced(machine: Machine, most: int, nbytes: int | Fraction, idle: Fraction) -> Fraction:
-    """As `soonest`, in messages of up to `most` bytes."""
+    """The least seconds in which a port receives nbytes, in messages of up to `most` bytes."""
     return soonest(machine, tuple(_sizes(machine, most, 1)), Fraction(nbytes), idle)
 
 

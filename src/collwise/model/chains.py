@@ -42,7 +42,7 @@ messages of every chain.  Beyond the latest time, in units of a, nothing is coun
 SIZES = 64
 """Sizes of messages that are told apart."""
 SHORTEST, LONGEST = Fraction(1, 50), 64
-"""Of the vector, in units of a: what is shorter costs nothing, what is longer counts by itself."""
+"""What a vector's bytes cost in units of a: less costs nothing, more counts by itself."""
 EACH = 6
 """Chains of up to so many messages are counted length by length."""
 
@@ -113,8 +113,8 @@ def _first(
         best[:, :, 0] = np.maximum(best[:, :, 0], most[:, 1 : longest + 1, begin])
         most[:, 1 : longest + 1, where] = np.maximum.accumulate(best, axis=2)
         weigh = np.einsum("dht,dh->t", most[:, :, where], counts.astype(float))
-        if (found := np.flatnonzero(weigh >= enough * SAFE)).size:
-            return min(begin + int(found[0]), horizon)
+        if (heavy := np.flatnonzero(weigh >= enough * SAFE)).size:
+            return min(begin + int(heavy[0]), horizon)
     return horizon
 
 

@@ -22,7 +22,7 @@ from collwise.model.exact import Number, exact
 from collwise.system.integers import checked_integer
 
 MAX_DIMENSIONS = 1024
-"""Of a cube: more than any machine has, and few enough to be quick."""
+"""Dimensions of a cube: more than any machine has, and few enough to be quick."""
 
 Strategy: TypeAlias = tuple[int, ...]
 """(S_0, …, S_(d−1)): S_j is 1 if vectors are halved in direction j, 0 if exchanged whole."""
@@ -282,7 +282,7 @@ def _of(curve: Curve, name: str, m: int) -> Fraction:
 def _checked(
     nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number
 ) -> tuple[Fraction, int, Fraction, Fraction, Fraction]:
-    """The same, exact.  Raises InvalidArgument if anything is negative or no number."""
+    """The arguments, exact.  Raises InvalidArgument if anything is negative or no number."""
     n, d, alpha = _amount(nitems, "nitems"), _dimensions(d), _amount(alpha, "alpha")
     return n, d, alpha, _amount(beta, "beta"), _amount(gamma, "gamma")
 

@@ -12,6 +12,7 @@ from collwise.model.kept_hash import KeptHash
 from collwise.model.machine import (
     Cost,
     Machine,
+    PortsOnly,
     Postal,
     checked_machine,
     checked_nbytes,
@@ -23,7 +24,8 @@ from collwise.system.formatting import chosen_time, count
 from collwise.system.integers import checked_integer
 
 ASKED = "a machine with levels"
-GROUP_NAMES = ("node", "rack", "site")
+GROUP_NAMES: tuple[str, ...] = ("node", "rack", "site")
+"""What groups are called if nobody says, the innermost first; profiles keep the names they have."""
 Port: TypeAlias = tuple[tuple[int, Fraction], ...]
 """(bytes, exact seconds that a message keeps a group's port busy), ascending; straight lines
 between, as in a measured machine.  Empty where the group shares no port."""
@@ -88,7 +90,7 @@ class Levels(KeptHash, Machine):
         return any(level.port for level in self.by_level[:-1])
 
     def combine(self, nbytes: int) -> Fraction | None:
-        """As inside a group of the first level: combining is local."""
+        """What combining costs inside a group of the first level: it is local."""
         return self.by_level[0].law.combine(nbytes)
 
     def sizes(self) -> tuple[int, ...]:  # noqa: D102
@@ -117,7 +119,7 @@ class Levels(KeptHash, Machine):
         return max(self.at(depth, nbytes).gap, port)
 
     def planning_lam(self, nbytes: int) -> Fraction:
-        """That of the outermost level."""
+        """The λ of the outermost level, for which trees are built."""
         return self.by_level[-1].law.planning_lam(nbytes)
 
     def placed(self, placement: Placement) -> "Levels":
@@ -147,14 +149,14 @@ class Levels(KeptHash, Machine):
         nbytes: the size of message for which to say it.
         """
         costs = [level.law.message(nbytes) for level in self.by_level]
-        said = []
+        sentences = []
         for outer, (inside, outside) in enumerate(pairwise(costs), 2):
             there, here = f"messages {self.crossing(outer)}", f"those {self.crossing(outer - 1)}"
             if outside.latency < inside.latency:
-                said.append(f"{there} are faster than {here}")
+                sentences.append(f"{there} are faster than {here}")
             elif outside.gap < inside.gap:
-                said.append(f"{there} keep their sender busy for a shorter time than {here}")
-        return tuple(said)
+                sentences.append(f"{there} keep their sender busy for a shorter time than {here}")
+        return tuple(sentences)
 
     def describe(self) -> str:  # noqa: D102
         placed = self.placement.describe([level.name for level in self.by_level[:-1]])
@@ -177,7 +179,7 @@ def crossing(names: Sequence[str], level: int) -> str:
 
 
 @dataclass(frozen=True)
-class OneLevel(Machine):
+class OneLevel(PortsOnly):
     """A machine with levels, seen as one of a single level.
 
     level: that of the messages, which also pass the ports of the levels below.   overhead: exact
@@ -190,7 +192,6 @@ class OneLevel(Machine):
     overhead: Fraction = Fraction(0)
     crowd: int = 1
     kind = "flat"
-    law = "postal"
 
     def _slower(self, seconds: Fraction) -> "OneLevel":
         return replace(self, overhead=self.overhead + seconds)
@@ -201,12 +202,6 @@ class OneLevel(Machine):
             port = max(self.machine.port(level, nbytes) for level in range(1, self.level))
             gap, latency = max(gap, self.crowd * port), latency + (self.crowd - 1) * port
         return Cost(gap + self.overhead, max(gap, latency) + self.overhead)
-
-    def combine(self, nbytes: int) -> Fraction | None:  # noqa: D102
-        return self.machine.combine(nbytes)
-
-    def sizes(self) -> tuple[int, ...]:  # noqa: D102
-        return self.machine.sizes()
 
     def planning_lam(self, nbytes: int) -> Fraction:  # noqa: D102
         return rounded_latency(self.message(nbytes).lam)

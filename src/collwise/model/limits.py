@@ -11,7 +11,7 @@ AS_LISTS = 8
 BUDGET = 1 << 20
 """Work of a search where only ranks' own ports count: a second or two."""
 BUDGET_ELSEWHERE = 1 << 21
-"""The same where messages meet elsewhere: on links, at shared ports, at processors."""
+"""Work of a search where messages meet elsewhere: on links, at shared ports, at processors."""
 RUNNERS_UP = 1 << 16
 """Work up to which a search times candidates that cannot be the fastest, to compare with."""
 QUICK = 1 << 16
@@ -60,7 +60,7 @@ ROUNDS_EVER = 1 << 22
 TABLED_ROUNDS = 1 << 14
 """Pieces × ranks: larger rounds for latencies above 1 are not tried in planning."""
 CYCLIC_ROUNDS = 1 << 17
-"""The same where trees turn, so that one rank's sends are known without playing all."""
+"""Pieces × ranks, likewise, where trees turn: one rank's sends are known without playing all."""
 ROUNDS_UNDER_WAY = 1 << 12
 """Rounds that a message may travel over levels: with more, most rounds are empty."""
 LANES_TRIED, LANES_PLAYED = 1 << 13, 1 << 17

@@ -7,7 +7,7 @@ Times are exact Fractions in seconds; `collwise.model.exact.seconds` turns them 
 `measured_machine` has the machine whose t0 and λ were measured, `levels` that of nodes and racks.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias, get_args
@@ -40,7 +40,7 @@ class Cost(NamedTuple):
 
 
 Law: TypeAlias = Literal["postal", "hockney", "one partner", "loggp", "wormhole", "levels"]
-"""As `docs/design.md` states them, under *Exact time*; one partner at a time is Hockney's."""
+"""The laws of *Exact time* in `docs/design.md`; "one partner" is Hockney's, with one at a time."""
 
 
 class Machine:
@@ -78,7 +78,7 @@ class Machine:
         return ()
 
     def combining_sizes(self) -> tuple[int, ...]:
-        """The same of combining."""
+        """Vector sizes in bytes at which the cost of combining changes its slope."""
         return ()
 
     def planning_lam(self, nbytes: int) -> Fraction:
@@ -94,7 +94,7 @@ class Machine:
         return self._slower(overhead)
 
     def _slower(self, seconds: Fraction) -> "Machine":
-        """As `with_overhead`."""
+        """Add so many exact seconds to every message."""
         return self
 
     def ports_only(self) -> "Machine":
@@ -246,6 +246,9 @@ class PortsOnly(Machine):
     def sizes(self) -> tuple[int, ...]:  # noqa: D102
         return self.machine.sizes()
 
+    def combining_sizes(self) -> tuple[int, ...]:  # noqa: D102
+        return self.machine.combining_sizes()
+
     def planning_lam(self, nbytes: int) -> Fraction:  # noqa: D102
         return self.machine.planning_lam(nbytes)
 
@@ -272,10 +275,7 @@ class Hockney(Machine):
         return checked_nbytes(nbytes) * self.gamma
 
     def describe(self) -> str:  # noqa: D102
-        return (
-            f"Hockney: α = {chosen_time(self.alpha)}, β = {chosen_time(self.beta)}/B,"
-            f" γ = {chosen_time(self.gamma)}/B"
-        )
+        return _told("Hockney", {"α": self.alpha}, {"β": self.beta, "γ": self.gamma})
 
 
 @dataclass(frozen=True)
@@ -317,10 +317,7 @@ class LogGP(Machine):
         return (int((self.o - self.g) / self.G) + 2,) if self.G and self.o > self.g else ()
 
     def describe(self) -> str:  # noqa: D102
-        return (
-            f"LogGP: L = {chosen_time(self.L)}, o = {chosen_time(self.o)},"
-            f" g = {chosen_time(self.g)}, G = {chosen_time(self.G)}/B"
-        )
+        return _told("LogGP", {"L": self.L, "o": self.o, "g": self.g}, {"G": self.G})
 
 
 @dataclass(frozen=True)
@@ -353,10 +350,16 @@ class Wormhole(Machine):
 
     def describe(self) -> str:  # noqa: D102
         numbers = {"send": self.send, "receive": self.receive, "hop": self.hop}
-        rates = {"β": self.beta, "copy": self.copy, "γ": self.gamma}
-        terms = [f"{name} = {chosen_time(x)}" for name, x in numbers.items()]
-        terms += [f"{name} = {chosen_time(x)}/B" for name, x in rates.items() if x or name == "β"]
-        return f"wormhole: {', '.join(terms)}{', all ports' if self.all_port else ''}"
+        more = {name: x for name, x in (("copy", self.copy), ("γ", self.gamma)) if x}
+        ports = ", all ports" if self.all_port else ""
+        return _told("wormhole", numbers, {"β": self.beta} | more) + ports
+
+
+def _told(law: str, times: Mapping[str, Fraction], per_byte: Mapping[str, Fraction]) -> str:
+    """A machine's numbers by their symbols, for people."""
+    terms = [f"{symbol} = {chosen_time(time)}" for symbol, time in times.items()]
+    terms += [f"{symbol} = {chosen_time(time)}/B" for symbol, time in per_byte.items()]
+    return f"{law}: {', '.join(terms)}"
 
 
 def positive_time(x: Number, name: str) -> Fraction:

@@ -168,7 +168,7 @@ class Placement(KeptHash):
         return Placement.of(*rows, ranks=ranks)
 
     def part(self, ranks: Sequence[int]) -> "Placement":
-        """Of some ranks alone, which are numbered anew, in this order.
+        """The placement of some ranks alone, which are numbered anew, in this order.
 
         Raises InvalidArgument, as `meeting`, `group` and `sizes` do, for what there is not.
         """
@@ -178,7 +178,7 @@ class Placement(KeptHash):
         )
 
     def from_rank(self, rank: int) -> "Placement":
-        """The same with ranks counted from one of them on, which becomes 0."""
+        """Count the ranks from one of them on, which becomes 0."""
         rank = self._rank(rank)
         if not rank or not self.groups:
             return self
@@ -218,13 +218,13 @@ class Placement(KeptHash):
     @cached_property
     def members(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
         """For every level, the last included, the ranks of each group, ascending."""
-        every = []
+        members = []
         for row in (*self.groups, (0,) * self.ranks):
             lists: list[list[int]] = [[] for _ in range(max(row) + 1)]
             for rank, group in enumerate(row):
                 lists[group].append(rank)
-            every.append(tuple(map(tuple, lists)))
-        return tuple(every)
+            members.append(tuple(map(tuple, lists)))
+        return tuple(members)
 
     def group(self, level: int, rank: int) -> int:
         """The number of a rank's group at a level from 1 on."""
@@ -265,9 +265,9 @@ def _numbered(rows: Sequence[Ints]) -> Placement:
     """From numbers of groups that nest, from 0 on; they are renumbered by their first ranks."""
     groups = []
     for row in rows:
-        every = np.arange(len(row) - 1, -1, -1)
         first = np.zeros(row.max() + 1, np.int64)
-        first[row[::-1]] = every  # of several, the last one written counts: the first rank
+        # Of several ranks of a group, the one written last counts: the first rank.
+        first[row[::-1]] = np.arange(len(row) - 1, -1, -1)
         number = np.empty_like(first)
         number[np.argsort(first)] = np.arange(len(first))
         groups.append(tuple(number[row].tolist()))

@@ -67,10 +67,10 @@ def rows_of(shape: Shape, count: int, rows: Iterable[int]) -> tuple[int, ...]:
     height, width = checked_shape(shape)
     asked = f"sources in rows of a mesh of {height} × {width}"
     try:
-        every = list(rows)
+        given = list(rows)
     except TypeError:
         raise InvalidArgument(asked, f"rows = {rows!r}", "give a list of rows") from None
-    chosen = [checked_integer(row, asked, "row", 0, height - 1) for row in every]
+    chosen = [checked_integer(row, asked, "row", 0, height - 1) for row in given]
     if len(set(chosen)) < len(chosen):
         raise InvalidArgument(asked, f"rows = {chosen}", "give each row once")
     if not chosen:

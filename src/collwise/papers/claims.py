@@ -1,7 +1,7 @@
 """A claim of a paper as data, and the verdict on it, which is computed from our value alone."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import inf
@@ -18,7 +18,7 @@ Verdict: TypeAlias = Literal[
     "holds", "holds as fitted", "holds in shape", "does not hold", "not recoverable", "not measured"
 ]
 MAX_SHOWN = 16
-"""Of many numbers only the first ones, and the last, are shown."""
+"""Numbers of a value: of more, only the first ones and the last are shown."""
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
@@ -33,13 +33,13 @@ Measure: TypeAlias = Callable[["Session", float], MeasuredValue]
 """Measures on the ranks of a session within so many seconds.  Collective."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Claim:
     """Something that a paper says, what it should be, and how we compute it.
 
-    id: its number, such as "B-c5"; a letter more for one of several sentences; "B-e1" for an
-    erratum: something that is printed, and wrong.   where: sections, figures.
-    says: the claim in our words.
+    cited: "ID, WHERE: WHAT".  The id is a number, such as B-c5; a letter more for one of several
+    sentences; B-e1 for an erratum: something that is printed, and wrong.  Then come sections and
+    figures, then the claim in our words.
     paper: the paper's value, a number or several, which ours has to equal within `tolerance`; or
     words, which nothing is compared with.   tolerance: absolute, of each number.
     ours: computes our value; None if there is nothing to compute.   measure: measures it.
@@ -50,9 +50,8 @@ class Claim:
     unit: of the values.
     """
 
-    id: str
-    where: str
-    says: str
+    cited: str
+    _: KW_ONLY
     paper: Any = ""
     tolerance: float | Fraction = 0
     ours: Callable[[], Any] | None = None
@@ -62,6 +61,21 @@ class Claim:
     fitted: bool = False
     because: str | Callable[[Any], str] = ""
     unit: str = ""
+
+    @property
+    def id(self) -> str:
+        """Its number."""
+        return self.cited.split(", ")[0]
+
+    @property
+    def where(self) -> str:
+        """Its sections and figures."""
+        return self.cited.split(": ")[0].removeprefix(f"{self.id}, ")
+
+    @property
+    def says(self) -> str:
+        """What it says, in our words."""
+        return self.cited.split(": ", 1)[1]
 
     @property
     def is_erratum(self) -> bool:

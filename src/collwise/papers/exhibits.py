@@ -1,8 +1,8 @@
 """A paper's figures and tables, and the paper itself, as data."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, TypeAlias
 
 from matplotlib.figure import Figure
 
@@ -15,22 +15,36 @@ Rows: TypeAlias = Sequence[Mapping[str, str]]
 """A table: cells by column title; every row has the same titles."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Exhibit:
     """A figure or a table of the paper, made again from our own computation.
 
-    id: as the paper numbers it, "fig6" or "table1"; a letter more for one of several pictures.
-    kind: whether it is exact, or was measured by the paper and is simulated here.
-    caption: what is to be seen.   draw: makes the picture, or the rows of the table.
-    measure: the same measured on real ranks.
+    named: "ID: TITLE".  The id is as the paper numbers it, fig6 or table1; a letter more for one of
+    several pictures.   caption: what is to be seen.   draw: makes the picture, or the rows of the
+    table.   measure: the same measured on real ranks.
     """
 
-    id: str
-    title: str
+    named: str
     caption: str
     draw: Callable[[], Figure | Rows]
-    kind: Literal["exact", "simulated"] = "exact"
     measure: Measure | None = None
+    kind: ClassVar[Literal["exact", "simulated"]] = "exact"
+
+    @property
+    def id(self) -> str:
+        """What the paper numbers it."""
+        return self.named.split(": ")[0]
+
+    @property
+    def title(self) -> str:
+        """What it is called on the page."""
+        return self.named.split(": ", 1)[1]
+
+
+class Simulated(Exhibit):
+    """One that the paper measured on a machine of its time, which is simulated here."""
+
+    kind = "simulated"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +61,7 @@ class Paper:
     exhibits: Sequence[Exhibit]
 
     def selected(self, items: Sequence[str]) -> "Paper":
-        """Of this paper only these: exhibits (fig1: fig1a and fig1b) and claims (B-c5: B-c5a …).
+        """A part of this paper: exhibits (fig1: fig1a and fig1b) and claims (B-c5: B-c5a …).
 
         Everything if there are none.   Raises UnknownName for an item that the paper does not have.
         """
@@ -57,10 +71,8 @@ class Paper:
         for item in items:
             if not any(_named(name, item) for name in names):
                 raise UnknownName.of(f"figure, table or claim of {self.key}", item, names)
-        return Paper(
-            key=self.key,
-            title=self.title,
-            about=self.about,
+        return replace(
+            self,
             claims=[c for c in self.claims if any(_named(c.id, item) for item in items)],
             exhibits=[e for e in self.exhibits if any(_named(e.id, item) for item in items)],
         )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SIZES = (8, 32, 128, 512, 1024, 2048, 4096, 8192, 16384)
 MEASURING_SHARE = 0.3
-"""Of the time, for t0 and λ; the races have the rest."""
+"""The share of the time in which t0 and λ are measured; the races have the rest."""
 
 
 def latencies(session: "Session", budget_s: float) -> MeasuredValue:
@@ -32,9 +32,9 @@ def latencies(session: "Session", budget_s: float) -> MeasuredValue:
     profile = session.measure(budget_s, SIZES)
     modes = {(point.nbytes, point.mode): point for point in profile.points}
     ratios = {
-        f"{n} B": (max(one.lam, 1) / max(other.lam, 1), one.t0_s / other.t0_s)
+        f"{n} B": (max(free.lam, 1) / max(blocking.lam, 1), free.t0_s / blocking.t0_s)
         for n in SIZES
-        if (one := modes.get((n, "nonblocking"))) and (other := modes.get((n, "blocking")))
+        if (free := modes.get((n, "nonblocking"))) and (blocking := modes.get((n, "blocking")))
     }
 
     def draw() -> "Figure":
@@ -80,22 +80,12 @@ def combining(names: Mapping[str, str], lengths: Sequence[int]) -> Measure:
 
     def measure(session: "Session", budget_s: float) -> MeasuredValue:
         profile = session.measure(budget_s * MEASURING_SHARE, [4 * n for n in lengths])
-        machine, ranks = (
-            profile.machine_combining("sum", "float32"),
-            session.private.comm.Get_size(),
-        )
-        races: dict[float, Race] = {}
+        ranks, races = session.private.comm.Get_size(), dict[float, Race]()
+        machine = profile.machine_combining("sum", "float32")
         for n in lengths:
+            setting: Any = {"ranks": ranks, "nbytes": 4 * n, "machine": machine, "dtype": "float32"}
             plans = {
-                label: cw.plan(
-                    "allreduce",
-                    ranks=ranks,
-                    nbytes=4 * n,
-                    machine=machine,
-                    dtype="float32",
-                    algorithm=name,
-                )
-                for label, name in names.items()
+                a: cw.plan("allreduce", algorithm=name, **setting) for a, name in names.items()
             }
             races[n] = session.compare(
                 next(iter(plans.values())).problem,

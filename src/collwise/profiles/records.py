@@ -175,7 +175,7 @@ class Provenance(ProfileRecord, frozen=True, kw_only=True):
 class Measurements(ProfileRecord, frozen=True, kw_only=True):
     """What was measured with one placement of ranks, and how well.
 
-    Where ranks share nodes, or nodes lie in clusters, `levels` are the inner levels, the innermost
+    Where ranks share nodes, or nodes lie in racks, `levels` are the inner levels, the innermost
     first, and `points` is about the outermost.
     """
 

@@ -120,10 +120,10 @@ def levels_are_measured_and_used(comm: MPI.Intracomm) -> None:
         return
     placement = Placement.of([rank // 2 for rank in range(comm.size)])
     levels = worth_measuring(world, placement)
-    assert (levels.placement, levels.names, levels.groups) == (placement, ("cluster",), {})
+    assert (levels.placement, levels.names, levels.groups) == (placement, ("rack",), {})
     profile = run_campaign(comm, world, budget_s=0.4, sizes=(8, 2048), seed=1, levels=levels)
     assert len(set(comm.allgather(profile.to_json()))) == 1
-    assert [(level.name, level.ranks) for level in profile.levels] == [("cluster", 2)]
+    assert [(level.name, level.ranks) for level in profile.levels] == [("rack", 2)]
     assert {time.nbytes for time in profile.levels[0].port} <= {8, 2048}
     assert profile.provenance.ranks == comm.size
     task = Task(Problem("broadcast", comm.size, 2048))

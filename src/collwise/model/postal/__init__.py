@@ -10,7 +10,7 @@ look-up table, the triangles of the "Christmas tree"), `lambda_tree` (the trees 
 exact (`int`, `Fraction`) but for the asymptotic ones, which are irrational floats.
 """
 
-from collwise.model.postal._scaled import SMALLEST_LATENCY
+from collwise.model.postal._scaled import SMALLEST_LATENCY, Grade
 from collwise.model.postal.alpha import alpha_intersection, alpha_range, partitions, split
 from collwise.model.postal.census import (
     CensusRound,
@@ -25,7 +25,6 @@ from collwise.model.postal.census import (
 from collwise.model.postal.growth import break_even, broadcast_time, growth, reached, scaling
 from collwise.model.postal.lambda_tree import (
     Edge,
-    Grade,
     GradedTree,
     doubling,
     greedy_tree,

@@ -14,7 +14,7 @@ from collwise.errors import BeyondLimits, InvalidArgument
 from collwise.model.exact import Number, exact
 
 LARGEST_LATENCY = 10**98
-"""As large a number as can be typed; beyond, numbers fill the memory."""
+"""The largest number that anybody would type; far larger ones fill the memory."""
 
 
 SMALLEST_LATENCY = Fraction(1, 1024)
@@ -73,20 +73,21 @@ def time_scaled(n: int, num: int, den: int) -> int:
     return low
 
 
-class Staircase(NamedTuple):
-    """Every step of N_λ up to the first that reaches n, as columns.
+class Grade(NamedTuple):
+    """A step of N_λ: the λ-tree of all that can be reached by `time`, as two smaller trees.
 
-    Step k begins at scaled time times[k] and reaches sizes[k] ranks, of which an optimal source
-    keeps sizes[kept[k]] and gives away sizes[given[k]].  Step 0 is the source alone, at time 0.
+    time: in t0.   size: N_λ(time), ranks.   kept, given: indices of the grades that the source goes
+    on with, from 1 after its send, and that the leader starts, at λ after it.  Grade 0 is a rank
+    alone, and refers to itself.
     """
 
-    times: list[int]
-    sizes: list[int]
-    kept: list[int]
-    given: list[int]
+    time: Fraction
+    size: int
+    kept: int
+    given: int
 
 
-def staircase(n: int, num: int, den: int) -> Staircase:
+def staircase(n: int, lam: Fraction) -> list[Grade]:
     """The steps of N_λ up to the first size >= n, n >= 1, in time linear in their number.
 
     N_λ grows exactly at i + jλ with i >= 0, j >= 1: at λ, and 1 and λ after each time at which it
@@ -95,17 +96,18 @@ def staircase(n: int, num: int, den: int) -> Staircase:
     and at t − λ, whose sizes the recursion of [Bruck1996] (1) adds.  In t0, there are at most
     min(den·t, (t+1)²/2λ) steps up to time t.
     """
+    grades = [Grade(Fraction(0), 1, 0, 0)]
     if n == 1:
-        return Staircase([0], [1], [0], [0])
-    times, sizes, kept, given = [0, num], [1, 2], [0, 0], [0, 0]
+        return grades
+    num, den = lam.as_integer_ratio()
+    times = [0, num]
+    grades.append(Grade(lam, 2, 0, 0))
     p = q = 1
-    while sizes[-1] < n:
+    while grades[-1].size < n:
         by_send, by_hop = times[p] + den, times[q] + num
-        t = min(by_send, by_hop)
-        p += by_send == t
-        q += by_hop == t
-        times.append(t)
-        sizes.append(sizes[p - 1] + sizes[q - 1])
-        kept.append(p - 1)
-        given.append(q - 1)
-    return Staircase(times, sizes, kept, given)
+        times.append(min(by_send, by_hop))
+        p += by_send == times[-1]
+        q += by_hop == times[-1]
+        size = grades[p - 1].size + grades[q - 1].size
+        grades.append(Grade(Fraction(times[-1], den), size, p - 1, q - 1))
+    return grades

@@ -92,7 +92,7 @@ def alpha_intersection(n: int, lam: Number) -> AlphaRange | None:
     True
     """
     n = checked_integer(n, "alpha_intersection(n, lam)", "n", 2)
-    steps = staircase(n, *latency(lam).as_integer_ratio())
+    grades = staircase(n, latency(lam))
     low, high = Fraction(0), _ONE
     # Only the largest m of each triangle counts.  While T_λ(m) = t stays the same, so do
     # K = N(t−1) and G = N(t−λ), and
@@ -100,9 +100,9 @@ def alpha_intersection(n: int, lam: Number) -> AlphaRange | None:
     #   high(m) = (K + 1/2)/m                         falls with m, and is below 1 for m > K + 1;
     # all m of the triangle are > K, so high(m) = 1 can only be at its first m, K + 1, and it
     # counts only if the triangle has no second m.
-    for size, kept, given in zip(steps.sizes[1:], steps.kept[1:], steps.given[1:], strict=True):
+    for _, size, kept, given in grades[1:]:
         m = min(size, n)
-        low_m, high_m = _rounding_range(m, m - steps.sizes[given], steps.sizes[kept])
+        low_m, high_m = _rounding_range(m, m - grades[given].size, grades[kept].size)
         low, high = max(low, low_m), min(high, high_m)
         if low >= high:
             return None

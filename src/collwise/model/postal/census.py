@@ -21,7 +21,7 @@ from collwise.model.postal.growth import growth
 from collwise.system.integers import checked_integer
 
 MAX_ROUNDS = 1 << 22
-"""Of a census: its rounds are listed one by one."""
+"""Rounds of a census, which are listed one by one."""
 
 
 class CensusRound(NamedTuple):

@@ -8,11 +8,12 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import NamedTuple
 
 from collwise.errors import InvalidArgument, shown
 from collwise.model.exact import Number
-from collwise.model.postal._scaled import SMALLEST_LATENCY, latency, staircase
+from collwise.model.postal._scaled import SMALLEST_LATENCY, Grade, latency, staircase
 from collwise.system.integers import checked_integer
 
 
@@ -23,18 +24,6 @@ class Edge(NamedTuple):
     child: int
     sent: Fraction
     received: Fraction
-
-
-class _Clock(dict[int, Fraction]):
-    """Scaled time to time in t0; the few distinct times of a tree are made once each."""
-
-    def __init__(self, den: int) -> None:
-        super().__init__()
-        self.den = den
-
-    def __missing__(self, scaled: int) -> Fraction:
-        self[scaled] = time = Fraction(scaled, self.den)
-        return time
 
 
 def greedy_tree(n: int, lam: Number) -> tuple[Edge, ...]:
@@ -50,7 +39,7 @@ def greedy_tree(n: int, lam: Number) -> tuple[Edge, ...]:
     """
     n = checked_integer(n, "greedy_tree(n, lam)", "n")
     num, den = latency(lam, SMALLEST_LATENCY).as_integer_ratio()
-    clock, edges = _Clock(den), []
+    clock, edges = cache(lambda scaled: Fraction(scaled, den)), list[Edge]()
     # Entries are (time at which the rank can send next, rank).  Times leave both queues in
     # ascending order, so what is appended, 1 or λ later, keeps each queue sorted.
     old: deque[tuple[int, int]] = deque()
@@ -58,24 +47,10 @@ def greedy_tree(n: int, lam: Number) -> tuple[Edge, ...]:
     for child in range(1, n):
         queue = old if old and (not new or old[0][0] <= new[0][0]) else new
         t, parent = queue.popleft()
-        edges.append(Edge(parent, child, clock[t], clock[t + num]))
+        edges.append(Edge(parent, child, clock(t), clock(t + num)))
         old.append((t + den, parent))
         new.append((t + num, child))
     return tuple(edges)
-
-
-class Grade(NamedTuple):
-    """The λ-tree of all that can be reached by `time`, as two smaller trees, by their index.
-
-    time: in t0.   size: N_λ(time), ranks.   kept, given: indices of the grades that the source goes
-    on with, from 1 after its send, and that the leader starts, at λ after it.  Grade 0 is a rank
-    alone, and refers to itself.
-    """
-
-    time: Fraction
-    size: int
-    kept: int
-    given: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +76,10 @@ class GradedTree:
             remedy = "call doubling(n, lam) for at least as many ranks"
             raise InvalidArgument("GradedTree.edges(n)", seen, remedy)
         num, den = self.lam.as_integer_ratio()
-        clock, edges = _Clock(den), []
+        clock, edges = (
+            cache(lambda scaled: Fraction(scaled, den)),
+            list[Edge](),
+        )  # few distinct times
         # To do: (first rank, number of ranks, grade that has room for them, scaled time).
         todo = [(0, n, bisect_left(self.grades, n, key=lambda g: g.size), 0)]
         while todo:
@@ -110,7 +88,7 @@ class GradedTree:
                 continue
             grade = self.grades[which]
             keep = min(count - 1, self.grades[grade.kept].size)
-            edges.append(Edge(first, first + keep, clock[t], clock[t + num]))
+            edges.append(Edge(first, first + keep, clock(t), clock(t + num)))
             todo.append((first + keep, count - keep, grade.given, t + num))
             todo.append((first, keep, grade.kept, t + den))
         return tuple(edges)
@@ -129,10 +107,7 @@ def doubling(n: int, lam: Number) -> GradedTree:
     [1, 2, 3, 5, 8, 13, 21]
     """
     n, lam = checked_integer(n, "doubling(n, lam)", "n"), latency(lam, SMALLEST_LATENCY)
-    num, den = lam.as_integer_ratio()
-    steps = zip(*staircase(n, num, den), strict=True)
-    grades = (Grade(Fraction(t, den), size, kept, given) for t, size, kept, given in steps)
-    return GradedTree(lam, tuple(grades))
+    return GradedTree(lam, tuple(staircase(n, lam)))
 
 
 def tree_time(split_rule: Callable[[int], int], n: int, lam: Number) -> Fraction:

@@ -66,10 +66,9 @@ def alpha_table(n: int, lam: Number) -> AlphaTable:
     (2, 3, 5, 8, 13, 21)
     """
     n, lam = checked_integer(n, "alpha_table(n, lam)", "n"), latency(lam)
-    steps = staircase(n, *lam.as_integer_ratio())
-    tops = tuple(steps.sizes[1:])
-    alphas = (Fraction(steps.sizes[k], top) for k, top in zip(steps.kept[1:], tops, strict=True))
-    return AlphaTable(lam, tops, tuple(alphas))
+    grades = staircase(n, lam)
+    alphas = tuple(Fraction(grades[top.kept].size, top.size) for top in grades[1:])
+    return AlphaTable(lam, tuple(top.size for top in grades[1:]), alphas)
 
 
 class Corner(NamedTuple):

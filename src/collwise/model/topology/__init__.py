@@ -3,8 +3,8 @@
     topology.Mesh(16, 16).route(0, 18)           # link ids, first along the row, then the column
     topology.parse("torus:4x4x8").distance(0, 127)
 
-Read in this order: `base` (what a topology is), one file for each kind (`complete`, `mesh`,
-`torus`, `hypercube`), `embedded` (ranks placed on some nodes), `numbering` (ranks as a mesh, the
+Read in this order: `base` (what a topology is), the kinds (`complete`, `hypercube`, `lattice` with
+meshes and tori), `embedded` (ranks placed on some nodes), `numbering` (ranks as a mesh, the
 snake through it), `notation` (topologies as text).
 
 The word of a new kind is in `FORMS` of `notation`; `--topology` explains it in
@@ -16,10 +16,9 @@ from collwise.model.topology.base import Topology
 from collwise.model.topology.complete import Complete
 from collwise.model.topology.embedded import Embedded
 from collwise.model.topology.hypercube import Hypercube
-from collwise.model.topology.mesh import Mesh
+from collwise.model.topology.lattice import Mesh, Torus
 from collwise.model.topology.notation import parse
 from collwise.model.topology.numbering import near_square, snake, snake_position, snake_rank
-from collwise.model.topology.torus import Torus
 
 __all__ = [
     "Complete",

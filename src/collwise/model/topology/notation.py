@@ -8,8 +8,7 @@ from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.topology.base import Topology
 from collwise.model.topology.complete import Complete
 from collwise.model.topology.hypercube import Hypercube
-from collwise.model.topology.mesh import Mesh
-from collwise.model.topology.torus import Torus
+from collwise.model.topology.lattice import Mesh, Torus
 
 
 class Notation(NamedTuple):

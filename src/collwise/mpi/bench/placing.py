@@ -9,13 +9,12 @@ from mpi4py import MPI
 
 from collwise.measure.clustering import NBYTES, REPETITIONS, cluster, rounds
 from collwise.measure.level_probes import level_team
+from collwise.model.levels import GROUP_NAMES
 from collwise.model.placement import Placement
 from collwise.mpi.runtime.agreement import on_root, wait_asleep
 from collwise.mpi.runtime.world import World
 from collwise.profiles.level_machine import NODE
 
-GROUP_NAMES = ("cluster", "site", "region")
-"""Of groups of nodes, the innermost first."""
 MAX_NODES = 1024
 """With more nodes, no times between them are measured."""
 _TAG = 0
@@ -53,9 +52,7 @@ def find_placement(comm: MPI.Intracomm, world: World) -> NamedPlacement:
 
 def worth_measuring(world: World, placement: Placement) -> NamedPlacement:
     """A placement without the levels at which no two ranks meet, and its groups' names."""
-    names: tuple[str, ...] = GROUP_NAMES
-    if placement.groups[:1] == (world.nodes,):
-        names = (NODE, *names)
+    names = GROUP_NAMES if placement.groups[:1] == (world.nodes,) else GROUP_NAMES[1:]
     rows: dict[str, tuple[int, ...]] = {}
     for level, row in enumerate(placement.groups, 1):
         if len(level_team(placement, level)) > 1 and len(set(row)) > 1:

@@ -1,6 +1,5 @@
 """Runs on the Delta of the presets, which is simulated: its λ(m), and broadcasts on its mesh."""
 
-from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache
 from random import Random
@@ -64,7 +63,7 @@ def sweep(nbytes: int, orders: tuple[tuple[int, ...], ...] = ORDERS) -> dict[flo
 
 
 def model_sweep(nbytes: int) -> dict[float, float]:
-    """The same as the postal model has it, in which no message waits for a link."""
+    """Milliseconds of the α-broadcast by α in the postal model: no message waits for a link."""
     algorithm = cw.ALGORITHMS["broadcast/alpha"]
     return {
         x / 100: 1e3 * float(algorithm.predict(BLOCKING, 64, nbytes, alpha=Fraction(x, 100)))
@@ -80,17 +79,3 @@ def best(times: dict[float, float]) -> float:
 def gain(times: dict[float, float]) -> float:
     """By how many percent the best α is faster than the binomial tree."""
     return 100 * (1 - min(times.values()) / times[0.5])
-
-
-def model_gain(lam: Fraction, ranks: int = 64) -> float:
-    """The same in the postal model: percent by which the best fixed α beats α = ½."""
-    machine, algorithm = cw.Machine.postal(t0_s=1, lam=lam), cw.ALGORITHMS["broadcast/alpha"]
-    times = [
-        float(algorithm.predict(machine, ranks, 1, alpha=Fraction(x, 100))) for x in range(50, 90)
-    ]
-    return 100 * (1 - min(times) / times[0])
-
-
-def first_lam_with_gain(percent: float, lams: Iterable[Fraction]) -> Fraction:
-    """The least λ of these at which the best α gains so much on 64 ranks."""
-    return next(lam for lam in lams if model_gain(lam) >= percent)

@@ -4,54 +4,38 @@ from collections.abc import Mapping
 from fractions import Fraction
 from statistics import median
 
-from collwise.papers.bruck1996.delta import (
-    IN_ROWS,
-    ORDERS,
-    PACKET,
-    best,
-    broadcast_s,
-    curve,
-    first_lam_with_gain,
-    gain,
-    model_gain,
-    sweep,
-    waiting,
-)
+from collwise.papers.bruck1996 import delta
+from collwise.papers.bruck1996.postal_claims import alpha_steps
 from collwise.papers.claims import Claim, shown
 from collwise.papers.measured import latencies
 
-LAMS = [Fraction(x, 20) for x in range(20, 101)]
-FITTED = (
-    "Nothing else is known of this machine: the preset's overheads are estimates that were fitted"
-    " to these two numbers."
-)
-
-
-def _waiting() -> list[int]:
-    cases = (("9/5", 512), ("6/5", 2048), ("21/20", 16384), ("1", 65536))
-    return [
-        waiting(Fraction(lam), nbytes, tuple((source + i) % 64 for i in range(64)))
-        for lam, nbytes in cases
-        for source in range(0, 63, 7)
-    ]
-
 
 def _lams(blocking: bool = True) -> dict[int, float]:
-    return {fit.nbytes: float(fit.law.lam) for fit in curve(blocking)}
+    return {fit.nbytes: float(fit.law.lam) for fit in delta.curve(blocking)}
 
 
-def _differences() -> list[float]:
-    """(λ − 1)·t0 from one packet on, in µs."""
-    return [1e6 * float(fit.law.latency - fit.law.t0) for fit in curve() if fit.nbytes >= PACKET]
+def _model_gain(lam: Fraction) -> float:
+    """By how many percent the best α beats α = ½ on 64 ranks in the postal model."""
+    times = alpha_steps(lam, [Fraction(x, 100) for x in range(50, 90)])
+    floats = list(map(float, times.values()))
+    return 100 * (1 - min(floats) / floats[0])
+
+
+def _ordered_saves(orders: tuple[tuple[int, ...], ...]) -> float:
+    """Percent that the order free of congestion saves, 64 KB down the binomial tree."""
+    ordered, others = (
+        delta.broadcast_s(Fraction(1, 2), 65536, which) for which in (delta.IN_ROWS, orders)
+    )
+    return 100 * (1 - ordered / others)
 
 
 def _why_not_21(value: float) -> str:
-    least = first_lam_with_gain(20, LAMS)
+    least = next(lam for x in range(20, 101) if _model_gain(lam := Fraction(x, 20)) >= 20)
     return (
-        f"The postal model itself gives {model_gain(Fraction(9, 5)):.1f} % for 64 ranks at λ = 1.8;"
-        f" 20 % needs λ ≥ {float(least):g}. With the links of the mesh, {value:.1f} %. A binomial"
-        " tree that suffers more than the model says, or a λ above 1.8 within a busy program, would"
-        " explain the rest; neither can be told from the paper."
+        f"The postal model itself gives {_model_gain(Fraction(9, 5)):.1f} % for 64 ranks at λ ="
+        f" 1.8; 20 % needs λ ≥ {float(least):g}. With the links of the mesh, {value:.1f} %. A"
+        " binomial tree that suffers more than the model says, or a λ above 1.8 within a busy"
+        " program, would explain the rest; neither can be told from the paper."
     )
 
 
@@ -66,76 +50,55 @@ def _who_waits(ratios: Mapping[str, tuple[float, float]]) -> str:
 
 CLAIMS = (
     Claim(
-        id="B-c13a",
-        where="§2.6, Fig 13",
-        says="512 bytes on 8 × 8, random order: the measured best α",
+        "B-c13a, §2.6, Fig 13: 512 bytes on 8 × 8, random order: the measured best α",
         paper=0.58,
         tolerance=0.02,
-        ours=lambda: best(sweep(PACKET)),
+        ours=lambda: delta.best(delta.sweep(delta.PACKET)),
     ),
     Claim(
-        id="B-c13b",
-        where="§2.6, Fig 13",
-        says="it is faster than the binomial tree by about",
+        "B-c13b, §2.6, Fig 13: it is faster than the binomial tree by about",
         paper=21,
         tolerance=2,
-        ours=lambda: gain(sweep(PACKET)),
+        ours=lambda: delta.gain(delta.sweep(delta.PACKET)),
         because=_why_not_21,
         unit="%",
     ),
     Claim(
-        id="B-c13c",
-        where="§2.6",
-        says="all of 0.56 ≤ α ≤ 0.66 are within 6 % of the best",
+        "B-c13c, §2.6: all of 0.56 ≤ α ≤ 0.66 are within 6 % of the best",
         paper="6 %",
         ours=lambda: max(
-            100 * (t / min(sweep(PACKET).values()) - 1)
-            for a, t in sweep(PACKET).items()
+            100 * (t / min(delta.sweep(delta.PACKET).values()) - 1)
+            for a, t in delta.sweep(delta.PACKET).items()
             if 0.56 <= a <= 0.66
         ),
         holds=lambda percent: percent <= 6,
         unit="%",
     ),
     Claim(
-        id="B-c14",
-        where="§2.6, Fig 14",
-        says="64 KB on 8 × 8: the order free of congestion saves about",
+        "B-c14, §2.6, Fig 14: 64 KB on 8 × 8: the order free of congestion saves about",
         paper=10,
         tolerance=3,
-        ours=lambda: (
-            100
-            * (
-                1
-                - broadcast_s(Fraction(1, 2), 65536, IN_ROWS)
-                / broadcast_s(Fraction(1, 2), 65536, ORDERS)
-            )
-        ),
+        ours=lambda: _ordered_saves(delta.ORDERS),
         shape=lambda percent: 5 < percent < 20,
         because=lambda _: (
             "How much depends on how fast the sender's software fills a link, which is an estimate,"
-            " and on the order: with five random ones, from "
-            + " to ".join(
-                f"{100 * (1 - broadcast_s(Fraction(1, 2), 65536, IN_ROWS) / t):.0f}"
-                for t in _least_and_most()
-            )
-            + " %."
+            " and on the order: with five random ones, from"
+            f" {min(saved := [_ordered_saves((order,)) for order in delta.ORDERS]):.0f} to"
+            f" {max(saved):.0f} %."
         ),
         unit="%",
     ),
     Claim(
-        id="B-c17a",
-        where="§2.2, Fig 3",
-        says="λ at 512 bytes and at 16 KB",
+        "B-c17a, §2.2, Fig 3: λ at 512 bytes and at 16 KB",
         paper=(1.8, 1.05),
         tolerance=0.02,
         ours=lambda: (_lams()[512], _lams()[16384]),
         fitted=True,
-        because=FITTED,
+        because="Nothing else is known of this machine: the preset's overheads are estimates that"
+        " were fitted to these two numbers.",
     ),
     Claim(
-        id="B-c17b",
-        where="§2.2, Fig 3",
-        says="λ rises up to 512 bytes, its maximum, then falls to 1 hyperbolically",
+        "B-c17b, §2.2, Fig 3: λ rises up to 512 bytes, its maximum, then falls to 1 hyperbolically",
         paper="as a figure",
         ours=lambda: list(_lams().values()),
         holds=lambda lams: (
@@ -145,36 +108,28 @@ CLAIMS = (
         ),
     ),
     Claim(
-        id="B-c18",
-        where="abstract, §4",
-        says="a properly tuned broadcast beats the binomial tree by more than 20 %",
+        "B-c18, abstract, §4: a properly tuned broadcast beats the binomial tree by more than 20 %",
         paper="> 20 %",
-        ours=lambda: gain(sweep(PACKET)),
+        ours=lambda: delta.gain(delta.sweep(delta.PACKET)),
         holds=lambda percent: percent > 20,
         because=_why_not_21,
         unit="%",
     ),
     Claim(
-        id="B-c19a",
-        where="§2.6, Fig 10",
-        says="16 KB on 8 × 8, random order: best about α = ½",
+        "B-c19a, §2.6, Fig 10: 16 KB on 8 × 8, random order: best about α = ½",
         paper=0.5,
         tolerance=0.03,
-        ours=lambda: best(sweep(16384)),
+        ours=lambda: delta.best(delta.sweep(16384)),
     ),
     Claim(
-        id="B-c19b",
-        where="§2.6, Fig 11",
-        says="512 bytes: best about α = 0.6",
+        "B-c19b, §2.6, Fig 11: 512 bytes: best about α = 0.6",
         paper=0.6,
         tolerance=0.03,
-        ours=lambda: best(sweep(PACKET)),
+        ours=lambda: delta.best(delta.sweep(delta.PACKET)),
     ),
     Claim(
-        id="B-c20a",
-        where="§2.2, Fig 5",
-        says="non-blocking sends give a larger λ at all sizes (over that of blocking ones, if links"
-        " carry a message while the next is copied)",
+        "B-c20a, §2.2, Fig 5: non-blocking sends give a larger λ at all sizes (over that of"
+        " blocking ones, if links carry a message while the next is copied)",
         paper="> 1",
         ours=lambda: {f"{n} B": x / _lams()[n] for n, x in _lams(False).items()},
         holds=lambda ratios: min(ratios.values()) > 1,
@@ -185,34 +140,36 @@ CLAIMS = (
         ),
     ),
     Claim(
-        id="B-c20b",
-        where="§2.2, Fig 4",
-        says="above 512 bytes the receiver is later by a constant, (λ − 1)·t0",
+        "B-c20b, §2.2, Fig 4: above 512 bytes the receiver is later by a constant, (λ − 1)·t0",
         paper="constant",
-        ours=_differences,
+        ours=lambda: [
+            1e6 * float(fit.law.latency - fit.law.t0)
+            for fit in delta.curve()
+            if fit.nbytes >= delta.PACKET
+        ],
         holds=lambda differences: max(differences) - min(differences) < 0.01 * max(differences),
         because="It is the law of the preset, which takes it from the paper.",
         unit="µs",
     ),
     Claim(
-        id="B-c22",
-        where="§2.6",
-        says="in row-major order from the source on, cyclically, the λ-tree is free of congestion"
-        " (8 × 8, 9 sources, λ and length 9/5 and 512 B, 6/5 and 2 KB, 21/20 and 16 KB, 1 and"
-        " 64 KB: messages that wait for a link)",
+        "B-c22, §2.6: in row-major order from the source on, cyclically, the λ-tree is free of"
+        " congestion (8 × 8, 9 sources, λ and length 9/5 and 512 B, 6/5 and 2 KB, 21/20 and 16"
+        " KB, 1 and 64 KB: messages that wait for a link)",
         paper=[0] * 36,
-        ours=_waiting,
+        ours=lambda: [
+            delta.waiting(Fraction(lam), nbytes, tuple((source + i) % 64 for i in range(64)))
+            for lam, nbytes in (("9/5", 512), ("6/5", 2048), ("21/20", 16384), ("1", 65536))
+            for source in range(0, 63, 7)
+        ],
         because=lambda _: (
             "In the first of the random orders, from rank 0 at 64 KB, there are"
-            f" {waiting(1, 65536, ORDERS[0])}."
+            f" {delta.waiting(1, 65536, delta.ORDERS[0])}."
         ),
         unit="messages",
     ),
     Claim(
-        id="B-c20c",
-        where="§2.2, Fig 5",
-        says="so they do on the machine at hand (λ and t0 of non-blocking sends over those of"
-        " blocking ones, by size)",
+        "B-c20c, §2.2, Fig 5: so they do on the machine at hand (λ and t0 of non-blocking sends"
+        " over those of blocking ones, by size)",
         paper="λ: > 1",
         measure=latencies,
         holds=lambda ratios: min(lam for lam, _ in ratios.values()) > 1,
@@ -220,8 +177,3 @@ CLAIMS = (
         because=_who_waits,
     ),
 )
-
-
-def _least_and_most() -> tuple[float, float]:
-    times = [broadcast_s(Fraction(1, 2), 65536, (order,)) for order in ORDERS]
-    return min(times), max(times)

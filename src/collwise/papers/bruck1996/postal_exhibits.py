@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from math import ceil, floor
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -13,20 +12,15 @@ from collwise.figures.christmas_tree import christmas_tree
 from collwise.figures.delay_diagram import Message, delay_diagram
 from collwise.figures.line_chart import Curve, line_chart
 from collwise.figures.tree_diagram import tree_diagram
-from collwise.papers.bruck1996.census_claims import TABLE1, TABLE2
 from collwise.papers.bruck1996.delta import IN_ROWS, ORDERS, PACKET, curve, model_sweep, sweep
-from collwise.papers.bruck1996.postal_claims import alpha_steps
-from collwise.papers.exhibits import Exhibit, Rows
+from collwise.papers.bruck1996.postal_claims import TABLE1, TABLE2, best_alphas, in_thousandths
+from collwise.papers.exhibits import Exhibit, Rows, Simulated
 from collwise.papers.measured import alpha_sweep, latencies
 from collwise.system import formatting
 
-LAM = Fraction(5, 2)
-"""The λ of Figs 15 and 16."""
-SIZE, ALPHA = "message size (bytes)", "α: the share of the ranks that a source keeps"
 
-
-def _tree(name: str, lam: int) -> Figure:
-    settings: dict[str, Any] = {"lam": lam} if name == "postal_tree" else {}
+def _tree(name: str, lam: int, /, **settings: Any) -> Figure:
+    """Figs 1 and 2."""
     schedule = cw.ALGORITHMS[f"broadcast/{name}"].schedule(8, 1, **settings)
     machine = cw.Machine.postal(t0_s=1, lam=lam)
     return tree_diagram(cw.simulate(schedule, machine).timing, schedule, Fraction(1))
@@ -68,24 +62,25 @@ def _table_sizes() -> Figure:
     )
 
 
-def _sizes() -> dict[float, str]:
-    return {fit.nbytes: f"{fit.nbytes:,}" for fit in curve()[::2]}
+def _over_size(lines: list[Curve], y: str, title: str, logarithmic: str) -> Figure:
+    """Figs 3, 4 and 5: curves of the simulated Delta."""
+    ticks = {fit.nbytes: f"{fit.nbytes:,}" for fit in curve()[::2]}
+    x = "message size (bytes)"
+    return line_chart(lines, x, y, title=title, logarithmic=logarithmic, ticks=ticks)
 
 
-def _latencies(*ways: bool) -> Figure:
-    """Figs 3 and 5: λ over the message size, by each experiment; for blocking sends, and others."""
+def _latencies(ways: dict[str, bool]) -> Figure:
+    """Figs 3 and 5: λ by each experiment.   ways: by its name, whether sends block."""
     lines = [
         Curve(
-            f"{'' if len(ways) == 1 else way}experiment {i + 1}",
+            f"{way}experiment {i + 1}",
             {f.nbytes: float(law.lam) for f in curve(blocking) if (law := f.experiments[i])},
             ("line", "points")[i],
         )
-        for blocking in ways
-        for way in ["blocking, " if blocking else "non-blocking, "]
+        for way, blocking in ways.items()
         for i in (0, 1)
     ]
-    title = "λ of the simulated Delta, as both experiments measure it"
-    return line_chart(lines, SIZE, "λ", title=title, logarithmic="x", ticks=_sizes())
+    return _over_size(lines, "λ", "λ of the simulated Delta, as both experiments measure it", "x")
 
 
 def _times() -> Figure:
@@ -95,37 +90,35 @@ def _times() -> Figure:
         Curve("at the sender: t0", {f.nbytes: 1e6 * float(f.law.t0) for f in curve()}),
     ]
     title = "When a message is sent and received on the simulated Delta"
-    return line_chart(lines, SIZE, "time (µs)", title=title, logarithmic="xy", ticks=_sizes())
+    return _over_size(lines, "time (µs)", title, "xy")
+
+
+def _over_alpha(lines: list[Curve], title: str, unit: str = "ms", **options: Any) -> Figure:
+    """Figs 10 to 14: times of the α-broadcast."""
+    x, y = "α: the share of the ranks that a source keeps", f"broadcast time ({unit})"
+    return line_chart(lines, x, y, title=title, zero=True, **options)
 
 
 def _swept(nbytes: int) -> Figure:
     """Figs 10, 11, 13: the α-broadcast on 8 × 8, in random orders."""
+    lines = [
+        Curve("with links", sweep(nbytes)),
+        Curve("the postal model alone", model_sweep(nbytes), "dashes"),
+    ]
     title = f"{formatting.size(nbytes)} to 64 ranks in random orders on a simulated mesh of 8 × 8"
-    return line_chart(
-        [
-            Curve("with links", sweep(nbytes)),
-            Curve("the postal model alone", model_sweep(nbytes), "dashes"),
-        ],
-        ALPHA,
-        "broadcast time (ms)",
-        title=title,
-        marks={"binomial": 0.5},
-        zero=True,
-    )
+    return _over_alpha(lines, title, marks={"binomial": 0.5})
 
 
 def _predicted() -> Figure:
     """Fig 12: the model's steps for 64 ranks at λ = 1.8."""
-    times = alpha_steps(64, Fraction(9, 5), range(500, 750))
-    best = [float(a) for a, t in times.items() if t == min(times.values())]
-    return line_chart(
+    times = in_thousandths(range(500, 750))
+    low, high = map(float, best_alphas(times))
+    return _over_alpha(
         [Curve("steps", {float(a): float(t) for a, t in times.items()}, "steps")],
-        ALPHA,
-        "broadcast time (in t0)",
-        title="512 B to 64 ranks at λ = 1.8: predicted by the postal model",
-        marks={"binomial": 0.5, "best": best[0]},
-        band=(best[0], best[-1]),
-        zero=True,
+        "512 B to 64 ranks at λ = 1.8: predicted by the postal model",
+        "in t0",
+        marks={"binomial": 0.5, "best": low},
+        band=(low, high),
     )
 
 
@@ -135,52 +128,42 @@ def _congestion() -> Figure:
         Curve("random orders (the mean of five)", sweep(65536, ORDERS)),
         Curve("row by row from the source: no congestion", sweep(65536, IN_ROWS)),
     ]
-    title = "64 KiB to 64 ranks on a simulated mesh of 8 × 8"
-    return line_chart(lines, ALPHA, "broadcast time (ms)", title=title, zero=True)
+    return _over_alpha(lines, "64 KiB to 64 ranks on a simulated mesh of 8 × 8")
 
 
-def _delayed(receive: bool) -> Figure:
-    """Figs 15 and 16: three messages, each delayed at its end or at its beginning."""
-    apart = 1.0 if receive else float(LAM / floor(LAM))
-    messages = []
-    for i in range(4):
-        start, arrives = i * apart, i * apart + float(LAM)
-        used = start + ceil(LAM) if receive else arrives
-        messages.append(Message(start, start + 1, start + apart, arrives, used))
-    what = (
-        "delay-receive: as if λ were 3" if receive else "delay-send: as if λ were 2 steps of 1.25"
-    )
+def _delayed(what: str, apart: float, used: float) -> Figure:
+    """Figs 15 and 16: four messages of λ = 2.5, used so long after their start."""
+    messages = [
+        Message(start, start + 1, start + apart, start + 2.5, start + used)
+        for start in (i * apart for i in range(4))
+    ]
     return delay_diagram(messages, f"λ = 2.5, {what}")
 
 
 def _growth() -> Figure:
-    return line_chart(
-        [
-            Curve("any λ", {x / 20: cw.postal.growth(Fraction(x, 20)) for x in range(20, 201)}),
-            Curve("Table 1", dict(enumerate(TABLE1, 1)), "points"),
-        ],
-        "λ",
-        "γ(λ), per t0",
-        title="By how much the informed ranks grow in a step",
-    )
+    """Fig 17."""
+    lines = [
+        Curve("any λ", {x / 20: cw.postal.growth(Fraction(x, 20)) for x in range(20, 201)}),
+        Curve("Table 1", dict(enumerate(TABLE1, 1)), "points"),
+    ]
+    title = "By how much the informed ranks grow in a step"
+    return line_chart(lines, "λ", "γ(λ), per t0", title=title)
 
 
 def _break_even() -> Figure:
-    return line_chart(
-        [
-            Curve("computed", {k: cw.postal.break_even(k) - k for k in range(1, 10)}),
-            Curve("Table 2", {k: x - k for k, x in enumerate(TABLE2, 1)}, "points"),
-        ],
-        "⌊λ⌋",
-        "break-even λ − ⌊λ⌋",
-        title="Below the curve delay-send grows faster, above it delay-receive",
-    )
+    """Fig 18."""
+    lines = [
+        Curve("computed", {k: cw.postal.break_even(k) - k for k in range(1, 10)}),
+        Curve("Table 2", {k: x - k for k, x in enumerate(TABLE2, 1)}, "points"),
+    ]
+    title = "Below the curve delay-send grows faster, above it delay-receive"
+    return line_chart(lines, "⌊λ⌋", "break-even λ − ⌊λ⌋", title=title)
 
 
-def _table(name: str, first: int, printed: tuple[float, ...], ours: Callable[[int], float]) -> Rows:
+def _table(name: str, printed: tuple[float, ...], ours: Callable[[int], float]) -> Rows:
     return [
         {name: str(k), "paper": f"{x:.3f}", "computed": f"{ours(k):.6f}"}
-        for k, x in enumerate(printed, first)
+        for k, x in enumerate(printed, 1)
     ]
 
 
@@ -190,81 +173,66 @@ MEASURED_SWEEP = (
 
 EXHIBITS = (
     Exhibit(
-        id="fig1a",
-        title="The binomial tree for 8 ranks, λ = 1",
-        caption="One port, no latency: the informed ranks double in every step.",
-        draw=lambda: _tree("binomial", 1),
+        "fig1a: The binomial tree for 8 ranks, λ = 1",
+        "One port, no latency: the informed ranks double in every step.",
+        lambda: _tree("binomial", 1),
     ),
     Exhibit(
-        id="fig1b",
-        title="The same tree at λ = 2",
-        caption="A rank can send on only two steps after it was sent to: six steps in all.",
-        draw=lambda: _tree("binomial", 2),
+        "fig1b: The same tree at λ = 2",
+        "A rank can send on only two steps after it was sent to: six steps in all.",
+        lambda: _tree("binomial", 2),
     ),
     Exhibit(
-        id="fig2",
-        title="The λ-tree for 8 ranks, λ = 2",
-        caption="The root keeps sending; ranks that are informed late serve few: five steps.",
-        draw=lambda: _tree("postal_tree", 2),
+        "fig2: The λ-tree for 8 ranks, λ = 2",
+        "The root keeps sending; ranks that are informed late serve few: five steps.",
+        lambda: _tree("postal_tree", 2, lam=2),
     ),
-    Exhibit(
-        id="fig3",
-        title="λ over the message size",
-        caption="Largest at a packet of 512 bytes, then λ falls to 1. Both experiments agree.",
-        kind="simulated",
-        draw=lambda: _latencies(True),
+    Simulated(
+        "fig3: λ over the message size",
+        "Largest at a packet of 512 bytes, then λ falls to 1. Both experiments agree.",
+        lambda: _latencies({"": True}),
         measure=latencies,
     ),
-    Exhibit(
-        id="fig4",
-        title="Times at the sender and at the receiver",
-        caption="Above 512 bytes the receiver is later by a constant, so that λ falls.",
-        kind="simulated",
-        draw=_times,
+    Simulated(
+        "fig4: Times at the sender and at the receiver",
+        "Above 512 bytes the receiver is later by a constant, so that λ falls.",
+        _times,
         measure=latencies,
     ),
-    Exhibit(
-        id="fig5",
-        title="λ of blocking and of non-blocking sends",
-        caption="Non-blocking sends as the paper explains them: links carry a message while the"
+    Simulated(
+        "fig5: λ of blocking and of non-blocking sends",
+        "Non-blocking sends as the paper explains them: links carry a message while the"
         " next is copied, so that t0 is shorter, and λ larger. On MPI (-n) both are measured.",
-        kind="simulated",
-        draw=lambda: _latencies(False, True),
+        lambda: _latencies({"non-blocking, ": False, "blocking, ": True}),
         measure=latencies,
     ),
     Exhibit(
-        id="fig6",
-        title="Legal α for λ = 2",
-        caption="A bar for every n: the α that split n ranks optimally. Every triangle holds the n"
+        "fig6: Legal α for λ = 2",
+        "A bar for every n: the α that split n ranks optimally. Every triangle holds the n"
         " with the same time, which stands beside it; at its top the split is forced. A straight"
         " line passes through all.",
-        draw=lambda: _christmas_tree("2"),
+        lambda: _christmas_tree("2"),
     ),
     Exhibit(
-        id="fig7",
-        title="Legal α for λ = 1.95",
-        caption="No line passes through all: a table of α is needed.",
-        draw=lambda: _christmas_tree("1.95"),
+        "fig7: Legal α for λ = 1.95",
+        "No line passes through all: a table of α is needed.",
+        lambda: _christmas_tree("1.95"),
     ),
     Exhibit(
-        id="fig8",
-        title="The tops of the triangles for λ = 1.95",
-        caption="Every point is the top of a triangle; they converge to β^f, slowly.",
-        draw=_convergence,
+        "fig8: The tops of the triangles for λ = 1.95",
+        "Every point is the top of a triangle; they converge to β^f, slowly.",
+        _convergence,
     ),
     Exhibit(
-        id="fig9",
-        title="The size of the table of α for λ = 1.293",
-        caption="Only the tops of the triangles have to be kept: about log² n at most.",
-        draw=_table_sizes,
+        "fig9: The size of the table of α for λ = 1.293",
+        "Only the tops of the triangles have to be kept: about log² n at most.",
+        _table_sizes,
     ),
     *(
-        Exhibit(
-            id=f"fig{number}",
-            title=f"{formatting.size(nbytes)} to 64 ranks over α",
-            caption=caption + MEASURED_SWEEP,
-            kind="simulated",
-            draw=partial(_swept, nbytes),
+        Simulated(
+            f"fig{number}: {formatting.size(nbytes)} to 64 ranks over α",
+            caption + MEASURED_SWEEP,
+            partial(_swept, nbytes),
             measure=alpha_sweep(nbytes),
         )
         for number, nbytes, caption in (
@@ -273,61 +241,41 @@ EXHIBITS = (
         )
     ),
     Exhibit(
-        id="fig12",
-        title="Predicted time over α, 512 bytes",
-        caption="The best α, from 0.555 to 0.592, take 9.2 t0; the binomial tree takes 10.8.",
-        draw=_predicted,
+        "fig12: Predicted time over α, 512 bytes",
+        "The best α, from 0.555 to 0.592, take 9.2 t0; the binomial tree takes 10.8.",
+        _predicted,
     ),
-    Exhibit(
-        id="fig13",
-        title="Measured time over α, 512 bytes",
-        caption="The shape of Fig 12, with the links of the mesh." + MEASURED_SWEEP,
-        kind="simulated",
-        draw=lambda: _swept(PACKET),
+    Simulated(
+        "fig13: Measured time over α, 512 bytes",
+        "The shape of Fig 12, with the links of the mesh." + MEASURED_SWEEP,
+        lambda: _swept(PACKET),
         measure=alpha_sweep(PACKET),
     ),
-    Exhibit(
-        id="fig14",
-        title="Congestion",
-        caption="In random orders messages wait for links; row by row from the source they never"
-        " do.",
-        kind="simulated",
-        draw=_congestion,
+    Simulated(
+        "fig14: Congestion",
+        "In random orders messages wait for links; row by row from the source they never do.",
+        _congestion,
     ),
     Exhibit(
-        id="fig15",
-        title="Delay-receive for λ = 2.5",
-        caption="Every message is taken when it would have come at λ = 3.",
-        draw=lambda: _delayed(True),
+        "fig15: Delay-receive for λ = 2.5",
+        "Every message is taken when it would have come at λ = 3.",
+        lambda: _delayed("delay-receive: as if λ were 3", 1, 3),
     ),
     Exhibit(
-        id="fig16",
-        title="Delay-send for λ = 2.5",
-        caption="Sends are 1.25 t0 apart, so that λ is two of them.",
-        draw=lambda: _delayed(False),
+        "fig16: Delay-send for λ = 2.5",
+        "Sends are 1.25 t0 apart, so that λ is two of them.",
+        lambda: _delayed("delay-send: as if λ were 2 steps of 1.25", 1.25, 2.5),
     ),
     Exhibit(
-        id="fig17",
-        title="γ(λ)",
-        caption="By this factor the number of informed ranks grows per t0, in the long run.",
-        draw=_growth,
+        "fig17: γ(λ)",
+        "By this factor the number of informed ranks grows per t0, in the long run.",
+        _growth,
     ),
     Exhibit(
-        id="fig18",
-        title="Break-even points",
-        caption="Between them the better way of handling a λ that is no integer changes.",
-        draw=_break_even,
+        "fig18: Break-even points",
+        "Between them the better way of handling a λ that is no integer changes.",
+        _break_even,
     ),
-    Exhibit(
-        id="table1",
-        title="γ(λ)",
-        caption="",
-        draw=lambda: _table("λ", 1, TABLE1, cw.postal.growth),
-    ),
-    Exhibit(
-        id="table2",
-        title="The break-even λ",
-        caption="",
-        draw=lambda: _table("⌊λ⌋", 1, TABLE2, cw.postal.break_even),
-    ),
+    Exhibit("table1: γ(λ)", "", lambda: _table("λ", TABLE1, cw.postal.growth)),
+    Exhibit("table2: The break-even λ", "", lambda: _table("⌊λ⌋", TABLE2, cw.postal.break_even)),
 )

@@ -1,14 +1,7 @@
 """[Hambrusch1998]: s-to-p broadcasting on a Paragon's mesh, in simulation."""
 
 from collwise.papers.exhibits import Paper
-from collwise.papers.hambrusch1998 import (
-    meeting_claims,
-    moving_claims,
-    source_exhibits,
-    spreading_claims,
-)
-
-_CLAIMS = (*spreading_claims.CLAIMS, *moving_claims.CLAIMS, *meeting_claims.CLAIMS)
+from collwise.papers.hambrusch1998 import moving_claims, source_exhibits, spreading_claims
 
 PAPER = Paper(
     key="hambrusch1998",
@@ -16,6 +9,9 @@ PAPER = Paper(
     about="Hambrusch, Khokhar, Liu, 1998. The scan has lost the curves and most numbers: judged is"
     " who is faster, and how curves bend. Every figure is a simulation on the preset “paragon”,"
     " whose ports and links carry one message at a time.",
-    claims=sorted(_CLAIMS, key=lambda claim: int(claim.id[3:].rstrip("abcdefghi"))),
+    claims=sorted(
+        (*spreading_claims.CLAIMS, *moving_claims.CLAIMS),
+        key=lambda claim: int(claim.id[3:].rstrip("abcdefghi")),
+    ),
     exhibits=source_exhibits.EXHIBITS,
 )

@@ -12,29 +12,20 @@ import collwise as cw
 from collwise.algorithms.s_to_p.ideal_places import rows, snake
 from collwise.model.sources import DISTRIBUTIONS
 from collwise.papers.claims import Claim, shown
-from collwise.papers.hambrusch1998.runs import (
-    BRANCHING,
-    IDEAL,
-    OTHERS,
-    PARAGON,
-    Shape,
-    busiest,
-    gains_by_length,
-    gains_by_sources,
-    saved_from,
-    time_from,
-    time_on,
-    without_copies,
-)
+from collwise.papers.hambrusch1998 import runs
 
 Numbers = dict[str, float]
 WIDE = (16, 16)
-LEFT_AND_IDEAL = (*IDEAL, "left_diagonal")
+MILLISECONDS = (
+    "How long a Paragon's programs took to copy is known from one figure only (H-c5b); the order of"
+    " the distributions in percent is H-c7's."
+)
+LEFT_AND_IDEAL = (*runs.IDEAL, "left_diagonal")
 DRAWS = 3
-"""Of sources that are not in their places."""
+"""How often the sources that are not in ideal places are drawn."""
 MOVED_MS, MANY_MOVED_MS = (1.0, 2.0), 7.5
 """What moving took the paper, up to some 150 sources and for more (§5.2)."""
-Case = tuple[Shape, tuple[int, ...], int]
+Case = tuple[runs.Shape, tuple[int, ...], int]
 """A mesh, its sources, and the bytes of each one's message."""
 
 
@@ -51,7 +42,7 @@ def _near_ideal(displaced: int) -> list[Case]:
     return cases
 
 
-def _case(distribution: str, s: int, nbytes: int = 6144, shape: Shape = WIDE) -> Case:
+def _case(distribution: str, s: int, nbytes: int = 6144, shape: runs.Shape = WIDE) -> Case:
     return shape, cw.sources.distribute(distribution, shape, s), nbytes
 
 
@@ -59,19 +50,16 @@ def _pays(saved: Numbers) -> bool:
     return mean(saved.values()) > 0 and sum(x > 0 for x in saved.values()) > len(saved) / 2
 
 
-def _loses(saved: Numbers) -> bool:
-    return all(x <= 0 for x in saved.values())
-
-
-@cache
-def _of_rows() -> Numbers:
-    """R(20) on 10 × 10, 6 KB, its two rows in two places."""
-    return {
-        f"rows 1 and {second + 1}": time_from(
-            "br_xy_source", (10, 10), (*range(10), *range(10 * second, 10 * second + 10)), 6144
-        )
-        for second in (5, 6)
-    }
+def _from_ideal(
+    name: str,
+    s: int,
+    mesh: runs.Shape = WIDE,
+    nbytes: int = 6144,
+    machine: cw.Machine = runs.PARAGON,
+) -> float:
+    """Milliseconds from the places that are ideal for this algorithm."""
+    places = snake if name == "br_lin" else rows
+    return runs.time_from(name, mesh, tuple(sorted(places(mesh, s))), nbytes, machine)
 
 
 @cache
@@ -83,7 +71,7 @@ def _worst_meshes(quarter: bool, columns: tuple[int, ...] = (8, 10, 12)) -> Numb
     behind = dict.fromkeys(LEFT_AND_IDEAL, 0.0)
     for r, c in product(range(8, 13), columns):
         s = r * c // 4 if quarter else r
-        times = {d: time_on("br_lin", (r, c), d, s, 6144) for d in LEFT_AND_IDEAL}
+        times = {d: runs.time_on("br_lin", (r, c), d, s, 6144) for d in LEFT_AND_IDEAL}
         for d, time in times.items():
             behind[d] = max(behind[d], time / min(times.values()))
     return behind
@@ -92,8 +80,8 @@ def _worst_meshes(quarter: bool, columns: tuple[int, ...] = (8, 10, 12)) -> Numb
 def _by_columns(quarter: bool, _: object) -> str:
     """How sensitive left diagonals are to the number of columns."""
     worst = {f"{c} columns": _worst_meshes(quarter, (c,))["left_diagonal"] for c in (8, 10, 12)}
-    diagonals = time_on("br_lin", WIDE, "left_diagonal", 64, 6144)
-    worked_out = time_from("br_lin", WIDE, tuple(sorted(snake(WIDE, 64))), 6144)
+    diagonals = runs.time_on("br_lin", WIDE, "left_diagonal", 64, 6144)
+    worked_out = _from_ideal("br_lin", 64)
     return (
         f"It depends on the columns: left diagonals are behind by {shown(worst)}. Where columns are"
         " a power of two, ranks on two diagonals are partners in early rounds of the snake: with"
@@ -104,42 +92,35 @@ def _by_columns(quarter: bool, _: object) -> str:
 
 @cache
 def _by_placement() -> dict[str, Numbers]:
-    return {a: {d: time_on(a, WIDE, d, 64, 6144) for d in DISTRIBUTIONS} for a in BRANCHING}
-
-
-def _slowest(name: str) -> str:
-    times = _by_placement()[name]
-    return max(times, key=times.__getitem__)
+    return {
+        a: {d: runs.time_on(a, WIDE, d, 64, 6144) for d in DISTRIBUTIONS} for a in runs.BRANCHING
+    }
 
 
 def _won(side: int, kind: str) -> int:
     """In how many of 16 cases partitioning beats repositioning."""
     return sum(
-        time_on(f"part_{kind}", (side, side), d, s, 6144)
-        < time_on(f"repos_{kind}", (side, side), d, s, 6144)
-        for d in OTHERS
+        runs.time_on(f"part_{kind}", (side, side), d, s, 6144)
+        < runs.time_on(f"repos_{kind}", (side, side), d, s, 6144)
+        for d in runs.OTHERS
         for s in (16, 32, 48, 75)
     )
 
 
-def _halves(machine: cw.Machine = PARAGON, nbytes: int = 6144) -> Numbers:
+def _halves(nbytes: int = 6144, machine: cw.Machine = runs.PARAGON) -> Numbers:
     """From ideal places, half the sources on half the ranks, over all on all: 32 and 64."""
-    meshes: tuple[tuple[Shape, int], ...] = (((8, 16), 32), (WIDE, 64))
-    ratios = {}
-    for name, places in (("br_lin", snake), ("br_xy_source", rows)):
-        half, whole = (
-            time_from(name, mesh, tuple(sorted(places(mesh, s))), nbytes, machine)
-            for mesh, s in meshes
-        )
-        ratios[name] = half / whole
-    return ratios
+    return {
+        name: _from_ideal(name, 32, (8, 16), nbytes, machine)
+        / _from_ideal(name, 64, WIDE, nbytes, machine)
+        for name in ("br_lin", "br_xy_source")
+    }
 
 
 @cache
 def _added() -> tuple[float, float]:
     """What moving 75 messages of 6 KB adds to the time from ideal places: the least, the most."""
-    ideal = time_from("br_xy_source", WIDE, tuple(sorted(rows(WIDE, 75))), 6144)
-    added = [time_on("repos_xy_source", WIDE, d, 75, 6144) - ideal for d in OTHERS]
+    ideal = _from_ideal("br_xy_source", 75)
+    added = [runs.time_on("repos_xy_source", WIDE, d, 75, 6144) - ideal for d in runs.OTHERS]
     return min(added), max(added)
 
 
@@ -150,7 +131,7 @@ def _moving() -> str:
 
 def _saved_ms(cases: Mapping[str, Sequence[Case]]) -> Callable[[], Numbers]:
     """By name of a case, the mean of the milliseconds that moving saves."""
-    return lambda: {n: mean(saved_from(*c)[0] for c in some) for n, some in cases.items()}
+    return lambda: {n: mean(runs.saved_from(*c)[0] for c in some) for n, some in cases.items()}
 
 
 def _at_their_cost(cost_ms: float) -> Callable[[Numbers], bool]:
@@ -174,20 +155,18 @@ def _cheap_moves(cost_ms: float, more: Callable[[], str] = str) -> Callable[[Num
 
 
 def _saved(d: str) -> Numbers:
-    return {f"s = {s}": x for s, x in gains_by_sources()[d].items() if s < 128}
+    return {f"s = {s}": x for s, x in runs.gains_by_sources()[d].items() if s < 128}
 
 
 def _little_to_gain(saved: Numbers) -> str:
     """Percent by which equal sources are slower than ideal ones, where moving does not pay."""
-    losing = [int(s[4:]) for s, percent in saved.items() if percent <= 0]
     slower = {
         f"s = {s}": 100
         * (
-            time_on("br_xy_source", WIDE, "equal", s, 6144)
-            / time_from("br_xy_source", WIDE, tuple(sorted(rows(WIDE, s))), 6144)
+            runs.time_on("br_xy_source", WIDE, "equal", s, 6144) / _from_ideal("br_xy_source", s)
             - 1
         )
-        for s in losing
+        for s in [int(name[4:]) for name, percent in saved.items() if percent <= 0]
     }
     return (
         "Where it does not pay, equal sources are hardly slower than ideal ones (by"
@@ -199,8 +178,8 @@ def _by_side(kind: str, _: object) -> str:
     """What moving and partitioning take on squares whose sides are powers of two, and others."""
     sides, texts = (8, 10, 14, 16), []
     for name in (f"repos_{kind}", f"part_{kind}"):
-        times = [time_on(name, (r, r), "equal", 32, 6144) for r in sides]
-        sent = [busiest(name, (r, r), "equal", 32)[0] for r in sides]
+        times = [runs.time_on(name, (r, r), "equal", 32, 6144) for r in sides]
+        sent = [runs.busiest(name, (r, r), "equal", 32)[0] for r in sides]
         texts.append(
             f"{name} takes {shown(times, 'ms')}, and its busiest rank sends {shown(sent)} messages'"
             " worth"
@@ -215,7 +194,7 @@ def _by_side(kind: str, _: object) -> str:
 def _crossed() -> str:
     """Why the cross of many sources is slow: what meets in the last rounds."""
     (sent, largest), (ideal, ideal_largest) = (
-        busiest(a, WIDE, "cross", 192) for a in ("br_xy_source", "repos_xy_source")
+        runs.busiest(a, WIDE, "cross", 192) for a in ("br_xy_source", "repos_xy_source")
     )
     return (
         f" In a cross of 192 full columns meet: the busiest rank sends {sent} messages' worth, at"
@@ -224,22 +203,31 @@ def _crossed() -> str:
 
 
 def _more_than_half(_: object) -> str:
-    """The same ratio for longer messages, and on machines that lack one thing each."""
-    free = replace(PARAGON, send=Fraction(0), receive=Fraction(0))
+    """What `_halves` gives for longer messages, and on machines that lack one thing each."""
+    free = replace(runs.PARAGON, send=Fraction(0), receive=Fraction(0))
     return (
         f"With messages of 16 KB, {shown(_halves(nbytes=16384))}, of 64 KB,"
-        f" {shown(_halves(nbytes=65536))}; without start-ups, {shown(_halves(free))}; without"
-        f" copies, {shown(_halves(without_copies()))}. Half the ranks need one round less, and half"
-        " the bytes: where times are linear in both, half the time is the limit."
+        f" {shown(_halves(nbytes=65536))}; without start-ups, {shown(_halves(machine=free))};"
+        f" without copies, {shown(_halves(machine=runs.without_copies()))}. Half the ranks need"
+        " one round less, and half the bytes: where times are linear in both, half the time is the"
+        " limit."
     )
+
+
+def _gains_ms(distribution: str) -> tuple[float, float]:
+    """The least and the most milliseconds that moving first saves; of up to half of the ranks."""
+    saved = [
+        runs.saved_from(WIDE, cw.sources.distribute(distribution, WIDE, s), 6144)[0]
+        for s in runs.MOVED
+        if s <= 128
+    ]
+    return min(saved), max(saved)
 
 
 CLAIMS = (
     *(
         Claim(
-            id=f"H-c7{letter}",
-            where="Fig 8",
-            says=f"repositioning pays on {d} (16 × 16, 6 KB, s < p/2; saved)",
+            f"H-c7{letter}, Fig 8: repositioning pays on {d} (16 × 16, 6 KB, s < p/2; saved)",
             paper="it pays",
             ours=partial(_saved, d),
             holds=_pays,
@@ -247,76 +235,62 @@ CLAIMS = (
             unit="%",
         )
         for letter, d, because in (
-            (
-                "a",
-                "equal",
-                _little_to_gain,
-            ),
+            ("a", "equal", _little_to_gain),
             ("b", "cross", ""),
             ("c", "square", ""),
         )
     ),
     Claim(
-        id="H-c7d",
-        where="Fig 8",
-        says="and costs up to about 6.5 % on band",
+        "H-c7d, Fig 8: and costs up to about 6.5 % on band",
         paper="up to 6.5 %",
-        ours=lambda: -min(gains_by_sources()["band"].values()),
+        ours=lambda: -min(runs.gains_by_sources()["band"].values()),
         holds=lambda percent: 3 < percent < 8,
         shape=lambda percent: percent > 0,
         because=lambda _: (
-            "The worst is at s = 16, where all takes little; from s = 32 on it costs"
-            f" at most {-min(x for s, x in gains_by_sources()['band'].items() if s > 16):.1f} %."
+            "The worst is at s = 16, where all takes little; from s = 32 on it costs at most"
+            f" {-min(x for s, x in runs.gains_by_sources()['band'].items() if s > 16):.1f} %."
         ),
         unit="%",
     ),
     *(
         Claim(
-            id=f"H-c7{letter}",
-            where="§5.2, Fig 9" if letter == "g" else "§5.2",
-            says=f"{says}; saved)",
+            f"{cited}; saved)",
             paper="it does not",
             ours=_saved_ms(cases),
-            holds=_loses,
+            holds=lambda saved: max(saved.values()) <= 0,
             shape=_at_their_cost(cost_ms),
             because=_cheap_moves(cost_ms, *more),
             unit="ms",
         )
-        for letter, says, cost_ms, cases, *more in (
+        for cited, cost_ms, cases, *more in (
             (
-                "e",
-                "it does not pay if s > p/2 (16 × 16, 6 KB, s = 192",
+                "H-c7e, §5.2: it does not pay if s > p/2 (16 × 16, 6 KB, s = 192",
                 MANY_MOVED_MS,
-                {d: [_case(d, 192)] for d in OTHERS},
+                {d: [_case(d, 192)] for d in runs.OTHERS},
                 _crossed,
             ),
             (
-                "f",
-                "nor for p ≤ 16 (cross, s = p/4",
+                "H-c7f, §5.2: nor for p ≤ 16 (cross, s = p/4",
                 MOVED_MS[0],
                 {f"{r}×{r}": [_case("cross", r * r // 4, shape=(r, r))] for r in (2, 3, 4)},
             ),
             (
-                "g",
-                "nor for messages below 1 KB, except on cross (512 B, s = 75",
+                "H-c7g, §5.2, Fig 9: nor for messages below 1 KB, except on cross (512 B, s = 75",
                 MOVED_MS[0],
-                {d: [_case(d, 75, 512)] for d in OTHERS if d != "cross"},
+                {d: [_case(d, 75, 512)] for d in runs.OTHERS if d != "cross"},
             ),
             (
-                "h",
-                "nor if the input is near the ideal (0, 2, 4 of 64 sources anywhere else, the mean"
-                f" of {DRAWS} draws",
+                "H-c7h, §5.2: nor if the input is near the ideal (0, 2, 4 of 64 sources anywhere"
+                f" else, the mean of {DRAWS} draws",
                 MOVED_MS[1],
                 {str(n): _near_ideal(n) for n in (0, 2, 4)},
             ),
         )
     ),
     Claim(
-        id="H-c7i",
-        where="Fig 9",
-        says="with length the gain grows, then tapers (s = 75, square block; saved)",
+        "H-c7i, Fig 9: with length the gain grows, then tapers (s = 75, square block; saved)",
         paper="grows, tapers",
-        ours=lambda: {f"{n} B": x for n, x in gains_by_length()["square"].items()},
+        ours=lambda: {f"{n} B": x for n, x in runs.gains_by_length()["square"].items()},
         holds=lambda saved: (
             saved["512 B"] < saved["2048 B"] < saved["6144 B"]
             and saved["16384 B"] - saved["6144 B"] < saved["2048 B"] - saved["512 B"]
@@ -325,10 +299,8 @@ CLAIMS = (
     ),
     *(
         Claim(
-            id=f"H-c8{letter}",
-            where="§5.2",
-            says=f"part_{kind} hardly ever beats repos_{kind} ({side} × {side}, 6 KB): in so many"
-            " of 16 cases",
+            f"H-c8{letter}, §5.2: part_{kind} hardly ever beats repos_{kind} ({side} × {side}, 6"
+            " KB): in so many of 16 cases",
             paper="hardly ever",
             ours=partial(_won, side, kind),
             holds=lambda won: won <= 2,
@@ -340,21 +312,22 @@ CLAIMS = (
         )
     ),
     Claim(
-        id="H-c9a",
-        where="§4",
-        says="br_xy_source: R(20) on 10 × 10 in rows 1 and 6 brings no new sources in the first"
-        " step, in rows 1 and 7 it does (6 KB)",
+        "H-c9a, §4: br_xy_source: R(20) on 10 × 10 in rows 1 and 6 brings no new sources in the"
+        " first step, in rows 1 and 7 it does (6 KB)",
         paper="rows 1 and 7 are better",
-        ours=_of_rows,
+        ours=lambda: {
+            f"rows 1 and {second + 1}": runs.time_from(
+                "br_xy_source", (10, 10), (*range(10), *range(10 * second, 10 * second + 10)), 6144
+            )
+            for second in (5, 6)
+        },
         holds=lambda times: times["rows 1 and 7"] < times["rows 1 and 6"],
         unit="ms",
     ),
     *(
         Claim(
-            id=f"H-c9{letter}",
-            where="§4",
-            says=f"left diagonals are the least sensitive to the mesh for br_lin (15 meshes, {s}:"
-            " worst mesh, over the best distribution there)",
+            f"H-c9{letter}, §4: left diagonals are the least sensitive to the mesh for br_lin (15"
+            f" meshes, {s}: worst mesh, over the best distribution there)",
             paper="left diagonals",
             ours=partial(_worst_meshes, each),
             holds=lambda worst: worst["left_diagonal"] <= min(worst.values()),
@@ -364,10 +337,8 @@ CLAIMS = (
         for letter, s, each in (("b", "s = r", False), ("c", "s = p/4", True))
     ),
     Claim(
-        id="H-c10a",
-        where="§3",
-        says="placement alone changes an algorithm's time by up to a factor 2 (16 × 16, s = 64,"
-        " 6 KB: slowest over fastest distribution)",
+        "H-c10a, §3: placement alone changes an algorithm's time by up to a factor 2 (16 × 16, s"
+        " = 64, 6 KB: slowest over fastest distribution)",
         paper={"br_lin": 2, "br_xy_source": 2, "br_xy_dim": 2},
         tolerance=0.5,
         ours=lambda: {
@@ -376,18 +347,37 @@ CLAIMS = (
         shape=lambda ratios: min(ratios.values()) > 1.25,
         because=lambda ratios: (
             "br_xy_dim exceeds it: "
-            + ", ".join(f"{a} is slowest on {_slowest(a)}" for a in BRANCHING)
+            + ", ".join(
+                f"{a} is slowest on {max(times, key=times.__getitem__)}"
+                for a, times in _by_placement().items()
+            )
             + ". On a square mesh br_xy_dim starts with rows whatever the sources are (H-c4)."
         ),
     ),
     Claim(
-        id="H-c10b",
-        where="§3",
-        says="s/2 sources on p/2 ranks take less than half the time of s on p (ideal places; 32 of"
-        " 128, over 64 of 256, 6 KB)",
+        "H-c10b, §3: s/2 sources on p/2 ranks take less than half the time of s on p (ideal"
+        " places; 32 of 128, over 64 of 256, 6 KB)",
         paper="< 0.5",
         ours=_halves,
         holds=lambda halves: max(halves.values()) < 0.5,
         because=_more_than_half,
+    ),
+    Claim(
+        "H-c14a, §5.2: in actual time, repositioning gains on cross (16 × 16, 6 KB, s ≤ p/2:"
+        " least, most)",
+        paper=(13, 31),
+        tolerance=1,
+        ours=lambda: _gains_ms("cross"),
+        shape=lambda ends: ends[0] > 6 and ends[1] > 15,
+        because=MILLISECONDS,
+        unit="ms",
+    ),
+    Claim(
+        "H-c14b, §5.2: and on square block",
+        paper=(20, 31),
+        tolerance=1,
+        ours=lambda: _gains_ms("square"),
+        because=MILLISECONDS,
+        unit="ms",
     ),
 )

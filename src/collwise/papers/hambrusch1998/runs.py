@@ -4,7 +4,7 @@ Every transfer waits for ports and links, on the machine of the preset "paragon"
 which of its numbers are estimates.  Times are in milliseconds.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -81,21 +81,9 @@ def time_on(
     nbytes: int,
     machine: cw.Machine = PARAGON,
 ) -> float:
-    """The same for so many sources by one of the paper's distributions."""
+    """Milliseconds of an algorithm from `count` sources by one of the paper's distributions."""
     sources = cw.sources.distribute(distribution, shape, count)
     return time_from(name, shape, sources, nbytes, machine)
-
-
-def times_on(
-    names: Iterable[str],
-    shape: Shape,
-    distribution: str,
-    count: int,
-    nbytes: int,
-    machine: cw.Machine = PARAGON,
-) -> dict[str, float]:
-    """The same for several algorithms, by name."""
-    return {name: time_on(name, shape, distribution, count, nbytes, machine) for name in names}
 
 
 Curves: TypeAlias = dict[str, dict[int, float]]
@@ -129,7 +117,7 @@ def by_ranks() -> Curves:
 @cache
 def by_distribution() -> dict[str, dict[str, float]]:
     """Fig 5: 10 × 10, s = 30, 4 KB: of the three algorithms, by distribution."""
-    return {d: times_on(BRANCHING, (10, 10), d, 30, 4096) for d in (*IDEAL, *HARD)}
+    return {d: {a: time_on(a, (10, 10), d, 30, 4096) for a in BRANCHING} for d in (*IDEAL, *HARD)}
 
 
 @cache
@@ -199,13 +187,11 @@ def of_different_lengths() -> Mapping[tuple[str, str], tuple[float, float]]:
 def on_the_t3d() -> dict[str, dict[str, float]]:
     """A T3D of 4 × 4 × 8, seen as a mesh of 8 × 16, s = 32, 4 KB: by distribution."""
     preset, shape = cw.presets["t3d"], (8, 16)
-    network = preset.topology(4, 4, 8)
+    sources = {d: cw.sources.distribute(d, shape, 32) for d in (*IDEAL, *HARD)}
     return {
         d: {
-            a: time_from(
-                a, shape, cw.sources.distribute(d, shape, 32), 4096, preset.machine, network
-            )
+            a: time_from(a, shape, ranks, 4096, preset.machine, preset.topology(4, 4, 8))
             for a in BRANCHING
         }
-        for d in (*IDEAL, *HARD)
+        for d, ranks in sources.items()
     }

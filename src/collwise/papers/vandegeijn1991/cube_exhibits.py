@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 import collwise as cw
 from collwise.figures.combining_steps import combining_steps
 from collwise.figures.line_chart import Curve, line_chart
-from collwise.papers.exhibits import Exhibit
+from collwise.papers.exhibits import Exhibit, Simulated
 from collwise.papers.measured import combining
 from collwise.papers.vandegeijn1991.all_ports import AllPorts
 from collwise.papers.vandegeijn1991.cube_claims import crossover
@@ -51,63 +51,50 @@ def _curves(times: Times, title: str, marks: dict[str, float], logs: str = "") -
 
 
 EXHIBITS = (
-    *(
-        Exhibit(id=f"fig{number}", title=title, caption=caption, draw=draw)
-        for number, title, caption, draw in (
-            (
-                "1",
-                "Version 1 on 4 nodes",
-                "Up a tree to P0, then down again: 2d messages one after another. A cell is a part"
-                " of a node's vector, and names the nodes whose parts it combines.",
-                lambda: _steps("allreduce/reduce_broadcast", "Version 1: a tree up, and down"),
-            ),
-            (
-                "2",
-                "Version 2 on 4 nodes",
-                "Whole vectors in every direction: d messages, but every node combines everything."
-                " (Ours starts with direction 0, so that neighbours in rank are combined.)",
-                lambda: _steps("allreduce/recursive_doubling", "Version 2: whole vectors"),
-            ),
-            (
-                "3",
-                "Version 3 on 4 nodes",
-                "Halves, quarters, …, then back: 2d messages, and nobody combines a part twice.",
-                lambda: _steps("allreduce/halving_doubling", "Version 3: halves"),
-            ),
-            (
-                "5",
-                "Combining to the root on 4 nodes",
-                "As Version 3, but parts are gathered at P0.",
-                lambda: _steps("reduce/halving_gather", "halving, then gathering"),
-            ),
-            (
-                "ports",
-                "All ports of a cube of 4 nodes (§7)",
-                "The first half of the vector goes through direction 0 first, the second half"
-                " through direction 1, both at once.",
-                _all_ports,
-            ),
-        )
+    Exhibit(
+        "fig1: Version 1 on 4 nodes",
+        "Up a tree to P0, then down again: 2d messages one after another. A cell is a part of a"
+        " node's vector, and names the nodes whose parts it combines.",
+        lambda: _steps("allreduce/reduce_broadcast", "Version 1: a tree up, and down"),
     ),
     Exhibit(
-        id="fig7",
-        title="Time over the length on 64 nodes",
-        caption="α = 525 µs, β = 2 µs, γ = 0.35 µs, the schedules simulated. The hybrid is never"
+        "fig2: Version 2 on 4 nodes",
+        "Whole vectors in every direction: d messages, but every node combines everything. (Ours"
+        " starts with direction 0, so that neighbours in rank are combined.)",
+        lambda: _steps("allreduce/recursive_doubling", "Version 2: whole vectors"),
+    ),
+    Exhibit(
+        "fig3: Version 3 on 4 nodes",
+        "Halves, quarters, …, then back: 2d messages, and nobody combines a part twice.",
+        lambda: _steps("allreduce/halving_doubling", "Version 3: halves"),
+    ),
+    Exhibit(
+        "fig5: Combining to the root on 4 nodes",
+        "As Version 3, but parts are gathered at P0.",
+        lambda: _steps("reduce/halving_gather", "halving, then gathering"),
+    ),
+    Exhibit(
+        "figports: All ports of a cube of 4 nodes (§7)",
+        "The first half of the vector goes through direction 0 first, the second half through"
+        " direction 1, both at once.",
+        _all_ports,
+    ),
+    Exhibit(
+        "fig7: Time over the length on 64 nodes",
+        "α = 525 µs, β = 2 µs, γ = 0.35 µs, the schedules simulated. The hybrid is never"
         " above Version 2 or 3. On MPI (-n): the same algorithms here, beside their predictions.",
-        draw=lambda: _curves(
+        lambda: _curves(
             curve_times(),
             "Combining on 64 nodes of an iPSC/860",
             {"Versions 2 and 3 cross": float(crossover())},
         ),
         measure=MEASURED,
     ),
-    Exhibit(
-        id="fig8",
-        title="The same without padding",
-        caption=f"Messages of up to {MAX_SHORT} items start up in 419 µs (our estimate), others in"
+    Simulated(
+        "fig8: The same without padding",
+        f"Messages of up to {MAX_SHORT} items start up in 419 µs (our estimate), others in"
         " 480 µs. The hybrid is found by dynamic programming over these costs.",
-        kind="simulated",
-        draw=lambda: _curves(
+        lambda: _curves(
             {
                 v: {n: times[n] for n in SHORT_LENGTHS if n <= 4096}
                 for v, times in short_times().items()

@@ -9,6 +9,7 @@ import collwise as cw
 from collwise.model.measured_machine import measured
 
 ALPHA, BETA, GAMMA = Fraction(525), Fraction(2), Fraction(35, 100)
+COSTS = (ALPHA, BETA, GAMMA)
 """µs of the padded start-up, and per item of 4 bytes sent and combined."""
 IPSC = cw.Machine.hockney(alpha_s=ALPHA, beta_s=BETA / 4, gamma_s=GAMMA / 4)
 """Its seconds are µs."""
@@ -38,11 +39,15 @@ def unpadded_cost(nitems: int) -> Fraction:
     return (419 if nitems <= MAX_SHORT else 480) + BETA * nitems
 
 
-def schedule(version: str, d: int, nitems: int, strategy: cw.hybrid.Strategy = ()) -> cw.Schedule:
-    """A Version on 2^d ranks for so many items; the hybrid by Theorem 1 if no strategy is given."""
-    settings: dict[str, Any] = {}
-    if version == "hybrid":
-        settings["strategy"] = strategy or cw.hybrid.best(nitems, d, ALPHA, BETA, GAMMA)
+def combining_cost(nitems: int) -> Fraction:
+    """µs of combining."""
+    return GAMMA * nitems
+
+
+def schedule(version: str, d: int, nitems: int) -> cw.Schedule:
+    """A Version on 2^d ranks for so many items; the hybrid by Theorem 1."""
+    hybrid = version == "hybrid"
+    settings: Any = {"strategy": cw.hybrid.best(nitems, d, *COSTS)} if hybrid else {}
     algorithm = cw.ALGORITHMS[f"allreduce/{VERSIONS[version][0]}"]
     return algorithm.schedule(1 << d, 4 * nitems, itemsize=4, **settings)
 
@@ -62,22 +67,19 @@ def unpadded() -> cw.Machine:
     """The machine of Fig 8, on which messages of up to 25 items start up faster."""
     pieces = ((1, MAX_SHORT), (MAX_SHORT + 1, 1 << 16))
     machine = measured([[(4 * n, unpadded_cost(n), 1) for n in piece] for piece in pieces])
-    return machine.with_combining((4 * n, GAMMA * n) for n in (1, 1 << 16))
+    return machine.with_combining((4 * n, combining_cost(n)) for n in (1, 1 << 16))
 
 
 @cache
 def short_times() -> Times:
     """Fig 8: 64 ranks, in ms; the hybrid by dynamic programming over the costs."""
+
+    def milliseconds(version: str, n: int) -> float:
+        hybrid = version == "hybrid"
+        strategy = cw.hybrid.best_for(unpadded_cost, combining_cost, n, 6)
+        settings: Any = {"strategy": strategy} if hybrid else {}
+        algorithm = cw.ALGORITHMS[f"allreduce/{VERSIONS[version][0]}"]
+        return float(algorithm.predict(machine, 64, 4 * n, itemsize=4, **settings)) / 1e3
+
     machine = unpadded()
-    times: Times = {}
-    for version, (name, _) in VERSIONS.items():
-        times[version] = {}
-        for n in SHORT_LENGTHS:
-            settings: dict[str, Any] = {}
-            if version == "hybrid":
-                strategy = cw.hybrid.best_for(unpadded_cost, lambda m: GAMMA * m, n, 6)
-                settings["strategy"] = strategy
-            algorithm = cw.ALGORITHMS[f"allreduce/{name}"]
-            taken = algorithm.predict(machine, 64, 4 * n, itemsize=4, **settings)
-            times[version][n] = float(taken) / 1e3
-    return times
+    return {version: {n: milliseconds(version, n) for n in SHORT_LENGTHS} for version in VERSIONS}

@@ -18,7 +18,7 @@ from collwise.report.plan_document import plan_document
 from collwise.schedule.problem import Problem
 from collwise.timing import ideal
 from collwise.timing.critical_path import time_by_level
-from tests.timing.levels_twin import random_levels, random_placement
+from tests.timing.schedules import random_levels, random_placement
 
 F = Fraction
 INSIDE, ACROSS = Machine.postal(t0_s=1, lam=2), Machine.postal(t0_s=10, lam=3)

@@ -1,15 +1,26 @@
-"""The loop in C and its plain twin at their limits: large times, early ends, wrong columns."""
+"""The loop in C and its plain twin: random schedules of every law, and both at their limits."""
 
 from collections.abc import Callable
 from fractions import Fraction
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.algorithms.examples import settings_of
-from tests.timing.schedules import A, messages, written
-from tests.timing.test_twin import check
+from tests.algorithms.examples import WHERE_PORTS_BLOCK, settings_of
+from tests.case import in_case
+from tests.timing.comparing import check
+from tests.timing.networks import equal_to_twin
+from tests.timing.schedules import (
+    LAWS,
+    A,
+    messages,
+    random_broadcast,
+    random_run,
+    random_schedule,
+    written,
+)
 
 from collwise.algorithms import ALGORITHMS
 from collwise.errors import InvalidSchedule
@@ -17,8 +28,10 @@ from collwise.model.machine import Machine
 from collwise.model.placement import Placement
 from collwise.model.topology import Mesh, Topology
 from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
+from collwise.schedule.program import Schedule
 from collwise.timing import completion, event_loop, ideal, simulate
 from collwise.timing.event_loop import NEVER
+from collwise.verifier import check_ports
 
 COMPILED: Any = vars(event_loop)["_event_loop"]
 HOCKNEY = Machine.hockney(alpha_s=1, beta_s="1/4", gamma_s="1/2")
@@ -27,30 +40,69 @@ LEVELS = Machine.levels([Machine.postal(t0_s=1, lam=2)] * 2, Placement.regular(2
 needs_compiler = pytest.mark.skipif(COMPILED is None, reason="the extension is not built")
 
 
+Case = tuple[Schedule, Machine, Topology | None]
+
+
+# --- random schedules ---
+
+
+def some_algorithm(random: Random, law: str) -> Case:
+    ranks = random.choice((1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 25, 26, 32))
+    machine, topology = LAWS[law](random, ranks)
+    usable = WHERE_PORTS_BLOCK if machine.ports_block else [*ALGORITHMS.values()]
+    return random_run(random, random.choice(usable), ranks, machine), machine, topology
+
+
+def some_lists(random: Random, law: str) -> Case:
+    """Many of these ask for what never comes."""
+    ranks = random.randrange(2, 9)
+    machine, topology = LAWS[law](random, ranks)
+    if random.random() < 0.5:
+        return random_schedule(random, ranks, random.randrange(1, 25)), machine, topology
+    made = random_broadcast(random, ranks, random.randint(1, 6), mixed=random.random() < 0.7)
+    return made, machine, topology
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize("some", [some_algorithm, some_lists])
+@pytest.mark.parametrize(
+    "seeds", [range(15), pytest.param(range(15, 500), marks=pytest.mark.exhaustive)]
+)
+def test_the_loop_and_its_twins(some: Callable[..., Case], seeds: range) -> None:
+    """The plain one, and where ports block the obvious one."""
+    for seed in seeds:
+        for law in LAWS:
+            with in_case(seed, law):
+                schedule, machine, topology = some(Random(f"{seed} {law}"), law)
+                check(schedule, machine, topology)
+                if machine.ports_block and schedule.ranks < 10:
+                    equal_to_twin(schedule, machine, topology)
+
+
 # --- times that int64 does not hold ---
 
+PRIMES = Fraction(1, 998244353), Fraction(1, 2**61 - 1)
+BEYOND = {
+    "postal": Machine.postal(t0_s="1.7234567891234e-3", lam="3.14159265358979323846"),
+    "Hockney": Machine.hockney(alpha_s=PRIMES[0], beta_s=PRIMES[1], gamma_s=3),
+    "LogGP": Machine.loggp(L_s=PRIMES[1], o_s=PRIMES[0], g_s=1, G_s=1),
+    "wormhole": Machine.wormhole(send_s=1, receive_s=0, hop_s=PRIMES[1], beta_s="1e-9"),
+    "levels": Machine.levels(
+        [Machine.postal(t0_s=PRIMES[0], lam=Fraction(2**62 + 1, 2**62))] * 2,
+        Placement.regular(3, 2),
+        ports=[PRIMES[1]],
+    ),
+}
 
-@pytest.mark.parametrize(
-    "machine",
-    [
-        Machine.postal(t0_s="1.7234567891234e-3", lam="3.14159265358979323846"),
-        Machine.hockney(alpha_s=Fraction(1, 998244353), beta_s=Fraction(1, 2**61 - 1), gamma_s=3),
-        Machine.loggp(L_s=Fraction(1, 2**61 - 1), o_s=Fraction(1, 998244353), g_s=1, G_s=1),
-        Machine.wormhole(send_s=1, receive_s=0, hop_s=Fraction(1, 2**61 - 1), beta_s="1e-9"),
-    ],
-    ids=lambda m: m.kind,
-)
-def test_ticks_beyond_int64(machine: Machine) -> None:
-    """One message takes more ticks than int64 holds."""
+
+@pytest.mark.parametrize("law", BEYOND)
+def test_ticks_beyond_int64(law: str) -> None:
+    """One message takes more ticks than int64 holds: only the plain loop has its time."""
     for name in ("allreduce/ring", "broadcast/chain_segmented", "reduce/binomial"):
         algorithm = ALGORITHMS[name]
-        check(algorithm.schedule(7, 240, itemsize=8, **settings_of(algorithm, 7)), machine, None)
-
-
-def test_ticks_beyond_int64_at_shared_ports() -> None:
-    laws = [Machine.postal(t0_s=Fraction(1, 998244353), lam=Fraction(2**62 + 1, 2**62))] * 2
-    machine = Machine.levels(laws, Placement.regular(3, 2), ports=[Fraction(1, 2**61 - 1)])
-    check(ALGORITHMS["allreduce/ring"].schedule(6, 480, itemsize=8), machine, None)
+        schedule = algorithm.schedule(6, 240, itemsize=8, **settings_of(algorithm, 6))
+        check(schedule, BEYOND[law])
+        check_ports(schedule, ideal(schedule, BEYOND[law]), BEYOND[law])
 
 
 @pytest.mark.no_cover
@@ -65,16 +117,9 @@ def test_times_that_only_add_up_to_more_than_64_bits(bits: int) -> None:
         Machine.wormhole(send_s=1, receive_s=0, hop_s=0, beta_s=tick, all_port=True),
     ):
         for name in ("chain", "flat", "scatter_allgather"):
-            algorithm = ALGORITHMS[f"broadcast/{name}"]
-            schedule = algorithm.schedule(30, 100)
-            check(schedule, machine, None)
-
-
-@pytest.mark.parametrize("bits", [57, 62])
-def test_links_that_are_held_for_more_than_64_bits(bits: int) -> None:
-    """In all, though each message ends before that."""
-    machine = Machine.hockney(alpha_s=1, beta_s=Fraction(1, 2**bits))
-    check(ALGORITHMS["broadcast/flat"].schedule(16, 100), machine, Mesh(2, 8))
+            check(ALGORITHMS[f"broadcast/{name}"].schedule(30, 100), machine)
+    links = Machine.hockney(alpha_s=1, beta_s=tick)  # held for so long in all, not by any message
+    check(ALGORITHMS["broadcast/flat"].schedule(16, 100), links, Mesh(2, 8))
 
 
 # --- limits ---

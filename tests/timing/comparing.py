@@ -46,7 +46,7 @@ def outcomes(schedule: Schedule, machine: Machine, topology: Topology | None) ->
         return timing
     assert trace.finish == timing.finish
     assert time == timing.completion
-    for limit in (time, time * Fraction(9, 10), time / 3, Fraction(-1)):
+    for limit in (time, time - Fraction(1, 10**15), time * Fraction(9, 10), time / 3, Fraction(-1)):
         assert completion(*asked, limit) == (time if time <= limit else None), limit
     return facts(timing, topology)
 

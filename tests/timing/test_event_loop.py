@@ -13,21 +13,31 @@ from tests.case import in_case
 from tests.timing.comparing import check
 from tests.timing.networks import equal_to_twin
 from tests.timing.schedules import (
+    ALL,
+    IN,
     LAWS,
+    OUT,
+    S0,
+    S1,
     A,
+    combine,
     messages,
     random_broadcast,
     random_run,
     random_schedule,
+    recv,
+    send,
+    spelled,
     written,
 )
 
 from collwise.algorithms import ALGORITHMS
 from collwise.errors import InvalidSchedule
 from collwise.model.machine import Machine
+from collwise.model.measured_machine import measured
 from collwise.model.placement import Placement
 from collwise.model.topology import Mesh, Topology
-from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
+from collwise.schedule.operations import Copy, Operation, Recv
 from collwise.schedule.program import Schedule
 from collwise.timing import completion, event_loop, ideal, simulate
 from collwise.timing.event_loop import NEVER
@@ -36,6 +46,7 @@ from collwise.verifier import check_ports
 COMPILED: Any = vars(event_loop)["_event_loop"]
 HOCKNEY = Machine.hockney(alpha_s=1, beta_s="1/4", gamma_s="1/2")
 WORM = Machine.wormhole(send_s=3, receive_s=2, hop_s=1, beta_s="1/2")
+POSTAL_COMBINING = measured([[(8, 1, 2)]]).with_combining([(8, 5)])
 LEVELS = Machine.levels([Machine.postal(t0_s=1, lam=2)] * 2, Placement.regular(2, 2), ports=[1])
 needs_compiler = pytest.mark.skipif(COMPILED is None, reason="the extension is not built")
 
@@ -153,35 +164,40 @@ def test_limits_that_no_time_keeps() -> None:
 # --- what never ends ---
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-@pytest.mark.parametrize(
-    ("machine", "topology"),
-    [(HOCKNEY, None), (WORM, Mesh(1, 2)), (Machine.loggp(L_s=1, o_s=1, g_s=1, G_s=1), None)],
-)
-def test_what_never_ends(
-    machine: Machine, topology: Topology | None, compiled: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not compiled:
-        monkeypatch.setattr(event_loop, "_event_loop", None)
-    here, recv = (A, scratch(0)), "recv with rank"
-    for lists, first in (
-        (([Recv(1, *here)], [Recv(0, *here)]), f"rank 0, step 0: {recv} 1"),
-        (
-            ([Send(1, A, Slot.INPUT)], [Recv(0, A), Recv(0, *here)]),
-            f"rank 1, step 1: {recv} 0",
-        ),
-        (
-            (
-                [Recv(1, *here), Combine(0, scratch(0), 1, A), Send(1, A, 1)],
-                [Recv(0, *here), Combine(0, scratch(0), 1, A), Send(0, A, 1)],
-            ),
-            f"rank 0, step 0: {recv} 1",
-        ),
-    ):
+BOTH_COMBINE = ([recv(r, S0), combine(IN, S0), send(r, OUT)] for r in (1, 0))
+NEVER_ENDS: list[tuple[Schedule, str]] = [
+    (spelled("", "<0A"), "rank 1, step 0: recv with rank 0"),
+    (spelled("<1A >1A", "<0A >0A"), "rank 0, step 0: recv with rank 1"),
+    (written([send(1)], [recv(0), recv(0, S0)]), "rank 1, step 1: recv with rank 0"),
+    (written(*BOTH_COMBINE), "rank 0, step 0: recv with rank 1"),
+    # The list stands at the receive; nothing after it is done.
+    (
+        written([recv(1, S0), combine(IN, S0, S1), Copy(S1, OUT, (ALL,))], []),
+        "rank 0, step 0: recv with rank 1",
+    ),
+]
+LOGGP = Machine.loggp(L_s=1, o_s=1, g_s=1, G_s=1)
+ALL_PORTS = Machine.wormhole(send_s=1, receive_s=1, hop_s=1, beta_s=1, all_port=True)
+POSTAL = Machine.postal(t0_s=1, lam=2)
+
+
+@pytest.mark.parametrize("machine", [POSTAL, POSTAL_COMBINING, HOCKNEY, LOGGP, WORM, ALL_PORTS])
+def test_what_never_ends(machine: Machine) -> None:
+    topology = Mesh(1, 2) if machine.kind == "wormhole" else None
+    for schedule, first in NEVER_ENDS:
         with pytest.raises(InvalidSchedule) as caught:
-            ideal(written(*lists), machine, topology)
+            ideal(schedule, machine, topology)
         assert caught.value.asked == first
+        assert first.startswith(f"rank {caught.value.rank}, step {caught.value.step}")
         assert caught.value.seen.startswith("it never completes: the ranks wait for each other")
+        check(schedule, machine, topology)
+
+
+@pytest.mark.parametrize("machine", [HOCKNEY, WORM, ALL_PORTS])
+def test_a_send_that_nobody_receives_waits_where_ports_block(machine: Machine) -> None:
+    with pytest.raises(InvalidSchedule, match="rank 0, step 0: send with rank 1"):
+        ideal(spelled(">1A", ""), machine)
+    assert ideal(spelled(">1A", ""), LOGGP).transfers == ()
 
 
 def test_a_receive_that_nobody_answers_is_found_among_many() -> None:
@@ -255,9 +271,7 @@ BAD: dict[str, tuple[str, Callable[[list[Any]], None]]] = {
 @pytest.mark.parametrize("case", BAD)
 def test_columns_that_name_what_is_not_there(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The loop in C says so, and reads nothing there."""
-    made = written(
-        [Send(2, A, 0)], [Recv(2, A)], [Recv(0, A), Send(1, A), Send(3, A)], [Recv(2, A)]
-    )
+    made = spelled(">2a", "<2A", "<0A >1A >3A", "<2A")
     given = record(monkeypatch)
     ideal(made, WORM, Mesh(2, 2))
     seen, change = BAD[case]

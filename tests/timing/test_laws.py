@@ -29,7 +29,6 @@ from tests.timing.schedules import (
 
 from collwise.algorithms import ALGORITHMS
 from collwise.algorithms.registry import algorithms_for
-from collwise.errors import InvalidSchedule
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import measured
 from collwise.model.topology import Complete
@@ -299,40 +298,6 @@ def test_two_partners_exchange_at_once() -> None:
     ring = ALGORITHMS["allreduce/ring"].schedule(4, 8)
     assert ideal(ring, ONE_PARTNER).completion >= 2 * ideal(ring, CONSTANT).completion
     assert ONE_PARTNER.describe().endswith("one partner at a time")
-
-
-# --- what never completes ---
-
-
-@pytest.mark.parametrize("machine", [POSTAL, COMBINING, LOGGP, SLOW])
-def test_a_message_that_nobody_sends(machine: Machine) -> None:
-    """The list stands at the receive; nothing after it is done."""
-    for schedule in (
-        written([recv(1)], []),
-        written([recv(1, S0), combine(IN, S0, S1), Copy(S1, OUT, (ALL,))], []),
-    ):
-        with pytest.raises(InvalidSchedule) as caught:
-            ideal(schedule, machine)
-        assert (caught.value.rank, caught.value.step) == (0, 0)
-        assert str(caught.value).startswith("rank 0, step 0: recv with rank 1: it never completes")
-
-
-@pytest.mark.parametrize("machine", [POSTAL, CONSTANT])
-def test_a_circle_of_waiting_ranks(machine: Machine) -> None:
-    with pytest.raises(InvalidSchedule) as caught:
-        ideal(spelled(">1A >2B", "<2B <0A >2A", "<1A <0B >1B"), machine)
-    assert caught.value.step == 0
-    assert "the ranks wait for each other" in caught.value.seen
-
-
-def test_what_nobody_receives() -> None:
-    """Hockney's send waits for ever; in LogGP it costs its sender time."""
-    schedule = spelled(">1A", "")
-    with pytest.raises(InvalidSchedule) as caught:
-        ideal(schedule, CONSTANT)
-    assert (caught.value.rank, caught.value.step) == (0, 0)
-    assert "send with rank 1" in caught.value.asked
-    assert ideal(schedule, LOGGP).transfers == ()
 
 
 @pytest.mark.parametrize("machine", [POSTAL, CONSTANT, LOGGP])

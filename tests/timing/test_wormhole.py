@@ -25,7 +25,7 @@ from tests.timing.schedules import (
     written,
 )
 
-from collwise.errors import InvalidArgument, InvalidSchedule
+from collwise.errors import InvalidArgument
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import measured
 from collwise.model.topology import Complete, Hypercube, Mesh, Topology
@@ -337,18 +337,3 @@ def test_a_topology_of_another_size(machine: Machine) -> None:
     ) as caught:
         ideal(messages(4, (0, 3)), machine, Mesh(2, 3))
     assert "every rank" in caught.value.remedy
-
-
-@pytest.mark.parametrize("all_port", [False, True])
-def test_what_never_completes(all_port: bool) -> None:
-    machine = Machine.wormhole(send_s=1, receive_s=1, hop_s=1, beta_s=1, all_port=all_port)
-    with pytest.raises(
-        InvalidSchedule, match="rank 1, step 0: recv with rank 0: it never"
-    ) as caught:
-        ideal(written([], [Recv(0, A)]), machine, Mesh(1, 2))
-    assert (caught.value.rank, caught.value.step) == (1, 0)
-    with pytest.raises(InvalidSchedule, match="rank 0, step 0: send with rank 1"):
-        ideal(written([Send(1, A)], []), machine)
-    circle = written([Recv(1, A), Send(1, A)], [Recv(0, A), Send(0, A)])
-    with pytest.raises(InvalidSchedule, match="wait for each other"):
-        ideal(circle, machine, Mesh(1, 2))

@@ -37,7 +37,7 @@ def problem_of(asked: Asked) -> Problem:
 @pytest.mark.no_cover
 @pytest.mark.parametrize("kind", SIMULATED)
 def test_no_schedule_is_faster_than_its_lower_bound(kind: str) -> None:
-    for asked in problems(5, 4, (kind,)):
+    for asked in problems(5, 8, (kind,)):
         problem, topology = problem_of(asked), asked.more.get("topology")
         for algorithm in algorithms_for(problem.collective, levels=False):
             if not algorithm.keeps_order(problem):
@@ -52,7 +52,7 @@ def test_no_schedule_is_faster_than_its_lower_bound(kind: str) -> None:
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("problems_of_each", [3, pytest.param(100, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("problems_of_each", [4, pytest.param(100, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("kind", SIMULATED)
 def test_the_choice_is_that_of_simulating_everything(
     kind: str, problems_of_each: int, monkeypatch: pytest.MonkeyPatch

@@ -44,7 +44,7 @@ def test_groups_are_reached_one_after_another() -> None:
     assert made(wide).bound.time == 40  # 30, 30, 40, 40: two ranks, each every 10
 
 
-SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(1, 9))]
+SEEDS = [0, 1, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(2, 9))]
 
 
 @pytest.mark.parametrize("collective", ["broadcast", "reduce", "allreduce", "s_to_p"])

@@ -76,9 +76,9 @@ def test_everybody_sends_to_everybody_where_the_latency_is_beyond_the_ranks() ->
                 assert time == Fraction(ranks - 2 + lam) / PRIMES[0]
         machine = cw.Machine.postal(t0_s=1, lam=10**9)
         (choice,) = census.choices(problem, machine)
-        with pytest.raises(BeyondLimits, match="messages would have to be simulated"):
-            census.time_of(problem, machine, choice)
         assert not census.choices(problem, cw.Machine.postal(t0_s=1, lam=10**5))
+    with pytest.raises(BeyondLimits, match="messages would have to be simulated"):
+        census.time_of(problem, machine, choice)
 
 
 @pytest.mark.parametrize("collective", ["broadcast", "reduce"])

@@ -33,6 +33,7 @@ from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, 
 from collwise.schedule.program import Schedule
 from collwise.timing import Timing, ideal
 from collwise.timing.times import LinkWait
+from collwise.verifier import check_ports
 
 F = Fraction
 B, LONG = Block(1, 0, 4), Block(0, 0, 16)
@@ -164,6 +165,7 @@ def test_the_rules_by_hand(rule: str) -> None:
     assert times_of(ideal(schedule, machine, topology)) == expected
     check(schedule, machine, topology)
     equal_to_twin(schedule, machine, topology)
+    check_ports(schedule, ideal(schedule, machine, topology), machine, topology)
 
 
 def test_what_a_timing_tells_of_passages() -> None:

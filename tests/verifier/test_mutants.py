@@ -435,14 +435,14 @@ def check(algorithm: Algorithm, mutation: Mutation, seeds: range) -> None:
 @pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=lambda a: a.name)
 def test_every_mutant_is_found_or_right(algorithm: Algorithm) -> None:
     for mutation in MUTATIONS:
-        check(algorithm, mutation, range(2))
+        check(algorithm, mutation, range(1))
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=lambda a: a.name)
 def test_many_mutants(algorithm: Algorithm) -> None:
     for mutation in MUTATIONS:
-        check(algorithm, mutation, range(2, 300))
+        check(algorithm, mutation, range(1, 300))
 
 
 @pytest.mark.no_cover

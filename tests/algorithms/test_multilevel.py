@@ -24,7 +24,7 @@ from collwise.timing import ideal
 from collwise.verifier import check_flow, check_ports
 from tests.algorithms.examples import fitting, roots, settings_of, told
 from tests.case import in_case
-from tests.timing.levels_twin import random_levels, random_placement
+from tests.timing.schedules import random_levels, random_placement
 
 F = Fraction
 WITH_LEVELS = [algorithm for algorithm in ALGORITHMS.values() if algorithm.levels]

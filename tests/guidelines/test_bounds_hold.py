@@ -5,33 +5,21 @@ from typing import Any
 import pytest
 
 import collwise as cw
-from collwise.algorithms.registry import ALGORITHMS
 from collwise.model.measured_machine import measured
 from tests.guidelines.random_problems import KINDS, problems
-
-
-def below(plan: cw.Plan) -> list[str]:
-    """The candidates that are faster than a bound that is theirs."""
-    found = []
-    for one in plan.candidates:
-        unsegmented = not ALGORITHMS[one.name].segmented
-        for bound in (plan.bound, *[plan.unsegmented_bound] * unsegmented):
-            if one.predicted < bound.time:
-                found.append(f"{plan.problem} on {plan.machine}: {one.label} takes {one.predicted}"
-                             f", below {bound}")  # fmt: skip
-    return found
+from tests.planner.machines import below_bounds
 
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_plan_is_below_its_bound(kind: str) -> None:
-    for asked in problems(2026, 6, (kind,)):
-        assert not below(asked.plan())
+    for asked in problems(2026, 12, (kind,)):
+        assert not below_bounds(asked.plan())
 
 
 @pytest.mark.exhaustive
 def test_no_plan_of_10_000_is_below_its_bound() -> None:
-    wrong = [line for asked in problems(11, 10_000) for line in below(asked.plan())]
+    wrong = [line for asked in problems(11, 10_000) for line in below_bounds(asked.plan())]
     assert not wrong, f"{len(wrong)} of 10,000: {wrong[:3]}"
 
 
@@ -41,7 +29,7 @@ def test_a_message_of_several_vectors_may_cost_less_a_byte() -> None:
     for collective in ("reduce", "allreduce", "reduce_scatter_block"):
         for ranks, nbytes in ((6, 32784), (2, 40000), (12, 12000)):
             plan = cw.plan(collective, ranks=ranks, nbytes=nbytes, machine=measured(rows))
-            assert not below(plan)
+            assert not below_bounds(plan)
 
 
 def test_a_gap_longer_than_the_latency() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.timing.levels_twin import random_placement
+from tests.timing.schedules import random_placement
 
 from collwise.errors import InvalidArgument
 from collwise.model.placement import Placement

@@ -2,13 +2,16 @@
 
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 from hypothesis import strategies as st
 
-from collwise.algorithms.registry import algorithms_for
+from collwise.algorithms.registry import ALGORITHMS, algorithms_for
 from collwise.model.exact import Number
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import Measured, measured
+from collwise.planner.plans import Plan
+from collwise.profiles.records import RaceResult
 from collwise.timing.law import only_own_ports
 
 POSTAL = Machine.postal(t0_s="1e-6", lam="9/5")
@@ -41,6 +44,25 @@ def tried_on(machine: Machine, collective: str) -> set[str]:
     every = algorithms_for(collective, levels=False)
     few = only_own_ports(machine, None)
     return {one.name for one in every if one.searched or one.usual or not few}
+
+
+def race(**changes: Any) -> RaceResult:
+    """A race of 512 bytes that was won clearly, or as told."""
+    fields: dict[str, Any] = {"collective": "broadcast", "form": "blocking", "ranks": 4}
+    fields |= {"nbytes": 512, "root": 0, "algorithm": "broadcast/chain", "settings": {}}
+    fields |= {"ours_s": 1e-6, "library_s": 2e-6, "speedup_low": 1.8, "speedup_high": 2.2}
+    return RaceResult(**fields | {"decision": "collwise"} | changes)
+
+
+def below_bounds(made: Plan) -> list[str]:
+    """The candidates that are faster than a lower bound that is theirs."""
+    return [
+        f"{made.problem} on {made.machine}: {one.label} takes {one.predicted}, below {bound}"
+        for one in made.candidates
+        for bound in (made.bound, made.unsegmented_bound)
+        if one.predicted < bound.time
+        and not (bound is made.unsegmented_bound and ALGORITHMS[one.name].segmented)
+    ]
 
 
 times = st.integers(0, 60).map(Fraction)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import collwise as cw
-from collwise.algorithms.registry import ALGORITHMS, algorithms_for
+from collwise.algorithms.registry import algorithms_for
 from collwise.errors import NothingApplies
 from collwise.model.level_notation import parse
 from collwise.model.levels import Levels, OneLevel
@@ -23,7 +23,6 @@ from collwise.schedule.program import Program
 from collwise.timing import completion, ideal
 from collwise.timing.law import only_own_ports
 from tests.guidelines.random_problems import Asked, problems
-from tests.planner.machines import HOCKNEY, LOGGP, POSTAL
 
 SIMULATED = ("loggp", "exchange_only", "wormhole", "levels")
 WORMHOLE = cw.presets["t3d"].machine
@@ -38,7 +37,7 @@ def problem_of(asked: Asked) -> Problem:
 @pytest.mark.no_cover
 @pytest.mark.parametrize("kind", SIMULATED)
 def test_no_schedule_is_faster_than_its_lower_bound(kind: str) -> None:
-    for asked in problems(5, 4, (kind,)):
+    for asked in problems(5, 8, (kind,)):
         problem, topology = problem_of(asked), asked.more.get("topology")
         for algorithm in algorithms_for(problem.collective, levels=False):
             if not algorithm.keeps_order(problem):
@@ -53,7 +52,7 @@ def test_no_schedule_is_faster_than_its_lower_bound(kind: str) -> None:
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("problems_of_each", [3, pytest.param(100, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("problems_of_each", [4, pytest.param(100, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("kind", SIMULATED)
 def test_the_choice_is_that_of_simulating_everything(
     kind: str, problems_of_each: int, monkeypatch: pytest.MonkeyPatch
@@ -193,21 +192,6 @@ def test_what_was_not_simulated_says_why(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "its simulation ended when it was slower than the choice" in {
         *cw.plan("allreduce", ranks=12, nbytes=999 * 8, machine=law).excluded.values()
     }
-
-
-@pytest.mark.parametrize(
-    ("machine", "topology"),
-    [(WORMHOLE, TORUS), (LOGGP, None), (POSTAL, None), (HOCKNEY, None), (HOCKNEY, TORUS)],
-)
-def test_a_simulation_ends_at_its_limit(
-    machine: cw.Machine, topology: cw.topology.Topology | None
-) -> None:
-    schedule = ALGORITHMS["allreduce/ring"].schedule(8, 4096)
-    time = ideal(schedule, machine, topology).completion
-    assert completion(schedule, machine, topology) == time
-    assert completion(schedule, machine, topology, time) == time
-    assert completion(schedule, machine, topology, time - Fraction(1, 10**15)) is None
-    assert completion(schedule, machine, topology, time / 2) is None
 
 
 @pytest.mark.parametrize("collective", ["broadcast", "reduce", "allreduce", "s_to_p"])

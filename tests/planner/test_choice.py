@@ -75,7 +75,7 @@ def test_what_a_plan_says_of_itself(machine: Machine) -> None:
 
 @pytest.mark.no_cover
 @each_machine
-@pytest.mark.parametrize("ranks", [2, 13])
+@pytest.mark.parametrize("ranks", [2, 6, 40])
 def test_more_choices_are_never_slower(machine: Machine, ranks: int) -> None:
     """The field is as fast as its fastest algorithm planned alone, the only candidate then."""
     made = plan("broadcast", ranks=ranks, nbytes=5000, machine=machine)
@@ -126,52 +126,25 @@ def test_whole_messages_before_segments() -> None:
     assert (True, 0) in order
 
 
-def test_why_not() -> None:
-    """Each verdict says how much slower, and only the choice is chosen."""
-    seen = set()
-    for machine, ranks in product((POSTAL, MEASURED), (2, 3, 5, 8, 13)):
-        made = plan("broadcast", ranks=ranks, nbytes=50_000, machine=machine)
-        assert made.choice.verdict == "chosen: the least predicted time"
-        for candidate in made.candidates[1:]:
-            ratio = candidate.predicted / made.choice.predicted - 1
-            if ratio == 0:
-                assert candidate.verdict.startswith("equally fast")
-            elif ratio <= Fraction(5, 1000):
-                assert candidate.verdict == "less than 1% slower"
-            else:
-                percent = int(candidate.verdict.removesuffix("% slower"))
-                assert abs(percent - 100 * ratio) <= Fraction(1, 2)
-                assert percent >= 1
-            seen.add(candidate.verdict.rpartition("%")[2])
-    assert len(seen) >= 2
-
-
 @pytest.mark.parametrize(
-    ("time", "verdict"),
+    ("flat", "others", "verdict"),
     [
-        (200, "equally fast; the choice is the simpler one"),
-        (Fraction(20_001, 100), "less than 1% slower"),
-        (201, "less than 1% slower"),
-        (202, "1% slower"),
-        (600, "200% slower"),
+        (200, 200, "equally fast; the choice is the simpler one"),
+        (200, Fraction(20_001, 100), "less than 1% slower"),
+        (200, 201, "less than 1% slower"),
+        (200, 202, "1% slower"),
+        (200, 600, "200% slower"),
+        (0, 1, "slower"),
     ],
 )
-def test_how_much_slower(time: Fraction, verdict: str) -> None:
+def test_how_much_slower(flat: int, others: Fraction, verdict: str) -> None:
     def score(algorithm: Algorithm, *_: object) -> Fraction:
-        return Fraction(200 if algorithm.short_name == "flat" else time)
+        return Fraction(flat if algorithm.short_name == "flat" else others)
 
     made = plan("broadcast", ranks=4, nbytes=8, machine=POSTAL, score=score)
     assert made.algorithm == "broadcast/flat" or verdict.startswith("equally")
+    assert made.choice.verdict == "chosen: the least predicted time"
     assert {c.verdict for c in made.candidates[1:]} == {verdict}
-
-
-def test_slower_than_nothing() -> None:
-    def score(algorithm: Algorithm, *_: object) -> Fraction:
-        return Fraction(algorithm.short_name != "flat")
-
-    made = plan("broadcast", ranks=4, nbytes=8, machine=POSTAL, score=score)
-    assert made.algorithm == "broadcast/flat"
-    assert {c.verdict for c in made.candidates[1:]} == {"slower"}
 
 
 def test_a_score_of_ones_own() -> None:

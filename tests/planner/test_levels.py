@@ -18,7 +18,8 @@ from collwise.report.plan_document import plan_document
 from collwise.schedule.problem import Problem
 from collwise.timing import ideal
 from collwise.timing.critical_path import time_by_level
-from tests.timing.levels_twin import random_levels, random_placement
+from tests.planner.machines import below_bounds
+from tests.timing.schedules import random_levels, random_placement
 
 F = Fraction
 INSIDE, ACROSS = Machine.postal(t0_s=1, lam=2), Machine.postal(t0_s=10, lam=3)
@@ -43,7 +44,7 @@ def test_groups_are_reached_one_after_another() -> None:
     assert made(wide).bound.time == 40  # 30, 30, 40, 40: two ranks, each every 10
 
 
-SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(1, 9))]
+SEEDS = [0, 1, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(2, 9))]
 
 
 @pytest.mark.parametrize("collective", ["broadcast", "reduce", "allreduce", "s_to_p"])
@@ -56,11 +57,7 @@ def test_no_schedule_beats_the_bounds(collective: str, seed: int) -> None:
     if collective == "s_to_p":
         given["sources"] = [random.randrange(ranks)]
     plan = made(machine, collective, **given)
-    assert plan.bound.time <= plan.choice.predicted
-    for candidate in plan.candidates:
-        assert plan.bound.time <= candidate.predicted
-        if not next(a for a in algorithms_for(collective) if a.name == candidate.name).segmented:
-            assert plan.unsegmented_bound.time <= candidate.predicted
+    assert not below_bounds(plan)
 
 
 def test_where_the_time_is_spent() -> None:

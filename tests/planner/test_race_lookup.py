@@ -2,6 +2,7 @@
 
 import pickle
 from fractions import Fraction
+from math import isqrt
 from typing import Any
 
 import pytest
@@ -14,25 +15,12 @@ from collwise.planner.choose import plan_for
 from collwise.planner.race_lookup import REACH, known_races, settled, verdict
 from collwise.profiles.records import Form, RaceResult
 from collwise.schedule.problem import Problem, Source
+from tests.planner.machines import race
 from tests.profiles.example import profile
 
 
 def win(nbytes: int, algorithm: str = "", **changes: Any) -> RaceResult:
-    fields: dict[str, Any] = {
-        "collective": "broadcast",
-        "form": "blocking",
-        "ranks": 4,
-        "nbytes": nbytes,
-        "root": 0,
-        "algorithm": algorithm or f"broadcast/won_{nbytes}",
-        "settings": {},
-        "ours_s": 1e-6,
-        "library_s": 2e-6,
-        "speedup_low": 1.8,
-        "speedup_high": 2.2,
-        "decision": "collwise",
-    }
-    return RaceResult(**(fields | changes))
+    return race(nbytes=nbytes, algorithm=algorithm or f"broadcast/won_{nbytes}", **changes)
 
 
 def choice(
@@ -56,28 +44,13 @@ def choice(
 WINS = [win(8), win(512), win(4096), win(65536)]
 
 
-@pytest.mark.parametrize(
-    ("nbytes", "nearest"),
-    [
-        (8, 8),
-        (1, None),
-        (2, 8),
-        (32, 8),
-        (33, None),
-        (127, None),
-        (128, 512),
-        (1448, 512),
-        (1449, 4096),
-        (65536 * REACH, 65536),
-        (65536 * REACH + 1, None),
-        (0, None),
-    ],
-)
-def test_the_nearest_by_ratio(nbytes: int, nearest: int | None) -> None:
+def test_the_nearest_by_ratio() -> None:
     """512 and 4096 meet at 1448.15…; a race reaches REACH times as far, either way."""
-    expected = None if nearest is None else f"broadcast/won_{nearest}"
-    assert choice(WINS, nbytes) == expected
-    assert choice(WINS[::-1], nbytes) == expected
+    nearest = {8: 8, 1: None, 2: 8, 32: 8, 33: None, 127: None, 128: 512, 1448: 512, 1449: 4096}
+    nearest |= {65536 * REACH: 65536, 65536 * REACH + 1: None, 0: None}
+    for nbytes, raced in nearest.items():
+        expected = None if raced is None else f"broadcast/won_{raced}"
+        assert choice(WINS, nbytes) == choice(WINS[::-1], nbytes) == expected
 
 
 def test_no_bytes_are_as_near_as_one() -> None:
@@ -87,13 +60,12 @@ def test_no_bytes_are_as_near_as_one() -> None:
     assert choice([win(5)], 0) is None
 
 
-@pytest.mark.parametrize(("small", "large"), [(1, 9), (1, 4), (2, 18), (5, 45), (49, 64)])
-def test_of_two_equally_near_ones_the_smaller(small: int, large: int) -> None:
+def test_of_two_equally_near_ones_the_smaller() -> None:
     """The geometric mean is as far from both, exactly."""
-    middle = round((small * large) ** 0.5)
-    assert middle**2 == small * large
-    for wins in ([win(small), win(large)], [win(large), win(small)]):
-        assert choice(wins, middle) == f"broadcast/won_{small}"
+    for small, large in ((1, 9), (1, 4), (2, 18), (5, 45), (49, 64)):
+        middle = isqrt(small * large)
+        for wins in ([win(small), win(large)], [win(large), win(small)]):
+            assert choice(wins, middle) == f"broadcast/won_{small}"
 
 
 def test_where_the_library_won_it_stays() -> None:
@@ -117,22 +89,18 @@ def test_only_races_of_the_same_kind_count() -> None:
 # Between two sizes
 
 
-@pytest.mark.parametrize("nbytes", [33, 64, 127, 300])
-def test_between_two_sizes_with_the_same_winner(nbytes: int) -> None:
+def test_between_two_sizes_with_the_same_winner() -> None:
+    """Beyond the last size nobody agrees."""
     same = [win(n, "broadcast/flat") for n in (8, 512)]
-    assert choice(same, nbytes) == choice(same[::-1], nbytes) == "broadcast/flat"
-    assert choice([*same, win(4096)], nbytes) == "broadcast/flat"
     others = [win(8), win(512)]
     library = [win(8, "broadcast/flat", decision="library"), win(512, "broadcast/flat")]
-    for wins in (others, library):
-        assert choice(wins, nbytes) == (None if 32 < nbytes < 128 else choice(wins, 512))
-
-
-def test_beyond_the_last_size_nobody_agrees() -> None:
-    same = [win(n, "broadcast/flat") for n in (8, 512)]
+    for nbytes in (33, 64, 127, 300):
+        assert choice(same, nbytes) == choice(same[::-1], nbytes) == "broadcast/flat"
+        assert choice([*same, win(4096)], nbytes) == "broadcast/flat"
+        for wins in (others, library):
+            assert choice(wins, nbytes) == (None if 32 < nbytes < 128 else choice(wins, 512))
     assert choice(same, 512 * REACH) == "broadcast/flat"
-    assert choice(same, 512 * REACH + 1) is None
-    assert choice(same, 1) is None
+    assert choice(same, 512 * REACH + 1) is choice(same, 1) is None
 
 
 def test_between_two_sizes_with_as_many_sources() -> None:
@@ -144,47 +112,54 @@ def test_between_two_sizes_with_as_many_sources() -> None:
 
 # Words
 
-
-def words(wins: list[RaceResult], problem: Problem, form: Form = "blocking") -> str:
-    return str(verdict(wins, problem, form))
-
-
-def test_why_a_plan_runs() -> None:
-    problem = Problem("broadcast", 4, 512)
-    one = win(512, "broadcast/flat", library_s=2.88e-6)
-    assert words([one], problem) == (
-        "broadcast/flat: it won the race of 512 bytes on 4 ranks, 2.88 times as fast as the"
-        " library's own"
-    )
-    own = win(512, "broadcast/flat", learned=True)
-    where = "when a program learned while it ran, from its own calls of 512 bytes on 4 ranks"
-    times = "2.00 times as fast as the library's own"
-    assert words([own], problem) == f"broadcast/flat: it was faster {where}, {times}"
-    tied = win(512, "broadcast/flat", learned=True, decision="library")
-    assert words([tied], problem) == f"the library's own: nothing was clearly faster {where}"
-    both = [win(8, "broadcast/flat"), win(65536, "broadcast/flat", library_s=3e-6)]
-    assert words(both, problem) == (
+OWN = "the library's own"
+LEARNED = "when a program learned while it ran, from its own calls of 512 bytes on 4 ranks"
+WORDS: list[tuple[list[RaceResult], int, str]] = [
+    (
+        [win(512, "broadcast/flat", library_s=2.88e-6)],
+        512,
+        f"broadcast/flat: it won the race of 512 bytes on 4 ranks, 2.88 times as fast as {OWN}",
+    ),
+    (
+        [win(512, "broadcast/flat", learned=True)],
+        512,
+        f"broadcast/flat: it was faster {LEARNED}, 2.00 times as fast as {OWN}",
+    ),
+    (
+        [win(512, "broadcast/flat", learned=True, decision="library")],
+        512,
+        f"{OWN}: nothing was clearly faster {LEARNED}",
+    ),
+    (
+        [win(8, "broadcast/flat"), win(65536, "broadcast/flat", library_s=3e-6)],
+        512,
         "broadcast/flat: it won the races of 8 bytes and of 65,536 bytes on 4 ranks, 2.00 and 3.00"
-        " times as fast as the library's own"
-    )
-
-
-def test_why_none_runs() -> None:
-    problem = Problem("broadcast", 4, 64)
-    lost = win(64, decision="library")
-    assert words([lost], problem) == (
-        "the library's own: nothing was clearly faster in the race of 64 bytes on 4 ranks"
-    )
-    assert words([win(8), win(512)], problem) == (
-        "the library's own: no race of blocking calls of broadcast on 4 ranks is near enough to 64"
+        f" times as fast as {OWN}",
+    ),
+    (
+        [win(64, decision="library")],
+        64,
+        f"{OWN}: nothing was clearly faster in the race of 64 bytes on 4 ranks",
+    ),
+    (
+        [win(8), win(512)],
+        64,
+        f"{OWN}: no race of blocking calls of broadcast on 4 ranks is near enough to 64"
         " bytes (raced: 8, 512 bytes; a race counts for up to 4 times as many or as few, and"
-        " between two sizes with the same winner)"
-    )
-    elsewhere = [win(64, ranks=2), win(64, ranks=8)]
-    assert words(elsewhere, problem) == (
-        "the library's own: blocking calls of broadcast were not raced on 4 ranks (but on 2, 8)"
-    )
-    assert words([], problem).endswith("blocking calls of broadcast were not raced on 4 ranks")
+        " between two sizes with the same winner)",
+    ),
+    (
+        [win(64, ranks=2), win(64, ranks=8)],
+        64,
+        f"{OWN}: blocking calls of broadcast were not raced on 4 ranks (but on 2, 8)",
+    ),
+    ([], 64, f"{OWN}: blocking calls of broadcast were not raced on 4 ranks"),
+]
+
+
+@pytest.mark.parametrize(("wins", "nbytes", "words"), WORDS)
+def test_why(wins: list[RaceResult], nbytes: int, words: str) -> None:
+    assert str(verdict(wins, Problem("broadcast", 4, nbytes), "blocking")) == words
 
 
 def test_an_operator_that_needs_another_order() -> None:
@@ -192,12 +167,13 @@ def test_an_operator_that_needs_another_order() -> None:
     census = win(64, "allreduce/census_delay_send", collective="allreduce")
     rounding = Problem("allreduce", 4, 64, itemsize=8, order="same")
     assert find("allreduce/census_delay_send").order(rounding) == "any"
-    assert words([census], rounding).startswith(
+    assert str(verdict([census], rounding, "blocking")).startswith(
         "the library's own: allreduce/census_delay_send combines in an order that is not legal"
         " here, though it won the race of 64 bytes"
     )
     exact = Problem("allreduce", 4, 64, itemsize=8, order="any")
-    assert words([census], exact).startswith("allreduce/census_delay_send: it won")
+    won = str(verdict([census], exact, "blocking"))
+    assert won.startswith("allreduce/census_delay_send: it won")
 
 
 def test_a_plan_after_races() -> None:

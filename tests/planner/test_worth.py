@@ -1,41 +1,21 @@
 """What a tuning would be worth, by races of other sizes and by the model."""
 
-from typing import Any
-
 import pytest
 
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.model.machine import Machine
 from collwise.planner.choose import plan_for
 from collwise.planner.worth import worth
-from collwise.profiles.records import RaceResult
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Problem, Source
+from tests.planner.machines import race
 
 MACHINE = Machine.hockney(alpha_s=1e-6, beta_s=1e-9, gamma_s=0)
 PROBLEM = Problem("broadcast", 4, 1 << 20)
 
 
-def race(**changes: Any) -> RaceResult:
-    fields: dict[str, Any] = {
-        "collective": "broadcast",
-        "form": "blocking",
-        "ranks": 4,
-        "nbytes": 512,
-        "root": 0,
-        "algorithm": "broadcast/chain",
-        "settings": {},
-        "ours_s": 1e-6,
-        "library_s": 4e-6,
-        "speedup_low": 3.0,
-        "speedup_high": 5.0,
-        "decision": "collwise",
-    }
-    return RaceResult(**(fields | changes))
-
-
 def test_by_a_race_of_another_size() -> None:
-    won = worth([race(), race(nbytes=8, ours_s=2e-6)], None, PROBLEM, "blocking", 1e-3)
+    won = worth([race(library_s=4e-6), race(nbytes=8)], None, PROBLEM, "blocking", 1e-3)
     assert won.seconds == pytest.approx(0.75e-3)
     assert won.evidence == (
         "the nearest race, of 512 B (2,048 times as small), was won 4.00 times as fast"

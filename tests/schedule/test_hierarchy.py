@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.algorithms.examples import settings_of
-from tests.timing.levels_twin import random_placement
+from tests.timing.schedules import random_placement
 
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.model.placement import Placement

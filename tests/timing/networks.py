@@ -1,14 +1,16 @@
-"""The law of networks again, slow and obvious: nothing is kept, everything is looked up anew."""
+"""The laws in which ports block, slow and obvious: everything is looked up anew."""
 
 from fractions import Fraction
 from itertools import chain
 from typing import Any, NamedTuple
 
-from collwise.model.machine import Hockney, Wormhole
+from collwise.errors import InvalidSchedule
+from collwise.model.machine import Hockney, Machine, Wormhole
 from collwise.model.topology import Topology
 from collwise.schedule.dependencies import dependencies
 from collwise.schedule.operations import Combine, Copy, Operation, Recv, Send, size_of
 from collwise.schedule.program import Schedule
+from collwise.timing import ideal
 
 F = Fraction
 
@@ -17,6 +19,7 @@ class Served(NamedTuple):
     """A transfer: who sent what when, and what it waited for."""
 
     source: int
+    target: int
     place: int
     ready: Fraction
     start: Fraction
@@ -140,6 +143,13 @@ class Twin:
             software = first = machine.send + n * machine.copy
             hop, after = machine.hop, machine.receive
         start, waited = ready, None
+        if machine.law == "one partner":
+            ends = {source, target}
+            for before in self.served:
+                theirs = {before.source, before.target}
+                if theirs != ends and theirs & ends:
+                    start = max(start, before.sent)
+        ready = start
         for link in route:
             for other, until, index in self.held:
                 if other == link and until - software > start:
@@ -151,4 +161,29 @@ class Twin:
         self.busy.append((source, self.port(source, op), sent))
         self.busy.append((target, self.port(target, self.lists[target][at]), received))
         self.done[source, place], self.done[target, at] = sent, received
-        self.served.append(Served(source, place, ready, start, header, sent, received, waited))
+        self.served.append(
+            Served(source, target, place, ready, start, header, sent, received, waited)
+        )
+
+
+def equal_to_twin(schedule: Schedule, machine: Machine, topology: Topology | None) -> None:
+    """The loop says what the twin says."""
+    assert isinstance(machine, Hockney | Wormhole)
+    twin = Twin(schedule, machine, topology)
+    try:
+        timing = ideal(schedule, machine, topology)
+    except InvalidSchedule:
+        assert len(twin.done) < sum(map(len, schedule.lists))
+        return
+    ends = [(t.source, t.target, t.place_at_source) for t in timing.transfers]
+    starts = [(t.start, t.sent, t.received) for t in timing.transfers]
+    plain = [(*s[:3], s.start, s.sent, s.received) for s in twin.served]
+    assert sorted(plain) == sorted((*a, *b) for a, b in zip(ends, starts, strict=True))
+    if passages := timing.passages:
+        waits = [(p.ready, p.header, p.waited) for p in passages]
+        theirs = [(s.ready, s.header, s.waited) for s in twin.served]
+        told = [*zip(ends, waits, strict=True)]
+        expected = [*zip([s[:3] for s in twin.served], theirs, strict=True)]
+        assert told == expected if topology else sorted(told) == sorted(expected)
+    combines = [(c.rank, c.place, c.start, c.end) for c in timing.combines]
+    assert sorted(combines) == sorted(twin.combines)

@@ -1,31 +1,56 @@
 """Schedules written by hand or made at random, and machines of every law."""
 
+import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from random import Random
 from typing import Any
 
 from tests.algorithms.examples import fitting, roots, settings_of
-from tests.timing.levels_twin import random_levels, random_placement
 
 from collwise.algorithms import Algorithm
 from collwise.algorithms.registry import Settings
 from collwise.model.levels import Levels
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import measured
-from collwise.model.topology import Hypercube, Mesh, Topology, Torus
+from collwise.model.placement import Placement
+from collwise.model.topology import Complete, Embedded, Hypercube, Mesh, Topology, Torus
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
+from collwise.timing import Timing
 
-A, B = (Block(0, 0, 4),), (Block(0, 4, 4),)
+IN, OUT = int(Slot.INPUT), int(Slot.OUTPUT)
+S0, S1, S2, S3 = map(scratch, range(4))
+BLOCKS = {"A": Block(0, 0, 4), "B": Block(0, 4, 4), "C": Block(0, 8, 2), "D": Block(0, 0, 16)}
+A, B = (BLOCKS["A"],), (BLOCKS["B"],)
+ALL = Block(0, 0, 8)
 
 
 def written(
-    *lists: Sequence[Operation], collective: str = "broadcast", nbytes: int = 8
+    *lists: Sequence[Operation], collective: str = "broadcast", nbytes: int = 8, **more: Any
 ) -> Schedule:
     """A schedule by the lists of its ranks."""
-    return Schedule(Problem(collective, len(lists), nbytes), Written(tuple(map(tuple, lists))))
+    problem = Problem(collective, len(lists), nbytes, **more)
+    return Schedule(problem, Written(tuple(map(tuple, lists))))
+
+
+def spelled(*lists: str, nbytes: int = 8) -> Schedule:
+    """A schedule by its ranks' sends (`>1A`: A to rank 1) and receives (`<0AB`: A and B from 0).
+
+    What is sent in small letters is sent from the input, and waits for no data.
+    """
+    return written(*map(operations_of, lists), nbytes=nbytes)
+
+
+def operations_of(text: str) -> list[Operation]:
+    """The operations of one rank, as `spelled` has them."""
+    operations: list[Operation] = []
+    for kind, peer, letters in re.findall(r"([<>])(\d+)(\w+)", text):
+        blocks = tuple(BLOCKS[letter.upper()] for letter in letters)
+        slot = Slot.INPUT if letters.islower() else Slot.OUTPUT
+        operations.append((Send if kind == ">" else Recv)(int(peer), blocks, slot))
+    return operations
 
 
 def messages(ranks: int, *pairs: tuple[int, int]) -> Schedule:
@@ -35,6 +60,27 @@ def messages(ranks: int, *pairs: tuple[int, int]) -> Schedule:
         lists[source].append(Send(target, A, Slot.INPUT))
         lists[target].append(Recv(source, A))
     return written(*lists)
+
+
+def send(peer: int, slot: int = IN, *blocks: Block) -> Operation:
+    """A send of all 8 bytes, or of some blocks."""
+    return Send(peer, blocks or (ALL,), slot)
+
+
+def recv(peer: int, slot: int = OUT, *blocks: Block) -> Operation:
+    """A receive of all 8 bytes, or of some blocks."""
+    return Recv(peer, blocks or (ALL,), slot)
+
+
+def combine(left: int, right: int, into: int = OUT, *blocks: Block) -> Operation:
+    """A combine of all 8 bytes, or of some blocks."""
+    return Combine(left, right, into, blocks or (ALL,))
+
+
+def steps(timing: Timing) -> dict[tuple[int, int], tuple[Any, ...]]:
+    """By rank and place: a send's start, its end, the receipt; a combine's start and end."""
+    sends = {(t.source, t.place_at_source): (t.start, t.sent, t.received) for t in timing.transfers}
+    return sends | {(c.rank, c.place): (c.start, c.end) for c in timing.combines}
 
 
 def random_schedule(random: Random, ranks: int, messages: int) -> Schedule:
@@ -134,15 +180,47 @@ def _wormhole(random: Random) -> Machine:
     return Machine.wormhole(**costs, all_port=random.random() < 0.5)
 
 
+def random_placement(random: Random, ranks: int, depth: int | None = None) -> Placement:
+    """Any groups within groups, numbered in any way."""
+    rows: list[list[int]] = []
+    group = [random.randrange(4) for _ in range(ranks)]
+    for _ in range((random.randrange(1, 4) if depth is None else depth) - 1):
+        rows.append(group)
+        above = [random.randrange(2) for _ in range(4)]
+        group = [above[g] for g in group]
+    return Placement.of(*rows, ranks=ranks)
+
+
+def random_levels(random: Random, placement: Placement, *, combining: bool = False) -> Levels:
+    """Any costs, now and then cheaper at an outer level; ports that often collide."""
+    laws: list[Machine] = []
+    for level in range(placement.depth):
+        t0 = random.choice((Fraction(1), Fraction(2), Fraction(1, 2), Fraction(5, 3)))
+        lam = random.choice((Fraction(1), Fraction(3, 2), Fraction(2), Fraction(7, 2))) * (
+            1 + level
+        )
+        law: Machine = Machine.postal(t0_s=t0, lam=lam)
+        if random.random() < 0.5 or combining:
+            law = measured([[(1, t0, lam), (6, 2 * t0, lam)], [(9, 3 * t0, 1)]])
+            if combining:
+                law = law.with_combining([(1, 1), (10, 3)])
+        laws.append(law)
+    ports = [random.choice((None, "1/2", 1, 3, [(2, 0), (8, 2)])) for _ in laws[1:]]
+    return Machine.levels(laws, placement, ports=ports)
+
+
 def _levels(random: Random, ranks: int) -> Machine:
     placement = random_placement(random, ranks, random.choice((2, 2, 3)))
     return random_levels(random, placement, combining=random.random() < 0.5)
 
 
 def _network(random: Random, ranks: int) -> Topology:
-    shapes: list[Topology] = [Mesh(1, ranks), Torus(1, ranks)]
+    shapes: list[Topology] = [Mesh(1, ranks), Torus(1, ranks), Complete(ranks)]
+    shapes.append(Embedded(Mesh(2, ranks), random.sample(range(2 * ranks), ranks)))
     if ranks % 2 == 0:
         shapes += [Mesh(2, ranks // 2), Torus(2, ranks // 2)]
+    if ranks % 4 == 0:
+        shapes.append(Torus(2, 2, ranks // 4))
     if ranks > 1 and ranks & (ranks - 1) == 0:
         shapes.append(Hypercube(ranks.bit_length() - 1))
     return random.choice(shapes)

@@ -1,56 +1,121 @@
-"""The loop in C and its plain twin at their limits: large times, early ends, wrong columns."""
+"""The loop in C and its plain twin: random schedules of every law, and both at their limits."""
 
 from collections.abc import Callable
 from fractions import Fraction
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.algorithms.examples import settings_of
-from tests.timing.schedules import A, messages, written
-from tests.timing.test_twin import check
+from tests.algorithms.examples import WHERE_PORTS_BLOCK, settings_of
+from tests.case import in_case
+from tests.timing.comparing import check
+from tests.timing.networks import equal_to_twin
+from tests.timing.schedules import (
+    ALL,
+    IN,
+    LAWS,
+    OUT,
+    S0,
+    S1,
+    A,
+    combine,
+    messages,
+    random_broadcast,
+    random_run,
+    random_schedule,
+    recv,
+    send,
+    spelled,
+    written,
+)
 
 from collwise.algorithms import ALGORITHMS
 from collwise.errors import InvalidSchedule
 from collwise.model.machine import Machine
+from collwise.model.measured_machine import measured
 from collwise.model.placement import Placement
 from collwise.model.topology import Mesh, Topology
-from collwise.schedule.operations import Combine, Operation, Recv, Send, Slot, scratch
+from collwise.schedule.operations import Copy, Operation, Recv
+from collwise.schedule.program import Schedule
 from collwise.timing import completion, event_loop, ideal, simulate
 from collwise.timing.event_loop import NEVER
+from collwise.verifier import check_ports
 
 COMPILED: Any = vars(event_loop)["_event_loop"]
 HOCKNEY = Machine.hockney(alpha_s=1, beta_s="1/4", gamma_s="1/2")
 WORM = Machine.wormhole(send_s=3, receive_s=2, hop_s=1, beta_s="1/2")
+POSTAL_COMBINING = measured([[(8, 1, 2)]]).with_combining([(8, 5)])
 LEVELS = Machine.levels([Machine.postal(t0_s=1, lam=2)] * 2, Placement.regular(2, 2), ports=[1])
 needs_compiler = pytest.mark.skipif(COMPILED is None, reason="the extension is not built")
 
 
+Case = tuple[Schedule, Machine, Topology | None]
+
+
+# --- random schedules ---
+
+
+def some_algorithm(random: Random, law: str) -> Case:
+    ranks = random.choice((1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 25, 26, 32))
+    machine, topology = LAWS[law](random, ranks)
+    usable = WHERE_PORTS_BLOCK if machine.ports_block else [*ALGORITHMS.values()]
+    return random_run(random, random.choice(usable), ranks, machine), machine, topology
+
+
+def some_lists(random: Random, law: str) -> Case:
+    """Many of these ask for what never comes."""
+    ranks = random.randrange(2, 9)
+    machine, topology = LAWS[law](random, ranks)
+    if random.random() < 0.5:
+        return random_schedule(random, ranks, random.randrange(1, 25)), machine, topology
+    made = random_broadcast(random, ranks, random.randint(1, 6), mixed=random.random() < 0.7)
+    return made, machine, topology
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize("some", [some_algorithm, some_lists])
+@pytest.mark.parametrize(
+    "seeds", [range(15), pytest.param(range(15, 500), marks=pytest.mark.exhaustive)]
+)
+def test_the_loop_and_its_twins(some: Callable[..., Case], seeds: range) -> None:
+    """The plain one, and where ports block the obvious one; the verifier accepts what they say."""
+    for seed in seeds:
+        for law in LAWS:
+            with in_case(seed, law):
+                schedule, machine, topology = some(Random(f"{seed} {law}"), law)
+                timing = check(schedule, machine, topology)
+                if schedule.ranks < 10 and machine.ports_block:
+                    equal_to_twin(schedule, machine, topology)
+                if schedule.ranks < 10 and timing is not None:
+                    check_ports(schedule, timing, machine, topology)
+
+
 # --- times that int64 does not hold ---
 
+PRIMES = Fraction(1, 998244353), Fraction(1, 2**61 - 1)
+BEYOND = {
+    "postal": Machine.postal(t0_s="1.7234567891234e-3", lam="3.14159265358979323846"),
+    "Hockney": Machine.hockney(alpha_s=PRIMES[0], beta_s=PRIMES[1], gamma_s=3),
+    "LogGP": Machine.loggp(L_s=PRIMES[1], o_s=PRIMES[0], g_s=1, G_s=1),
+    "wormhole": Machine.wormhole(send_s=1, receive_s=0, hop_s=PRIMES[1], beta_s="1e-9"),
+    "levels": Machine.levels(
+        [Machine.postal(t0_s=PRIMES[0], lam=Fraction(2**62 + 1, 2**62))] * 2,
+        Placement.regular(3, 2),
+        ports=[PRIMES[1]],
+    ),
+}
 
-@pytest.mark.parametrize(
-    "machine",
-    [
-        Machine.postal(t0_s="1.7234567891234e-3", lam="3.14159265358979323846"),
-        Machine.hockney(alpha_s=Fraction(1, 998244353), beta_s=Fraction(1, 2**61 - 1), gamma_s=3),
-        Machine.loggp(L_s=Fraction(1, 2**61 - 1), o_s=Fraction(1, 998244353), g_s=1, G_s=1),
-        Machine.wormhole(send_s=1, receive_s=0, hop_s=Fraction(1, 2**61 - 1), beta_s="1e-9"),
-    ],
-    ids=lambda m: m.kind,
-)
-def test_ticks_beyond_int64(machine: Machine) -> None:
-    """One message takes more ticks than int64 holds."""
+
+@pytest.mark.parametrize("law", BEYOND)
+def test_ticks_beyond_int64(law: str) -> None:
+    """One message takes more ticks than int64 holds: only the plain loop has its time."""
     for name in ("allreduce/ring", "broadcast/chain_segmented", "reduce/binomial"):
         algorithm = ALGORITHMS[name]
-        check(algorithm.schedule(7, 240, itemsize=8, **settings_of(algorithm, 7)), machine, None)
-
-
-def test_ticks_beyond_int64_at_shared_ports() -> None:
-    laws = [Machine.postal(t0_s=Fraction(1, 998244353), lam=Fraction(2**62 + 1, 2**62))] * 2
-    machine = Machine.levels(laws, Placement.regular(3, 2), ports=[Fraction(1, 2**61 - 1)])
-    check(ALGORITHMS["allreduce/ring"].schedule(6, 480, itemsize=8), machine, None)
+        schedule = algorithm.schedule(6, 240, itemsize=8, **settings_of(algorithm, 6))
+        check(schedule, BEYOND[law])
+        check_ports(schedule, ideal(schedule, BEYOND[law]), BEYOND[law])
 
 
 @pytest.mark.no_cover
@@ -65,16 +130,9 @@ def test_times_that_only_add_up_to_more_than_64_bits(bits: int) -> None:
         Machine.wormhole(send_s=1, receive_s=0, hop_s=0, beta_s=tick, all_port=True),
     ):
         for name in ("chain", "flat", "scatter_allgather"):
-            algorithm = ALGORITHMS[f"broadcast/{name}"]
-            schedule = algorithm.schedule(30, 100)
-            check(schedule, machine, None)
-
-
-@pytest.mark.parametrize("bits", [57, 62])
-def test_links_that_are_held_for_more_than_64_bits(bits: int) -> None:
-    """In all, though each message ends before that."""
-    machine = Machine.hockney(alpha_s=1, beta_s=Fraction(1, 2**bits))
-    check(ALGORITHMS["broadcast/flat"].schedule(16, 100), machine, Mesh(2, 8))
+            check(ALGORITHMS[f"broadcast/{name}"].schedule(30, 100), machine)
+    links = Machine.hockney(alpha_s=1, beta_s=tick)  # held for so long in all, not by any message
+    check(ALGORITHMS["broadcast/flat"].schedule(16, 100), links, Mesh(2, 8))
 
 
 # --- limits ---
@@ -108,35 +166,40 @@ def test_limits_that_no_time_keeps() -> None:
 # --- what never ends ---
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-@pytest.mark.parametrize(
-    ("machine", "topology"),
-    [(HOCKNEY, None), (WORM, Mesh(1, 2)), (Machine.loggp(L_s=1, o_s=1, g_s=1, G_s=1), None)],
-)
-def test_what_never_ends(
-    machine: Machine, topology: Topology | None, compiled: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not compiled:
-        monkeypatch.setattr(event_loop, "_event_loop", None)
-    here, recv = (A, scratch(0)), "recv with rank"
-    for lists, first in (
-        (([Recv(1, *here)], [Recv(0, *here)]), f"rank 0, step 0: {recv} 1"),
-        (
-            ([Send(1, A, Slot.INPUT)], [Recv(0, A), Recv(0, *here)]),
-            f"rank 1, step 1: {recv} 0",
-        ),
-        (
-            (
-                [Recv(1, *here), Combine(0, scratch(0), 1, A), Send(1, A, 1)],
-                [Recv(0, *here), Combine(0, scratch(0), 1, A), Send(0, A, 1)],
-            ),
-            f"rank 0, step 0: {recv} 1",
-        ),
-    ):
+BOTH_COMBINE = ([recv(r, S0), combine(IN, S0), send(r, OUT)] for r in (1, 0))
+NEVER_ENDS: list[tuple[Schedule, str]] = [
+    (spelled("", "<0A"), "rank 1, step 0: recv with rank 0"),
+    (spelled("<1A >1A", "<0A >0A"), "rank 0, step 0: recv with rank 1"),
+    (written([send(1)], [recv(0), recv(0, S0)]), "rank 1, step 1: recv with rank 0"),
+    (written(*BOTH_COMBINE), "rank 0, step 0: recv with rank 1"),
+    # The list stands at the receive; nothing after it is done.
+    (
+        written([recv(1, S0), combine(IN, S0, S1), Copy(S1, OUT, (ALL,))], []),
+        "rank 0, step 0: recv with rank 1",
+    ),
+]
+LOGGP = Machine.loggp(L_s=1, o_s=1, g_s=1, G_s=1)
+ALL_PORTS = Machine.wormhole(send_s=1, receive_s=1, hop_s=1, beta_s=1, all_port=True)
+POSTAL = Machine.postal(t0_s=1, lam=2)
+
+
+@pytest.mark.parametrize("machine", [POSTAL, POSTAL_COMBINING, HOCKNEY, LOGGP, WORM, ALL_PORTS])
+def test_what_never_ends(machine: Machine) -> None:
+    topology = Mesh(1, 2) if machine.kind == "wormhole" else None
+    for schedule, first in NEVER_ENDS:
         with pytest.raises(InvalidSchedule) as caught:
-            ideal(written(*lists), machine, topology)
+            ideal(schedule, machine, topology)
         assert caught.value.asked == first
+        assert first.startswith(f"rank {caught.value.rank}, step {caught.value.step}")
         assert caught.value.seen.startswith("it never completes: the ranks wait for each other")
+        check(schedule, machine, topology)
+
+
+@pytest.mark.parametrize("machine", [HOCKNEY, WORM, ALL_PORTS])
+def test_a_send_that_nobody_receives_waits_where_ports_block(machine: Machine) -> None:
+    with pytest.raises(InvalidSchedule, match="rank 0, step 0: send with rank 1"):
+        ideal(spelled(">1A", ""), machine)
+    assert ideal(spelled(">1A", ""), LOGGP).transfers == ()
 
 
 def test_a_receive_that_nobody_answers_is_found_among_many() -> None:
@@ -210,9 +273,7 @@ BAD: dict[str, tuple[str, Callable[[list[Any]], None]]] = {
 @pytest.mark.parametrize("case", BAD)
 def test_columns_that_name_what_is_not_there(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The loop in C says so, and reads nothing there."""
-    made = written(
-        [Send(2, A, 0)], [Recv(2, A)], [Recv(0, A), Send(1, A), Send(3, A)], [Recv(2, A)]
-    )
+    made = spelled(">2a", "<2A", "<0A >1A >3A", "<2A")
     given = record(monkeypatch)
     ideal(made, WORM, Mesh(2, 2))
     seen, change = BAD[case]

@@ -1,77 +1,113 @@
-"""Machines with levels: worked out by hand, against the slow twin, and with one level."""
+"""Machines with levels: each rule worked out by hand; and with one level the postal law."""
 
 from fractions import Fraction
-from random import Random
 from typing import Any
 
 import pytest
 from tests.algorithms.examples import COMBINES, MEASURED, settings_of, sources_for
-from tests.timing.levels_twin import Twin, random_levels, random_placement
-from tests.timing.schedules import messages, random_schedule
+from tests.timing.comparing import check
+from tests.timing.schedules import messages, spelled, steps
 
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.errors import InvalidArgument
 from collwise.model.machine import Machine
 from collwise.model.placement import Placement
 from collwise.model.topology import Mesh
-from collwise.timing import Timing, completion, ideal
+from collwise.schedule.program import Schedule
+from collwise.timing import ideal
 from collwise.verifier import check_ports
 
 F = Fraction
-INSIDE, ACROSS = Machine.postal(t0_s=1, lam=2), Machine.postal(t0_s=4, lam=5)
-TWO_NODES = Placement.regular(2, 3)
+INSIDE, ACROSS = Machine.postal(t0_s=1, lam=2), Machine.postal(t0_s=4, lam=5)  # there after 20
+OUTERMOST = Machine.postal(t0_s=10, lam=2)  # there after 20, too
 
 
-def times(timing: Timing) -> dict[tuple[int, int], tuple[Any, Any]]:
-    """By source and target: when the send starts, and when the message is received."""
-    return {(t.source, t.target): (t.start, t.received) for t in timing.transfers}
+def nodes(count: int, size: int, port: Any = 3) -> Machine:
+    return Machine.levels([INSIDE, ACROSS], Placement.regular(count, size), ports=[port])
 
 
-def test_each_level_has_its_costs() -> None:
-    machine = Machine.levels([INSIDE, ACROSS], TWO_NODES)
-    timing = ideal(messages(6, (0, 1), (0, 3), (0, 2)), machine)
-    assert times(timing) == {(0, 1): (0, 2), (0, 3): (1, 21), (0, 2): (5, 7)}
+def racks(port: Any, of_racks: Any = 6) -> Machine:
+    """Two racks of two nodes of two ranks."""
+    placement = Placement.regular(2, 2, 2)
+    return Machine.levels([INSIDE, ACROSS, OUTERMOST], placement, ports=[port, of_racks])
 
 
-def test_ranks_of_a_node_share_its_port() -> None:
-    """Three leave at once, 3 apart; they come in 3 apart; ties go by source."""
-    machine = Machine.levels([INSIDE, ACROSS], TWO_NODES, ports=[3])
-    timing = ideal(messages(6, (2, 5), (0, 3), (1, 4), (1, 0)), machine)
-    expected = {(0, 3): (0, 20), (1, 4): (3, 23), (2, 5): (6, 26), (1, 0): (7, 9)}
-    assert times(timing) == expected
-    assert times(ideal(messages(6, (2, 5), (3, 0)), machine))[3, 0] == (0, 20)  # two directions
+RULES: dict[str, tuple[Machine, Schedule, dict[tuple[int, int], tuple[Any, ...]]]] = {
+    "each level has its costs": (
+        nodes(2, 3, None),
+        messages(6, (0, 1), (0, 3), (0, 2)),
+        {(0, 0): (0, 1, 2), (0, 1): (1, 5, 21), (0, 2): (5, 6, 7)},
+    ),
+    # Three leave at once, 3 apart; they come in 3 apart.  Inside of the node there is no port.
+    "ranks of a node share its port on the way out, ties go by source": (
+        nodes(2, 3),
+        messages(6, (2, 5), (0, 3), (1, 4), (1, 0)),
+        {(0, 0): (0, 4, 20), (1, 0): (3, 7, 23), (2, 0): (6, 10, 26), (1, 1): (7, 8, 9)},
+    ),
+    "the two directions have ports of their own": (
+        nodes(2, 3),
+        messages(6, (2, 5), (3, 0)),
+        {(2, 0): (0, 4, 20), (3, 0): (0, 4, 20)},
+    ),
+    # From two nodes into one: both arrive at 20, the second passes 3 later.
+    "ranks of a node share its port on the way in": (
+        nodes(3, 2),
+        messages(6, (4, 0), (2, 1)),
+        {(2, 0): (0, 4, 20), (4, 0): (0, 4, 23)},
+    ),
+    # They pass the port at 20 and 23, the first of the list last; the other one's receipt waits.
+    "receipts are t0 apart, in list order, after the port": (
+        nodes(3, 2),
+        messages(6, (4, 0), (2, 0)),
+        {(2, 0): (0, 4, 27), (4, 0): (0, 4, 23)},
+    ),
+    # 8 bytes leave at 0 and keep the port for 5; going in, 4 bytes pass 3 after them, and those of
+    # rank 7, which come last, 5 after these.
+    "out, the first one's bytes count; in, the second one's": (
+        nodes(3, 3, [(4, 3), (8, 5)]),
+        spelled("<3AB", "<4A", "<7AB", ">0ab", ">1a", "", "", ">2ab", ""),
+        {(3, 0): (0, 4, 20), (4, 0): (5, 9, 28), (7, 0): (0, 4, 25)},
+    ),
+    # Two nodes of a rack send to another rack: the rack's port makes the second one wait, until 6,
+    # and only then it keeps the port of its node, for which 3 → 1 waits.
+    "a message passes the ports of all groups that it leaves, together": (
+        racks(1),
+        messages(8, (0, 4), (2, 6), (1, 3), (3, 1)),
+        {(0, 0): (0, 10, 20), (1, 0): (1, 5, 21), (2, 0): (6, 16, 26), (3, 1): (7, 11, 27)},
+    ),
+    "only where they have one": (
+        racks(None),
+        messages(8, (0, 4), (2, 6), (1, 3)),
+        {(0, 0): (0, 10, 20), (1, 0): (0, 4, 20), (2, 0): (6, 16, 26)},
+    ),
+    # Rank 2 asks for its sixth message at 20, when rank 0 has what it passes on, and asks, too.
+    "arrivals come before requests": (
+        nodes(2, 3),
+        spelled("<3A >4A", "", ">5a" * 6, ">0a", "<0A", "<2A" * 6),
+        {(2, k): (4 * k, 4 * k + 4, 4 * k + 20) for k in range(5)}
+        | {(3, 0): (0, 4, 20), (0, 1): (20, 24, 40), (2, 5): (23, 27, 43)},
+    ),
+    # Both arrive at 20: 0 → 4 at its rack, 6 → 5 at its node, where then the source counts.
+    "outer ports come before inner ones": (
+        racks(1),
+        messages(8, (0, 4), (6, 5)),
+        {(0, 0): (0, 10, 20), (6, 0): (0, 4, 21)},
+    ),
+    # C of rank 4 leaves although 3 keeps the port, and passes at 24, before 6 → 1 does at 26.
+    "a message that keeps a port for no time does not touch it": (
+        nodes(3, 3, [(2, 0), (4, 6)]),
+        spelled("<3A", "<6A", "<4C <4C", ">0a", ">2c >2c", "", ">1a", "", ""),
+        {(3, 0): (0, 4, 20), (4, 0): (0, 4, 20), (4, 1): (4, 8, 24), (6, 0): (0, 4, 26)},
+    ),
+}
 
 
-def test_the_port_on_the_way_in() -> None:
-    """From two nodes into one: both arrive at 20, the second passes 3 later."""
-    machine = Machine.levels([INSIDE, ACROSS], Placement.regular(3, 2), ports=[3])
-    timing = ideal(messages(6, (4, 0), (2, 1)), machine)
-    assert times(timing) == {(2, 1): (0, 20), (4, 0): (0, 23)}
-
-
-def test_ports_of_several_levels() -> None:
-    """Two nodes of a rack send to another rack: the rack's port makes the second one wait."""
-    laws = [INSIDE, ACROSS, Machine.postal(t0_s=10, lam=2)]
-    machine = Machine.levels(laws, Placement.regular(2, 2, 2), ports=[1, 6])
-    timing = ideal(messages(8, (0, 4), (2, 6), (1, 3)), machine)
-    assert times(timing) == {(0, 4): (0, 20), (1, 3): (1, 21), (2, 6): (6, 26)}
-    free = Machine.levels(laws, Placement.regular(2, 2, 2), ports=[None, 6])
-    assert times(ideal(messages(8, (0, 4), (2, 6), (1, 3)), free))[1, 3] == (0, 20)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_the_slow_twin(seed: int) -> None:
-    random = Random(seed)
-    ranks = random.randrange(2, 9)
-    machine = random_levels(random, random_placement(random, ranks), combining=seed % 3 == 0)
-    schedule = random_schedule(random, ranks, random.randrange(1, 25))
-    twin = Twin(schedule, machine)
-    timing = ideal(schedule, machine)
-    assert {(t.source, t.place_at_source): t.start for t in timing.transfers} == twin.start
-    for t in timing.transfers:
-        assert t.received == twin.done[t.target, t.place_at_target]
-    assert {(c.rank, c.place): c.start for c in timing.combines} == twin.begun
-    check_ports(schedule, timing, machine)
+@pytest.mark.parametrize("rule", RULES)
+def test_the_rules_by_hand(rule: str) -> None:
+    machine, schedule, expected = RULES[rule]
+    assert steps(ideal(schedule, machine)) == expected
+    check_ports(schedule, ideal(schedule, machine), machine)
+    check(schedule, machine)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=lambda a: a.name)
@@ -87,25 +123,15 @@ def test_one_level_is_the_postal_law(algorithm: Algorithm) -> None:
         assert sorted(timing.combines) == sorted(expected.combines)
 
 
-@pytest.mark.parametrize("port", [None, 30])
-def test_it_ends_at_a_limit(port: int | None) -> None:
-    machine = Machine.levels([INSIDE, ACROSS], Placement.regular(4, 6), ports=[port])
-    schedule = ALGORITHMS["broadcast/binomial"].schedule(24, 64)
-    time = ideal(schedule, machine).completion
-    assert completion(schedule, machine, None, time) == time
-    assert completion(schedule, machine, None, time * F(99, 100)) is None
-
-
 def test_thousands_of_ranks() -> None:
     """64 × 64; a leader in every node is the only one that sends outside."""
-    machine = Machine.levels([INSIDE, ACROSS], Placement.regular(64, 64), ports=[4])
     schedule = ALGORITHMS["broadcast/binomial"].schedule(4096, 100)
+    machine = nodes(64, 64, 4)
     check_ports(schedule, ideal(schedule, machine), machine)
 
 
 def test_a_machine_for_other_ranks_is_refused() -> None:
-    machine = Machine.levels([INSIDE, ACROSS], TWO_NODES)
     with pytest.raises(InvalidArgument, match="it places 6 ranks, and the schedule has 7"):
-        ideal(messages(7, (0, 1)), machine)
+        ideal(messages(7, (0, 1)), nodes(2, 3))
     with pytest.raises(InvalidArgument, match="knows no links"):
-        ideal(messages(6, (0, 1)), machine, Mesh(2, 3))
+        ideal(messages(6, (0, 1)), nodes(2, 3), Mesh(2, 3))

@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.algorithms.examples import MEASURED, settings_of
 from tests.case import in_case
-from tests.timing.schedules import A, B, random_broadcast, random_run, random_schedule, written
+from tests.timing.schedules import (
+    OUT,
+    A,
+    random_broadcast,
+    random_run,
+    random_schedule,
+    recv,
+    send,
+    spelled,
+    written,
+)
 
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.errors import BeyondLimits
@@ -104,9 +114,9 @@ def sends_too_early(operations: Any) -> bool:
 @pytest.mark.parametrize(
     "schedule",
     [
-        written([Send(1, A), Recv(1, A)], [Recv(0, A), Send(0, A), Recv(0, A)]),
-        written([Send(1, A), Send(1, A)], [Recv(0, A), Recv(0, A)]),
-        written([Send(1, A)], [Send(2, A), Recv(0, A)], [Recv(1, A)]),
+        spelled(">1A <1A", "<0A >0A <0A"),
+        spelled(">1A >1A", "<0A <0A"),
+        spelled(">1A", ">2A <0A", "<1A"),
     ],
     ids=["there and back", "twice", "too early"],
 )
@@ -117,18 +127,18 @@ def test_columns_that_are_refused(schedule: Schedule) -> None:
 
 def test_empty_messages_wait_for_nothing() -> None:
     """Rank 1 need not wait with the first; that it lies inside what rank 2 gets is no matter."""
-    nothing = (Block(0, 2, 0),)
+    nothing, first = Block(0, 2, 0), A[0]
     early = written(
-        [Send(1, A)],
-        [Send(2, nothing), Recv(0, A), Send(3, A)],
-        [Recv(1, nothing)],
-        [Recv(1, A)],
+        [send(1, OUT, first)],
+        [send(2, OUT, nothing), recv(0, OUT, first), send(3, OUT, first)],
+        [recv(1, OUT, nothing)],
+        [recv(1, OUT, first)],
     )
     inside = written(
-        [Send(1, A), Send(2, A)],
-        [Recv(0, A), Send(2, nothing), Send(3, nothing)],
-        [Recv(0, A), Recv(1, nothing)],
-        [Recv(1, nothing)],
+        [send(1, OUT, first), send(2, OUT, first)],
+        [recv(0, OUT, first), send(2, OUT, nothing), send(3, OUT, nothing)],
+        [recv(0, OUT, first), recv(1, OUT, nothing)],
+        [recv(1, OUT, nothing)],
     )
     for schedule in (early, inside):
         assert_same(of_columns(tabulate(schedule.lists), 4), schedule, combines=False)
@@ -136,12 +146,7 @@ def test_empty_messages_wait_for_nothing() -> None:
 
 def test_what_waits_for_what() -> None:
     """Rank 1 sends its first half when it has that, then both halves when it has the other."""
-    schedule = written(
-        [Send(1, A), Send(1, B)],
-        [Recv(0, A), Send(2, A), Recv(0, B), Send(3, (*B, *A)), Send(2, B)],
-        [Recv(1, A), Recv(1, B)],
-        [Recv(1, (*B, *A))],
-    )
+    schedule = spelled(">1A >1B", "<0A >2A <0B >3BA >2B", "<1A <1B", "<1BA")
     rows = of_columns(tabulate(schedule.lists), 4)
     assert rows is not None
     assert [(place, nbytes, needs) for place, nbytes, needs in told(rows)] == [
@@ -183,9 +188,6 @@ def test_more_bytes_than_fit_beside_a_rank() -> None:
 
 
 # --- from lists, in C and in Python ---
-
-
-SEEDS = [range(60), pytest.param(range(60, 5000), marks=pytest.mark.exhaustive)]
 
 
 def lists_at_random(seed: int) -> Any:

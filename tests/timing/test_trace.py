@@ -3,25 +3,20 @@
 from fractions import Fraction
 
 import pytest
-from tests.timing.schedules import written
+from tests.timing.schedules import spelled
 
 from collwise.algorithms import ALGORITHMS
 from collwise.errors import InvalidArgument, InvalidSchedule
 from collwise.model.machine import Machine
 from collwise.model.topology import Mesh
-from collwise.schedule.operations import Block, Recv, Send
 from collwise.schedule.program import Schedule, Written
 from collwise.simulator import simulate
 from collwise.timing import messages_played
 from collwise.timing.times import LinkWait
 
-BLOCK = (Block(0, 0, 8),)
-
 
 def test_a_message_and_an_answer() -> None:
-    lists = ((Send(1, BLOCK), Recv(1, BLOCK)), (Recv(0, BLOCK), Send(0, BLOCK)))
-    schedule = written(*lists)
-    machine = Machine.postal(t0_s=0.5, lam=3)
+    schedule, machine = spelled(">1A <1A", "<0A >0A"), Machine.postal(t0_s=0.5, lam=3)
     trace = simulate(schedule, machine)
     assert trace.schedule is schedule
     assert trace.machine is machine
@@ -55,20 +50,13 @@ def test_very_long_times_as_floats() -> None:
 
 
 def test_a_circle_is_explained() -> None:
-    lists = ((Recv(1, BLOCK), Send(1, BLOCK)), (Recv(0, BLOCK), Send(0, BLOCK)))
     with pytest.raises(InvalidSchedule, match="wait for each other"):
-        simulate(written(*lists), Machine.postal(t0_s=1, lam=1))
+        simulate(spelled("<1A >1A", "<0A >0A"), Machine.postal(t0_s=1, lam=1))
 
 
 def test_on_a_network_a_trace_says_who_waited_for_which_link() -> None:
     """0 → 2 and 1 → 3 on a line share link 4, from 1 to 2."""
-    lists = (
-        (Send(2, BLOCK),),
-        (Send(3, BLOCK),),
-        (Recv(0, BLOCK),),
-        (Recv(1, BLOCK),),
-    )
-    schedule = written(*lists)
+    schedule = spelled(">2AB", ">3AB", "<0AB", "<1AB")
     machine, line = Machine.hockney(alpha_s=1, beta_s="1/4"), Mesh(1, 4)
     trace = simulate(schedule, machine, line)
     assert trace.topology is line

@@ -19,6 +19,12 @@ class Forged:
     passages: tuple[Passage, ...] = ()
 
 
+def numbers(text: str) -> dict[str, Any]:
+    """Fields and their numbers, written `start=1/2 sent=3/2`."""
+    pairs = (word.split("=") for word in text.split())
+    return {name: int(x) if x.lstrip("-").isdigit() else Fraction(x) for name, x in pairs}
+
+
 def forged(timing: Timing, **other: Any) -> Any:
     """The timing with something else in the place of some of it."""
     of_timing = {name: getattr(timing, name) for name in Forged.__dataclass_fields__}

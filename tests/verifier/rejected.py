@@ -1,21 +1,13 @@
-"""Schedules written by hand, and what the verifier says of wrong ones."""
+"""What the verifier says of wrong schedules; and ranks that post their receives at once."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from collwise.errors import InvalidSchedule
 from collwise.model.machine import Machine
-from collwise.schedule.operations import Operation
-from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
 from collwise.verifier import verify
-
-
-def broadcast(*lists: Sequence[Operation], nbytes: int = 10, ranks: int | None = None) -> Schedule:
-    problem = Problem("broadcast", len(lists) if ranks is None else ranks, nbytes)
-    return Schedule(problem, Written(tuple(map(tuple, lists))))
 
 
 def violation(schedule: Schedule, machine: Machine | None = None) -> InvalidSchedule:

@@ -1,22 +1,34 @@
 """What is said of schedules that combine wrongly: each kind, with its rank, step and block."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pytest
+from tests.timing.schedules import (
+    ALL,
+    BLOCKS,
+    IN,
+    OUT,
+    S0,
+    S1,
+    S2,
+    combine,
+    recv,
+    send,
+    written,
+)
 from tests.verifier.rejected import violation
 
 from collwise.errors import InvalidSchedule
 from collwise.model.machine import Machine
-from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
+from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
 from collwise.verifier import verify
 from collwise.verifier.contributions import Expressions
 
-IN, OUT = int(Slot.INPUT), int(Slot.OUTPUT)
-S0, S1, S2 = map(scratch, range(3))
-ALL, A, B = Block(0, 0, 8), Block(0, 0, 4), Block(0, 4, 4)
+A, B = BLOCKS["A"], BLOCKS["B"]
 ALONE: list[Operation] = [Copy(IN, OUT, (ALL,))]
 MACHINES = (
     Machine.postal(t0_s=1, lam=2),
@@ -25,29 +37,15 @@ MACHINES = (
 )
 
 
-def problem(collective: str, ranks: int, order: Any = "rank", item: int = 4) -> Problem:
-    return Problem(collective, ranks, 8, 0, item, order)
+Where = tuple[int, int | None, Block]
+"""Rank, step and block that a violation names."""
 
 
-def reduce(*lists: Sequence[Operation], order: Any = "rank", item: int = 4) -> Schedule:
-    written = Written(tuple(map(tuple, lists)))
-    return Schedule(problem("reduce", len(lists), order, item), written)
+def combined(collective: str, *lists: Sequence[Operation], order: Any = "rank") -> Schedule:
+    return written(*lists, collective=collective, itemsize=4, order=order)
 
 
-def allreduce(*lists: Sequence[Operation], order: Any = "rank") -> Schedule:
-    return Schedule(problem("allreduce", len(lists), order), Written(tuple(map(tuple, lists))))
-
-
-def send(peer: int, slot: int = IN, *blocks: Block) -> Operation:
-    return Send(peer, blocks or (ALL,), slot)
-
-
-def recv(peer: int, slot: int = OUT, *blocks: Block) -> Operation:
-    return Recv(peer, blocks or (ALL,), slot)
-
-
-def combine(left: int, right: int, into: int = OUT, *blocks: Block) -> Operation:
-    return Combine(left, right, into, blocks or (ALL,))
+reduce, allreduce = partial(combined, "reduce"), partial(combined, "allreduce")
 
 
 # --- what is right ---
@@ -91,6 +89,8 @@ def shifting(rank: int, **own: Any) -> list[Operation]:
 
 def test_vectors_behind_one_another() -> None:
     verify(allreduce(shifting(0), shifting(1)))
+    straight = [*shifting(1)[:-1], Copy(S0, OUT, (Block(0, 8, 8),), -8), combine(S1, OUT)]
+    verify(allreduce(shifting(0), straight))
     swapped = [*shifting(1)[:-1], combine(S2, S1)]
     assert "in the order of the ranks" in violation(allreduce(shifting(0), swapped)).seen
     missing = [op for op in shifting(1) if getattr(op, "shift", 0) != -8]
@@ -144,24 +144,20 @@ def test_equal_expressions_have_one_number() -> None:
 
 
 THREE = [recv(1), combine(IN, OUT), recv(2, S0), combine(OUT, S0)]
-STORIES: dict[str, tuple[Schedule, int, int | None, Block, str]] = {
+STORIES: dict[str, tuple[Schedule, Where, str]] = {
     "a contribution twice": (
         reduce(
             [recv(1), combine(IN, OUT), recv(2, S0), combine(OUT, S0)],
             [send(0), send(2)],
             [recv(1, S0), combine(S0, IN, S1), send(0, S1)],
         ),
-        0,
-        3,
-        ALL,
+        (0, 3, ALL),
         "rank 0, step 3: combine its output and its scratch 0 into its output, bytes 0…7 of rank "
         "0's data: rank 1's contribution is in both operands; combine every contribution once",
     ),
     "its own contribution twice": (
         reduce([recv(1), combine(IN, OUT), combine(IN, OUT)], [send(0)]),
-        0,
-        2,
-        ALL,
+        (0, 2, ALL),
         "rank 0's contribution is in both operands",
     ),
     "half of it twice": (
@@ -169,16 +165,12 @@ STORIES: dict[str, tuple[Schedule, int, int | None, Block, str]] = {
             [recv(1, S0), combine(IN, S0, S1), combine(IN, S1, OUT, B), Copy(S1, OUT, (A,))],
             [send(0)],
         ),
-        0,
-        2,
-        B,
+        (0, 2, B),
         "into its output, bytes 4…7 of rank 0's data: rank 0's contribution is in both operands",
     ),
     "one is missing": (
         reduce([recv(1), combine(IN, OUT)], [send(0)], []),
-        0,
-        None,
-        ALL,
+        (0, None, ALL),
         "rank 0, at the end: bytes 0…7 of rank 0's data, combined: the contribution of rank 2 is "
         "missing; combine every rank's contribution exactly once, in the order that was promised",
     ),
@@ -187,40 +179,30 @@ STORIES: dict[str, tuple[Schedule, int, int | None, Block, str]] = {
             [send(1), recv(1), combine(IN, OUT)],
             [send(0), recv(0, S0), combine(S0, IN, OUT, B), Copy(IN, OUT, (A,))],
         ),
-        1,
-        None,
-        A,
+        (1, None, A),
         "bytes 0…3 of rank 0's data, combined: the contribution of rank 0 is missing",
     ),
     "sent before it is combined": (
         reduce(THREE[:2], [send(0), recv(2, S0), combine(IN, S0, S0)], [send(1)]),
-        0,
-        None,
-        ALL,
+        (0, None, ALL),
         "the contribution of rank 2 is missing",
     ),
     "read before it is received": (
         reduce([combine(IN, S0), recv(1, S0)], [send(0)]),
-        0,
-        0,
-        ALL,
+        (0, 0, ALL),
         "rank 0, step 0: combine its input and its scratch 0 into its output, bytes 0…7 of rank "
         "0's data: it does not hold bytes 0…7 of rank 0's data in its scratch 0 by then, but gets "
         "data for it only at step 1; put this after step 1",
     ),
     "sent before anything is there": (
         reduce(THREE[:2], [send(0, S1), recv(2, S0), combine(IN, S0, S1)], [send(1)]),
-        1,
-        0,
-        ALL,
+        (1, 0, ALL),
         "send bytes 0…7 of rank 0's data to rank 0: it does not hold bytes 0…7 of rank 0's data in "
         "its scratch 1 by then, but gets data for it only at step 2",
     ),
     "never there": (
         reduce([recv(1), combine(S2, OUT)], [send(0)]),
-        0,
-        1,
-        ALL,
+        (0, 1, ALL),
         "in its scratch 2 by then, nor ever",
     ),
     "used up": (
@@ -229,9 +211,7 @@ STORIES: dict[str, tuple[Schedule, int, int | None, Block, str]] = {
             [send(0)],
             [send(0)],
         ),
-        0,
-        3,
-        ALL,
+        (0, 3, ALL),
         "it does not hold bytes 0…7 of rank 0's data in its scratch 0 by then, for it was used up "
         "at step 1; combine first what is used once only",
     ),
@@ -241,91 +221,67 @@ STORIES: dict[str, tuple[Schedule, int, int | None, Block, str]] = {
             [send(0)],
             [send(0)],
         ),
-        0,
-        2,
-        ALL,
+        (0, 2, ALL),
         "receive bytes 0…7 of rank 0's data from rank 2: it holds bytes 0…7 of rank 0's data since "
         "step 0, and sends that read them may be under way",
     ),
     "into the input": (
         reduce([recv(1, S0), combine(IN, S0, IN), Copy(IN, OUT, (ALL,))], [send(0)]),
-        0,
-        1,
-        ALL,
+        (0, 1, ALL),
         "it would overwrite the user's input; name the output or scratch",
     ),
     "copied into the input": (
         reduce([recv(1), combine(IN, OUT), Copy(OUT, IN, (ALL,))], [send(0)]),
-        0,
-        2,
-        ALL,
+        (0, 2, ALL),
         "copy its output into its input, bytes 0…7 of rank 0's data: it would overwrite the user's",
     ),
     "into the left, and the right is no scratch": (
         reduce([recv(1, S0), combine(S0, IN, S0), Copy(S0, OUT, (ALL,))], [send(0)]),
-        0,
-        1,
-        ALL,
+        (0, 1, ALL),
         "combine its scratch 0 and its input into its scratch 0, bytes 0…7 of rank 0's data: its "
         "operands lie where they cannot be combined; take two slots; combine into the left one "
         "only if the right is scratch",
     ),
     "into the left, and the right is the output": (
         reduce([recv(1), recv(2, S0), combine(S0, OUT, S0)], [send(0)], [send(0)]),
-        0,
-        2,
-        ALL,
+        (0, 2, ALL),
         "its operands lie where they cannot be combined",
     ),
     "with itself": (
         reduce([recv(1, S0), combine(S0, S0)], [send(0)]),
-        0,
-        1,
-        ALL,
+        (0, 1, ALL),
         "combine its scratch 0 and its scratch 0 into its output, bytes 0…7 of rank 0's data: its "
         "operands lie where they cannot be combined",
     ),
     "no output there": (
         reduce(THREE[:2], [send(0, OUT), recv(2, S0), combine(IN, S0)][::-1], [send(1)]),
-        1,
-        0,
-        ALL,
+        (1, 0, ALL),
         "combine its input and its scratch 0 into its output, bytes 0…7 of rank 0's data: it does",
     ),
     "written where there is no output": (
         reduce(THREE[:2], [recv(2, S0), combine(IN, S0), send(0, OUT)], [send(1)]),
-        1,
-        1,
-        ALL,
+        (1, 1, ALL),
         "its output has no such bytes; keep it in scratch",
     ),
     "received where there is no output": (
         reduce(THREE[:2], [recv(2), combine(IN, OUT, S0), send(0, S0)], [send(1)]),
-        1,
-        0,
-        ALL,
+        (1, 0, ALL),
         "receive bytes 0…7 of rank 0's data from rank 2: its output has no such bytes",
     ),
     "not in the order of the ranks": (
         reduce([recv(1, S0), combine(S0, IN)], [send(0)]),
-        0,
-        None,
-        ALL,
+        (0, None, ALL),
         "rank 0, at the end: bytes 0…7 of rank 0's data, combined: it is not combined in the order "
         "of the ranks",
     ),
     "in the order of the ranks but for one part": (
         reduce([recv(1, S0), combine(IN, S0, OUT, A), combine(S0, IN, OUT, B)], [send(0)]),
-        0,
-        None,
-        B,
+        (0, None, B),
         "bytes 4…7 of rank 0's data, combined: it is not combined in the order of the ranks",
     ),
     "a rank between the others": (
         reduce([recv(2), combine(IN, OUT), recv(1, S0), combine(OUT, S0)], [send(0)], [send(0)]),
-        0,
-        None,
-        ALL,
+        (0, None, ALL),
         "it is not combined in the order of the ranks",
     ),
     "otherwise than on the root": (
@@ -334,9 +290,7 @@ STORIES: dict[str, tuple[Schedule, int, int | None, Block, str]] = {
             [send(0), recv(0), combine(IN, OUT)],
             order="same",
         ),
-        1,
-        None,
-        ALL,
+        (1, None, ALL),
         "rank 1, at the end: bytes 0…7 of rank 0's data, combined: it is combined in another order "
         "than on rank 0",
     ),
@@ -346,31 +300,23 @@ STORIES: dict[str, tuple[Schedule, int, int | None, Block, str]] = {
             [send(0), send(2), recv(0, S0), recv(2), combine(S0, IN, S1), combine(S1, OUT)],
             [send(0), send(1), recv(0, S0), recv(1, S1), combine(S1, IN, S2), combine(S0, S2)],
         ),
-        2,
-        None,
-        ALL,
+        (2, None, ALL),
         "it is combined in another order than on rank 0",
     ),
     "nothing in the output": (
         reduce([recv(1, S0), combine(IN, S0, S1)], [send(0)]),
-        0,
-        None,
-        ALL,
+        (0, None, ALL),
         "rank 0, at the end: bytes 0…7 of rank 0's data in its output: none of its 2 operations "
         "brings them",
     ),
     "a copy of nothing": (
         reduce([recv(1), combine(IN, OUT), Copy(S2, S1, (A,))], [send(0)]),
-        0,
-        2,
-        A,
+        (0, 2, A),
         "copy its scratch 2 into its scratch 1, bytes 0…3 of rank 0's data: it does not hold",
     ),
     "combined without blocks": (
         reduce([recv(1), combine(IN, OUT), Combine(IN, OUT, S0, (Block(0, 3, 0),))], [send(0)]),
-        0,
-        2,
-        Block(0, 3, 0),
+        (0, 2, Block(0, 3, 0)),
         "combine its input and its output into its scratch 0, 0 bytes at 3 of rank 0's data: it is "
         "about 0 bytes; leave out empty operations",
     ),
@@ -379,9 +325,7 @@ STORIES: dict[str, tuple[Schedule, int, int | None, Block, str]] = {
             [recv(1, OUT, Block(0, 0, 6), Block(0, 6, 2)), combine(IN, OUT)],
             [send(0, IN, Block(0, 0, 6), Block(0, 6, 2))],
         ),
-        0,
-        0,
-        Block(0, 0, 6),
+        (0, 0, Block(0, 0, 6)),
         "it cuts inside an element of 4 bytes; move and combine whole elements",
     ),
     "an element cut by a combine": (
@@ -389,9 +333,7 @@ STORIES: dict[str, tuple[Schedule, int, int | None, Block, str]] = {
             [recv(1), combine(IN, OUT, OUT, Block(0, 0, 2)), combine(IN, OUT, OUT, Block(0, 2, 6))],
             [send(0)],
         ),
-        0,
-        1,
-        Block(0, 0, 2),
+        (0, 1, Block(0, 0, 2)),
         "it cuts inside an element of 4 bytes",
     ),
 }
@@ -399,7 +341,7 @@ STORIES: dict[str, tuple[Schedule, int, int | None, Block, str]] = {
 
 @pytest.mark.parametrize("story", STORIES)
 def test_what_is_said(story: str) -> None:
-    schedule, rank, step, block, text = STORIES[story]
+    schedule, (rank, step, block), text = STORIES[story]
     error = violation(schedule)
     assert text in str(error)
     named = None if "0 bytes" in text else block

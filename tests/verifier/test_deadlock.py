@@ -6,7 +6,8 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.verifier.rejected import broadcast, posted, violation
+from tests.timing.schedules import BLOCKS, spelled, written
+from tests.verifier.rejected import posted, violation
 
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.errors import InvalidSchedule
@@ -21,28 +22,17 @@ HOCKNEY = Machine.hockney(alpha_s=1, beta_s="1/10")
 LOGGP = Machine.loggp(L_s=10, o_s=2, g_s=3, G_s="1/2")
 MACHINES = (POSTAL, HOCKNEY, LOGGP)
 
-A, B, C = Block(0, 0, 4), Block(0, 4, 4), Block(0, 8, 2)
-
+A, B = BLOCKS["A"], BLOCKS["B"]
 Lists = Sequence[Sequence[Operation]]
 
 
-def circle(*orders: str) -> Schedule:
-    """Ranks 1, 2, 3 get A, B, C from the root, and each the others' from each other, as told."""
-    block = dict(zip("ABC", (A, B, C), strict=True))
-    ops: list[list[Operation]] = [[Send(r + 1, (block["ABC"[r]],)) for r in range(3)]]
-    for order in orders:
-        ops.append([])
-        for word in order.split():
-            kind, what, peer = tuple(word)
-            ops[-1].append((Send if kind == ">" else Recv)(int(peer), (block[what],)))
-    return broadcast(*ops)
-
-
 def test_a_circle_of_receives() -> None:
-    schedule = circle(
-        "<B2 <A0 >A3 <C3 >B3",
-        "<C3 <B0 >B1 <A3",
-        "<A1 <C0 >C2 >C1 <B1 >A2",
+    schedule = spelled(
+        ">1A >2B >3C",
+        "<2B <0A >3A <3C >3B",
+        "<3C <0B >1B <3A",
+        "<1A <0C >2C >1C <1B >2A",
+        nbytes=10,
     )
     error = violation(schedule)
     assert (error.rank, error.step, error.block) == (1, 0, B)
@@ -62,12 +52,7 @@ def test_a_circle_of_receives() -> None:
 
 def test_blocking_sends_can_wait_where_buffered_ones_do_not() -> None:
     """Rank 0 offers A to rank 1, which first wants B; B comes from 0 by way of 2, but after A."""
-    schedule = broadcast(
-        [Send(1, (A,)), Send(2, (B,)), Send(2, (A,))],
-        [Recv(2, (B,)), Recv(0, (A,))],
-        [Recv(0, (B,)), Send(1, (B,)), Recv(0, (A,))],
-        nbytes=8,
-    )
+    schedule = spelled(">1A >2B >2A", "<2B <0A", "<0B >1B <0A")
     ideal(schedule, POSTAL)
     error = violation(schedule)
     assert (error.rank, error.step, error.block) == (0, 0, A)
@@ -83,14 +68,8 @@ def test_blocking_sends_can_wait_where_buffered_ones_do_not() -> None:
 
 def test_two_messages_of_one_pair_do_not_overtake() -> None:
     """While its first message waits to be taken, a sender does not start another one."""
-    lists: list[list[Operation]] = [
-        [Send(1, (A,)), Send(1, (B,)), Send(2, (A, B))],
-        [Recv(0, (A,)), Recv(2, (C,)), Recv(0, (B,))],
-        [Recv(0, (A, B)), Send(1, (C,))],
-    ]
-    lists[0].insert(2, Send(2, (C,)))
-    lists[2].insert(0, Recv(0, (C,)))
-    error = violation(broadcast(*lists))
+    schedule = spelled(">1A >1B >2C >2AB", "<0A <2C <0B", "<0C <0AB >1C", nbytes=10)
+    error = violation(schedule)
     assert (error.rank, error.step) == (0, 1)
     assert "if a send waits for its receiver" in error.seen
 
@@ -107,7 +86,7 @@ def test_a_long_circle_is_cut_short() -> None:
         rest = tuple(b for b in mine if b not in (theirs, mine[r - 1]))
         lists[0].append(Send(r, rest))
         lists[r].append(Recv(0, rest))
-    error = violation(broadcast(*lists, nbytes=p - 1))
+    error = violation(written(*lists, nbytes=p - 1))
     assert error.rank == 1
     assert error.seen.count("waits") == 7
     assert "… 15 more …" in error.seen
@@ -158,7 +137,7 @@ def test_deadlocks_are_those_of_the_timing_engine(p: int, parts: int, random: Ra
         mixed = orders(lists, random)
     except IndexError:  # two messages of a pair, the second of which would have to be first
         return
-    schedule = broadcast(*mixed, nbytes=3 * parts)
+    schedule = written(*mixed, nbytes=3 * parts)
     ends = []
     for machine in (POSTAL, HOCKNEY):
         try:

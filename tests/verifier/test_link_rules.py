@@ -4,21 +4,19 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from tests.timing.schedules import messages, spelled
 from tests.verifier.forged import forged
 
 from collwise.algorithms import ALGORITHMS
 from collwise.errors import InvalidArgument, InvalidSchedule
 from collwise.model.machine import Machine
 from collwise.model.topology import Complete, Hypercube, Mesh
-from collwise.schedule.operations import Block, Operation, Recv, Send, Slot
-from collwise.schedule.problem import Problem
-from collwise.schedule.program import Schedule, Written
+from collwise.schedule.program import Schedule
 from collwise.timing import Timing, ideal
 from collwise.timing.times import LinkWait
 from collwise.verifier import check_ports, verify
 
 F = Fraction
-A = (Block(0, 0, 4),)
 LINE = Mesh(1, 5)
 WORM = Machine.wormhole(send_s=3, receive_s=2, hop_s=1, beta_s="1/2")
 HOCKNEY = Machine.hockney(alpha_s=3, beta_s="1/2")
@@ -26,14 +24,7 @@ HOCKNEY = Machine.hockney(alpha_s=3, beta_s="1/2")
 
 def crossing() -> Schedule:
     """0 → 3 first; 1 → 2 waits for it; 4 → 3 waits for nobody but its receiver."""
-    lists: list[list[Operation]] = [
-        [Send(3, A, Slot.INPUT)],
-        [Send(2, A, Slot.INPUT)],
-        [Recv(1, A)],
-        [Recv(0, A), Recv(4, A)],
-        [Send(3, A, Slot.INPUT)],
-    ]
-    return Schedule(Problem("broadcast", 5, 4), Written(tuple(map(tuple, lists))))
+    return messages(5, (0, 3), (1, 2), (4, 3))
 
 
 def changed(timing: Timing, index: int, **new: Any) -> Any:
@@ -63,21 +54,9 @@ BAD: dict[str, tuple[int, dict[str, Any], str]] = {
     "links let go too soon": (1, {"end": F(10)}, "another time than the machine's law says"),
     "links taken too late": (1, {"entry": F(9)}, "another time than the machine's law says"),
     "a wait for nobody": (1, {"waited": None}, "begins 5 s late, and waits for nobody"),
-    "a wait for another link": (
-        1,
-        {"waited": LinkWait(12, 0)},
-        "waits for link 12, which was not held",
-    ),
-    "a wait for another message": (
-        1,
-        {"waited": LinkWait(4, 2)},
-        "waits for link 4, which was not",
-    ),
-    "a wait for no message": (
-        1,
-        {"waited": LinkWait(4, 9)},
-        "waits for link 4, which was not held",
-    ),
+    "a wait for another link": (1, {"waited": LinkWait(12, 0)}, "link 12, which was not held"),
+    "a wait for another message": (1, {"waited": LinkWait(4, 2)}, "link 4, which was not held"),
+    "a wait for no message": (1, {"waited": LinkWait(4, 9)}, "link 4, which was not held"),
 }
 
 
@@ -126,10 +105,7 @@ def test_the_receivers_port_is_busy_from_the_start() -> None:
 def test_on_one_port_two_sends_take_turns() -> None:
     """What all ports may do at once, one port may not."""
     every = Machine.wormhole(send_s=3, receive_s=2, hop_s=1, beta_s="1/2", all_port=True)
-    lists: list[list[Operation]] = [
-        [Send(1, A), Send(2, A)], [Recv(0, A)], [Recv(0, A)], []
-    ]  # fmt: skip
-    made = Schedule(Problem("broadcast", 4, 4), Written(tuple(map(tuple, lists))))
+    made = spelled(">1A >2A", "<0A", "<0A", "", nbytes=4)
     timing = ideal(made, every, Hypercube(2))
     check_ports(made, timing, every, Hypercube(2))
     with pytest.raises(InvalidSchedule, match="the send port is still busy with step 0"):

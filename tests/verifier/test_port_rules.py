@@ -8,15 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.algorithms.examples import WHERE_PORTS_BLOCK, fitting, settings_of, sources_for
-from tests.timing.schedules import messages
-from tests.verifier.forged import finished, forged
-from tests.verifier.rejected import broadcast
+from tests.timing.schedules import messages, spelled
+from tests.verifier.forged import finished, forged, numbers
 
 from collwise.errors import InvalidSchedule
 from collwise.model.machine import Machine
 from collwise.model.placement import Placement
-from collwise.schedule.operations import Block, Recv, Send
-from collwise.schedule.program import Schedule
 from collwise.timing import Timing, ideal
 from collwise.verifier import check_ports
 
@@ -25,16 +22,8 @@ HOCKNEY = Machine.hockney(alpha_s=1, beta_s="1/10")
 LOGGP = Machine.loggp(L_s=10, o_s=2, g_s=3, G_s="1/2")
 MACHINES = (POSTAL, HOCKNEY, LOGGP)
 
-A, B, C = Block(0, 0, 4), Block(0, 4, 4), Block(0, 8, 2)
-
-
-def relay() -> Schedule:
-    """0 sends A, B to 1 and both to 2; 1 passes C, which it got last, on to 2."""
-    return broadcast(
-        [Send(1, (A,)), Send(1, (B, C)), Send(2, (A, B))],
-        [Recv(0, (A,)), Recv(0, (B, C)), Send(2, (C,))],
-        [Recv(0, (A, B)), Recv(1, (C,))],
-    )
+# 0 sends A, B to 1 and both to 2; 1 passes C, which it got last, on to 2.
+RELAY = spelled(">1A >1BC >2AB", "<0A <0BC >2C", "<0AB <1C", nbytes=10)
 
 
 def changed(timing: Timing, source: int, step: int, **new: Any) -> Any:
@@ -49,108 +38,57 @@ def changed(timing: Timing, source: int, step: int, **new: Any) -> Any:
 
 
 F = Fraction
+Place = tuple[int, int]
+"""A rank and a step."""
 
-BAD_TIMINGS: dict[str, tuple[Machine, int, int, dict[str, Any], int, int, str]] = {
-    # machine, source and step of the transfer that is changed, how; rank, step and text reported
-    "a send before the start": (POSTAL, 0, 0, {"start": F(-1)}, 0, 0, "faster than the machine"),
-    "a sender free too soon": (POSTAL, 0, 0, {"sent": F(1, 2)}, 0, 0, "faster than the machine"),
-    "no latency": (
-        POSTAL,
-        0,
-        0,
-        {"received": F(3, 2)},
-        1,
-        0,
-        "received 1.5 s after its send began",
-    ),
-    "two sends at once": (
-        POSTAL,
-        0,
-        1,
-        {"start": F(1, 2), "sent": F(3, 2)},
-        0,
-        1,
-        "the send port is still busy with step 0",
-    ),
-    "a longer send": (POSTAL, 0, 0, {"sent": F(5, 4)}, 0, 1, "still busy with step 0"),
-    "a send without its data": (
-        POSTAL,
-        1,
-        2,
-        {"start": F(5, 2), "sent": F(7, 2), "received": F(5)},
-        1,
-        2,
-        "it begins before its data is received",
-    ),
-    "receipts too close": (
-        POSTAL,
-        0,
-        2,
-        {"received": F(9, 2)},
-        2,
-        1,
-        "it is less than t0 after the receipt of step 0",
-    ),
-    "two transfers into one port": (
+BAD_TIMINGS: list[tuple[Machine, Place, str, Place, str]] = [
+    # machine, which transfer is changed, how; where it is reported, and what
+    (POSTAL, (0, 0), "start=-1", (0, 0), "faster than the machine"),
+    (POSTAL, (0, 0), "sent=1/2", (0, 0), "faster than the machine"),
+    (POSTAL, (0, 0), "received=3/2", (1, 0), "received 1.5 s after its send began"),
+    (POSTAL, (0, 1), "start=1/2 sent=3/2", (0, 1), "the send port is still busy with step 0"),
+    (POSTAL, (0, 0), "sent=5/4", (0, 1), "still busy with step 0"),
+    (POSTAL, (1, 2), "start=5/2 sent=7/2 received=5", (1, 2), "before its data is received"),
+    (POSTAL, (0, 2), "received=9/2", (2, 1), "less than t0 after the receipt"),
+    (
         HOCKNEY,
-        1,
-        2,
-        {"start": F(21, 5), "sent": F(27, 5), "received": F(27, 5)},
-        2,
-        1,
-        "it is less than t0 after the receipt of step 0",
+        (1, 2),
+        "start=21/5 sent=27/5 received=27/5",
+        (2, 1),
+        "less than t0 after the receipt",
     ),
-    "sends out of order": (
-        POSTAL,
-        0,
-        0,
-        {"start": F(9), "sent": F(10), "received": F(11)},
-        0,
-        0,
-        "it begins after step 2",
-    ),
-    "receipts out of order": (
-        POSTAL,
-        0,
-        2,
-        {"received": F(19)},
-        2,
-        0,
-        "it is received after step 1",
-    ),
-    "other bytes": (POSTAL, 0, 0, {"nbytes": 5}, 0, 0, "the schedule has no such message there"),
-    "another target": (POSTAL, 0, 0, {"target": 2}, 0, 0, "has no such message there"),
-    "another place": (POSTAL, 0, 0, {"place_at_target": 2}, 1, 2, "has no such message there"),
-    "a place that is not": (POSTAL, 0, 2, {"place_at_target": 7}, 2, 7, "no such message there"),
-}
+    (POSTAL, (0, 0), "start=9 sent=10 received=11", (0, 0), "it begins after step 2"),
+    (POSTAL, (0, 2), "received=19", (2, 0), "it is received after step 1"),
+    (POSTAL, (0, 0), "nbytes=5", (0, 0), "the schedule has no such message there"),
+    (POSTAL, (0, 0), "target=2", (0, 0), "has no such message there"),
+    (POSTAL, (0, 0), "place_at_target=2", (1, 2), "has no such message there"),
+    (POSTAL, (0, 2), "place_at_target=7", (2, 7), "no such message there"),
+]
 
 
-@pytest.mark.parametrize("name", BAD_TIMINGS)
-def test_bad_timings(name: str) -> None:
-    machine, source, at, new, rank, step, text = BAD_TIMINGS[name]
-    schedule = relay()
-    timing = ideal(schedule, machine)
-    check_ports(schedule, timing, machine)
+@pytest.mark.parametrize(("machine", "changes", "new", "where", "text"), BAD_TIMINGS)
+def test_bad_timings(machine: Machine, changes: Place, new: str, where: Place, text: str) -> None:
+    timing = ideal(RELAY, machine)
+    check_ports(RELAY, timing, machine)
     with pytest.raises(InvalidSchedule) as caught:
-        check_ports(schedule, changed(timing, source, at, **new), machine)
+        check_ports(RELAY, changed(timing, *changes, **numbers(new)), machine)
     assert text in str(caught.value)
     assert "timing" in str(caught.value) or "time the schedule" in str(caught.value)
-    assert (caught.value.rank, caught.value.step) == (rank, step)
+    assert (caught.value.rank, caught.value.step) == where
 
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_a_timing_must_be_complete(machine: Machine) -> None:
-    schedule = relay()
-    timing = ideal(schedule, machine)
+    timing = ideal(RELAY, machine)
     missing = finished(timing, timing.transfers[1:])
     with pytest.raises(InvalidSchedule, match="it is not in the timing"):
-        check_ports(schedule, missing, machine)
+        check_ports(RELAY, missing, machine)
     twice = finished(timing, (*timing.transfers, timing.transfers[-1]))
     with pytest.raises(InvalidSchedule, match="twice"):
-        check_ports(schedule, twice, machine)
+        check_ports(RELAY, twice, machine)
     late = forged(timing, finish=(F(100), *timing.finish[1:]))
     with pytest.raises(InvalidSchedule, match=r"rank 0: when it finishes: .* at another time"):
-        check_ports(schedule, late, machine)
+        check_ports(RELAY, late, machine)
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -160,18 +98,13 @@ def test_a_timing_for_a_faster_machine_is_bad(machine: Machine) -> None:
         "hockney": Machine.hockney(alpha_s=1, beta_s="1/11"),
         "loggp": Machine.loggp(L_s=10, o_s=2, g_s=3, G_s="0.49"),
     }[machine.kind]
-    schedule = relay()
     with pytest.raises(InvalidSchedule):
-        check_ports(schedule, ideal(schedule, faster), machine)
+        check_ports(RELAY, ideal(RELAY, faster), machine)
 
 
 def test_one_processor_does_one_thing_at_a_time() -> None:
     """LogGP by hand: rank 1 cannot send while it works on a message that came in."""
-    schedule = broadcast(
-        [Send(1, (A,)), Send(1, (B, C)), Send(2, (B, C))],
-        [Recv(0, (A,)), Send(2, (A,)), Recv(0, (B, C))],
-        [Recv(1, (A,)), Recv(0, (B, C))],
-    )
+    schedule = spelled(">1A >1BC >2BC", "<0A >2A <0BC", "<1A <0BC", nbytes=10)
     machine = Machine.loggp(L_s=10, o_s=2, g_s=0, G_s=0)
     timing = ideal(schedule, machine)  # 1 takes A in [12, 14), sends it, takes B, C in [16, 18)
     check_ports(schedule, timing, machine)
@@ -183,11 +116,7 @@ def test_one_processor_does_one_thing_at_a_time() -> None:
 
 def test_loggp_gap_between_receipts() -> None:
     """Two senders at once: the receiver takes their messages g apart."""
-    schedule = broadcast(
-        [Send(1, (A,)), Send(2, (A,)), Send(1, (B, C)), Send(2, (B,))],
-        [Recv(0, (A,)), Recv(0, (B, C)), Send(2, (C,))],
-        [Recv(0, (A,)), Recv(0, (B,)), Recv(1, (C,))],
-    )
+    schedule = spelled(">1A >2A >1BC >2B", "<0A <0BC >2C", "<0A <0B <1C", nbytes=10)
     machine = Machine.loggp(L_s=10, o_s=0, g_s=5, G_s=0)
     timing = ideal(schedule, machine)  # rank 2 takes A at 15, B at 25, C (sent at 20) at 30
     check_ports(schedule, timing, machine)
@@ -223,18 +152,14 @@ def test_moving_any_transfer_forward_is_seen(seed: int, machine: Machine) -> Non
 @pytest.mark.parametrize(
     ("pairs", "moved", "seen"),
     [
-        (((0, 3), (1, 4)), [(1, "start sent received", 1)], None),
+        (((0, 3), (1, 4)), (1, "start sent received", 1), None),
         (
             ((0, 3), (1, 4)),
-            [(1, "start sent", -1)],
-            "it leaves while rank 0's message keeps the port of its node busy",
+            (1, "start sent", -1),
+            "it leaves while rank 0's message keeps {} busy",
         ),
-        (
-            ((4, 0), (3, 1)),
-            [(4, "received", -1)],
-            "it is received before it passes the port of its node",
-        ),
-        (((0, 3),), [(0, "received", -1)], "it is received 19 s after its send began"),
+        (((4, 0), (3, 1)), (4, "received", -1), "it is received before it passes {}"),
+        (((0, 3),), (0, "received", -1), "it is received 19 s after its send began"),
     ],
 )
 def test_the_verifier_knows_shared_ports(pairs: Any, moved: Any, seen: str | None) -> None:
@@ -242,13 +167,12 @@ def test_the_verifier_knows_shared_ports(pairs: Any, moved: Any, seen: str | Non
     machine = Machine.levels(laws, Placement.regular(2, 3), ports=[3])
     schedule = messages(6, *pairs)
     timing = ideal(schedule, machine)
-    for source, fields, by in moved:
-        (t,) = (t for t in timing.transfers if t.source == source)
-        sooner = {field: getattr(t, field) + by for field in fields.split()}
-        timing = changed(timing, source, 0, **sooner)
+    source, fields, by = moved
+    (t,) = (t for t in timing.transfers if t.source == source)
+    timing = changed(timing, source, 0, **{f: getattr(t, f) + by for f in fields.split()})
     if seen is None:
         check_ports(schedule, timing, machine)
         return
     with pytest.raises(InvalidSchedule) as caught:
         check_ports(schedule, timing, machine)
-    assert caught.value.seen == seen
+    assert caught.value.seen == seen.format("the port of its node")

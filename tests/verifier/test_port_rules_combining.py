@@ -8,40 +8,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.algorithms.examples import WHERE_PORTS_BLOCK, fitting, settings_of
-from tests.verifier.forged import finished, forged
+from tests.timing.schedules import ALL, IN, OUT, S0, S1, S2, combine, recv, send, written
+from tests.verifier.forged import finished, forged, numbers
 
 from collwise.errors import InvalidSchedule
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import measured
-from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
-from collwise.schedule.problem import Problem
-from collwise.schedule.program import Schedule, Written
+from collwise.schedule.operations import Block, Copy
+from collwise.schedule.program import Schedule
 from collwise.timing import Timing, ideal
 from collwise.timing.times import Combining
 from collwise.verifier import check_ports
 
 F = Fraction
-IN, OUT = int(Slot.INPUT), int(Slot.OUTPUT)
-S0, S1 = scratch(0), scratch(1)
-ALL = (Block(0, 0, 8),)
 HOCKNEY = Machine.hockney(alpha_s=1, beta_s="1/4", gamma_s="1/2")  # 8 bytes: 3, combined in 4
 SLOW = measured([[(8, 1, 2)]]).with_combining([(8, 5)])
 POSTAL = Machine.postal(t0_s=1, lam=2)
 
 # Rank 0 sends its own to 2, combines what 1 sends, and passes that on to 1.
-LISTS: tuple[tuple[Operation, ...], ...] = (
-    (
-        Send(2, ALL, IN),
-        Recv(1, ALL, S0),
-        Combine(IN, S0, OUT, ALL),
-        Copy(OUT, S1, ALL),
-        Send(1, ALL, S1),
-        Recv(2, ALL, scratch(2)),
-    ),
-    (Send(0, ALL, IN), Recv(0, ALL, S0)),
-    (Recv(0, ALL, S0), Send(0, ALL, IN)),
+SCHEDULE = written(
+    [send(2), recv(1, S0), combine(IN, S0), Copy(OUT, S1, (ALL,)), send(1, S1), recv(2, S2)],
+    [send(0), recv(0, S0)],
+    [recv(0, S0), send(0)],
+    collective="reduce",
 )
-SCHEDULE = Schedule(Problem("reduce", 3, 8), Written(LISTS))
+Place = tuple[int, int]
+"""A rank and a step."""
 
 
 def with_times(
@@ -66,75 +58,35 @@ def test_the_times_themselves() -> None:
         check_ports(SCHEDULE, ideal(SCHEDULE, machine), machine)
 
 
-def at(start: Any) -> dict[str, Fraction]:
+def at(start: int) -> dict[str, Fraction]:
     return {"start": F(start), "sent": F(start) + 3, "received": F(start) + 3}
 
 
-BAD: dict[str, tuple[dict[str, Any] | None, dict[tuple[int, int], Any], int, int, str]] = {
-    # the combine, other transfers; rank, step and text reported
-    "too quick": ({"end": F(6)}, {}, 0, 2, "it is combined in another time than the machine takes"),
-    "too slow": ({"end": F(8)}, {}, 0, 2, "it is combined in another time than the machine takes"),
-    "not at all": (None, {}, 0, 2, "it is not in the timing"),
-    "while it sends": (
-        {"start": F(2), "end": F(6)},
-        {},
-        0,
-        2,
-        "the send port is still busy with step 0",
-    ),
-    "before its data is here": (
-        {"start": F(3), "end": F(7)},
-        {(1, 0): at(1)},
-        0,
-        2,
-        "it is less than t0 after the receipt of step 1",
-    ),
-    "a send meanwhile": (
-        {},
-        {(0, 4): at(6)},
-        0,
-        4,
-        "the send port is still busy with step 2",
-    ),
-    "a receipt meanwhile": (
-        {},
-        {(2, 1): at(6)},
-        0,
-        5,
-        "it is less than t0 after the receipt of step 2",
-    ),
-    "a receipt before": (
-        {"start": F(6), "end": F(10)},
-        {(2, 1): at(3), (0, 4): at(10)},
-        0,
-        2,
-        "it is received after step 5",
-    ),
-    "a later send before": (
-        {"start": F(6), "end": F(10)},
-        {(0, 4): at(3), (2, 1): at(10)},
-        0,
-        2,
-        "it begins after step 4",
-    ),
-    "its result sent before it is there": (
-        {"start": F(13), "end": F(17)},
-        {(2, 1): at(17)},
-        0,
-        2,
-        "it begins after step 4",
-    ),
-}
+BAD: list[tuple[str | None, dict[Place, int], Place, str]] = [
+    # the combine (None: it is missing), when other transfers start; where it is reported, and what
+    ("end=6", {}, (0, 2), "it is combined in another time than the machine takes"),
+    ("end=8", {}, (0, 2), "it is combined in another time than the machine takes"),
+    (None, {}, (0, 2), "it is not in the timing"),
+    ("start=2 end=6", {}, (0, 2), "the send port is still busy with step 0"),
+    ("start=3 end=7", {(1, 0): 1}, (0, 2), "it is less than t0 after the receipt of step 1"),
+    ("", {(0, 4): 6}, (0, 4), "the send port is still busy with step 2"),
+    ("", {(2, 1): 6}, (0, 5), "it is less than t0 after the receipt of step 2"),
+    ("start=6 end=10", {(2, 1): 3, (0, 4): 10}, (0, 2), "it is received after step 5"),
+    ("start=6 end=10", {(0, 4): 3, (2, 1): 10}, (0, 2), "it begins after step 4"),
+    ("start=13 end=17", {(2, 1): 17}, (0, 2), "it begins after step 4"),
+]
 
 
-@pytest.mark.parametrize("story", BAD)
-def test_what_is_said(story: str) -> None:
-    combine, transfers, rank, step, text = BAD[story]
-    timing = with_times(ideal(SCHEDULE, HOCKNEY), combine, transfers)
+@pytest.mark.parametrize(("combine", "starts", "where", "text"), BAD)
+def test_what_is_said(
+    combine: str | None, starts: dict[Place, int], where: Place, text: str
+) -> None:
+    moved = {place: at(start) for place, start in starts.items()}
+    times = None if combine is None else numbers(combine)
     with pytest.raises(InvalidSchedule) as caught:
-        check_ports(SCHEDULE, timing, HOCKNEY)
+        check_ports(SCHEDULE, with_times(ideal(SCHEDULE, HOCKNEY), times, moved), HOCKNEY)
     assert text in caught.value.seen
-    assert (caught.value.rank, caught.value.step) == (rank, step)
+    assert (caught.value.rank, caught.value.step) == where
 
 
 def test_twice_or_of_another_size() -> None:
@@ -175,14 +127,15 @@ def test_data_goes_through_free_combines_and_copies() -> None:
 
 def overtaking() -> tuple[Schedule, Timing]:
     """Both send twice before they combine the first: there the combine goes first."""
-    lists = []
-    for r in range(2):
-        other: list[Operation] = [Send(1 - r, (Block(0, i, 4),), IN) for i in (0, 4)]
-        for i in (0, 4):
-            block = (Block(0, i, 4),)
-            other += [Recv(1 - r, block, S0), Combine(IN, S0, OUT, block)]
-        lists.append(tuple(other))
-    schedule = Schedule(Problem("allreduce", 2, 8), Written(tuple(lists)))
+    halves = Block(0, 0, 4), Block(0, 4, 4)
+    schedule = written(
+        *(
+            [send(1 - rank, IN, half) for half in halves]
+            + [op for b in halves for op in (recv(1 - rank, S0, b), combine(IN, S0, OUT, b))]
+            for rank in range(2)
+        ),
+        collective="allreduce",
+    )
     return schedule, ideal(schedule, HOCKNEY)
 
 

@@ -141,7 +141,8 @@ def check_holdings(lists: Lists, problem: Problem, partition: Partition) -> None
         held = {int(problem.input_slot): partition.inputs[rank]}
         touched = dict(held)  # including what was used up
         for step, (op, pieces) in enumerate(zip(operations, partition.moved[rank], strict=True)):
-            if (beyond := pieces & strange) and min((*reads(op), *clobbers(op))) < Slot.SCRATCH:
+            slots = reads(op) if getattr(op, "shift", 0) else (*reads(op), *clobbers(op))
+            if (beyond := pieces & strange) and min(slots) < Slot.SCRATCH:
                 block = partition.first(beyond)
                 seen = f"there is no such data as {describe_blocks([block])}"
                 remedy = "stay within the data that a rank is given"

@@ -1,1 +1,0 @@
-"""The engine that simulated schedules event by event before there was one loop: its slow twin."""

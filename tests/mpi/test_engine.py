@@ -151,6 +151,7 @@ os.execve(sys.executable, [sys.executable, "-c", program], {**os.environ, "LD_PR
 ODD_LIBRARIES = """
 from mpi4py import MPI
 from collwise.mpi.engine import loading
+from collwise.mpi.engine.compiled_plan import ProgramInstruction
 engine = loading.COMPILED
 missing = engine.connect(engine.__file__, 8, 24, 1, 1, 1)
 assert "MPI_Isend" in missing, missing
@@ -182,9 +183,10 @@ for odd, why in (
     loading.MPI = odd
     served = loading._load()
     assert served.name == "python" and why in served.why, served
-for bad in ((("x",),), ((9, ()),), ((engine.START, (5,)),), ((engine.COPY, (7, 0), (0, 0), 1),)):
+start, copy = ProgramInstruction(engine.START, 0, 1), ProgramInstruction(engine.COPY, left=(7, 0))
+for order, bad in (((), "x"), ((), ("x",)), ((), ProgramInstruction(9)), ((5,), start), ((), copy)):
     try:
-        engine.Program(0, 0, 0, 0, 1, (), bad, 0, None)
+        engine.Program(0, 0, 0, 0, 1, (), order, (bad,), 0, None)
     except (TypeError, ValueError):
         continue
     raise AssertionError(bad)

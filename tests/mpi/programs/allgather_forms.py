@@ -2,7 +2,6 @@
 
 import ctypes
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,6 @@ from numpy.typing import NDArray
 
 import collwise as cw
 from collwise.errors import InvalidArgument
-from collwise.mpi.buffers.memory import ElementType
-from collwise.mpi.buffers.vector_layout import vector_key
 from collwise.schedule.problem import Source
 from tests.mpi.programs.alike import run
 from tests.mpi.programs.checks import check, main, raises
@@ -183,21 +180,6 @@ def one_form_after_another(comm: MPI.Intracomm) -> None:
             right = np.repeat(np.arange(1, size + 1), counts)
             assert np.array_equal(data[: sum(counts)], right), (order, number)
             assert not data[sum(counts) :].any(), (order, number)
-
-
-@check
-def usual_forms_are_looked_up(comm: MPI.Intracomm) -> None:
-    a, b = np.zeros(6), np.zeros(6)
-    for key in (partial(vector_key, method) for method in ("Allgatherv", "Allgather")):
-        ElementType.of(MPI.DOUBLE), ElementType.of(MPI.FLOAT)
-        assert key([a, MPI.DOUBLE]) == key([b, MPI.DOUBLE])
-        assert key(a) == key(b)
-        other: list[Any] = [a[:5], [a[:5], MPI.DOUBLE], [a, MPI.FLOAT], [a, 6, MPI.DOUBLE]]
-        keys = {key(spec) for spec in (a, [a, MPI.DOUBLE], *other)}
-        assert len(keys) == 2 + len(other), keys
-        holes = MPI.DOUBLE.Create_resized(0, 16).Commit()
-        assert key([a, holes]) is None  # its handle may come to mean another type
-        holes.Free()
 
 
 class OnlyDLPack:

@@ -13,7 +13,7 @@ from mpi4py import MPI
 import collwise as cw
 from collwise.mpi.buffers.memory import ElementType, Memory, ScratchLayout
 from collwise.mpi.buffers.mpi_operators import OPERATORS, BoundOperator, exact_types
-from collwise.mpi.engine.compiled_plan import CompiledPlan
+from collwise.mpi.engine.compiled_plan import CompiledPlan, ProgramInstruction
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.instructions import RankPlan, rank_plan, reduce_local_form
 from collwise.mpi.execution.interpreter import BoundPlan
@@ -210,11 +210,13 @@ def own_loops_have_the_bits_of_reduce_local(comm: MPI.Intracomm) -> None:
                 count = len(left)
                 memory = [np.zeros(left.nbytes + 1, np.uint8) for _ in range(3)]
                 memory[0][1:], memory[1][1:] = left.view(np.uint8), right.view(np.uint8)
-                places = ((0, 1), (1, 1), (2, 1))  # no element is aligned
-                program = COMPILED.Program(
-                    comm.handle, op.handle, 0, 0, 3, (),
-                    ((COMPILED.COMBINE, *places, count, datatype.handle, *loop),), 0, None,
+                combine = ProgramInstruction(
+                    COMPILED.COMBINE, 0, 0, (0, 1), (1, 1), (2, 1),  # no element is aligned
+                    count, datatype.handle, 0, 0, *loop,
                 )  # fmt: skip
+                program = COMPILED.Program(
+                    comm.handle, op.handle, 0, 0, 3, (), (), (combine,), 0, None
+                )
                 for slot, array in enumerate(memory):
                     program.set_address(slot, array.ctypes.data)
                 program.run()

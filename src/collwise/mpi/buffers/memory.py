@@ -19,8 +19,6 @@ USER = 1 << 30
 """A slot that no schedule uses: the user's buffer, where OUTPUT is scratch instead."""
 USER_INPUT = USER + 1
 """The same for INPUT."""
-PREDEFINED: "dict[int, ElementType]" = {}
-"""Predefined types that were used before, by their handles."""
 _NOWHERE = bytearray(1)
 _fromaddress = MPI.buffer.fromaddress
 
@@ -45,13 +43,9 @@ class ElementType(NamedTuple):
         Raises MPI.Exception for a type that was never committed: here, rather than in the middle
         of a collective.
         """
-        if (known := PREDEFINED.get(datatype.handle)) is not None:
-            return known
         size, (_, extent) = datatype.Get_size(), datatype.Get_extent()
         unit = ElementType(datatype, size, extent, _bytes_in_order(datatype))
-        if datatype.is_predefined:
-            PREDEFINED[datatype.handle] = unit
-        elif extent:  # mpi4py divides by it
+        if extent and not datatype.is_predefined:  # mpi4py divides by it
             datatype.Pack(b"", _NOWHERE, 0, MPI.COMM_SELF)
         return unit
 

@@ -17,10 +17,31 @@ if TYPE_CHECKING:
 
 _Place: TypeAlias = tuple[int, int]
 """A buffer's number in the program's table, and bytes from its address."""
-
+_UNUSED = 0, 0
 
 _READ: list[Any] = []
 """Memory of plans that were given up while a send still read it."""
+
+
+class ProgramInstruction(NamedTuple):
+    """An instruction as the extension reads it; each kind has its own use for some of the fields.
+
+    first, number: which entries of the program's `order` are the messages.   elements: how many, or
+    bytes.   operation, element: of a loop in C, as `BoundOperator` has them.
+    """
+
+    kind: int
+    first: int = 0
+    number: int = 0
+    left: _Place = _UNUSED
+    right: _Place = _UNUSED
+    into: _Place = _UNUSED
+    elements: int = 0
+    datatype: int = 0
+    into_elements: int = 0
+    into_type: int = 0
+    operation: str = ""
+    element: str = " "
 
 
 class FastCall(NamedTuple):
@@ -83,10 +104,11 @@ class CompiledPlan:
                 make = comm.Send_init if isinstance(op, Send) else comm.Recv_init
                 self._requests.append(make(slots[op.slot].at(region), op.peer, tag))
         # One instruction of the plan may become several: blocks that lie apart are combined apart.
-        instructions: list[tuple[Any, ...]] = []
+        instructions: list[ProgramInstruction] = []
+        order: list[int] = []
         forwarding = 0
         for number, instruction in enumerate(plan.instructions, 1):
-            instructions += self._instructions(instruction)
+            instructions += self._instructions(instruction, order)
             if number == plan.forwarding:
                 forwarding = len(instructions)
         made: Program = COMPILED.Program(
@@ -99,6 +121,7 @@ class CompiledPlan:
                 (isinstance(op, Send), op.peer, *self._span(op.slot, region))
                 for op, region in zip(plan.messages, regions, strict=True)
             ),
+            tuple(order),
             tuple(instructions),
             forwarding,
             None if rebindable else tuple(request.handle for request in self._requests),
@@ -191,30 +214,34 @@ class CompiledPlan:
     def _span(self, slot: int, region: Region) -> tuple[_Place, int, int]:
         return self._place(slot, region), region.elements, region.datatype.handle
 
-    def _instructions(self, instruction: Instruction) -> Iterator[tuple[Any, ...]]:
+    def _instructions(
+        self, instruction: Instruction, order: list[int]
+    ) -> Iterator["ProgramInstruction"]:
+        """Write an instruction; its messages are added to `order`."""
         assert COMPILED is not None
-        if isinstance(instruction, Start):
-            yield COMPILED.START, instruction.messages
-        elif isinstance(instruction, Await):
-            yield COMPILED.AWAIT, instruction.messages
+        if isinstance(instruction, Start | Await):
+            kind = COMPILED.START if isinstance(instruction, Start) else COMPILED.AWAIT
+            yield ProgramInstruction(kind, len(order), len(instruction.messages))
+            order += instruction.messages
         elif isinstance(instruction, Copy):
             slots = instruction.source, instruction.into
             contiguous = all(self._slots[slot].unit.contiguous for slot in slots)
             for source, into in self._regions(instruction, slots):
-                places = self._place(slots[0], source), self._place(slots[1], into)
-                if contiguous:
-                    yield COMPILED.COPY, *places, source.span
-                else:
-                    ends = (source.elements, source.datatype.handle)
-                    more = (into.elements, into.datatype.handle)
-                    yield COMPILED.COPY_TYPED, *places, *ends, *more
+                left, target = map(self._place, slots, (source, into))
+                kind, ends = COMPILED.COPY, (source.span, 0, 0, 0)
+                if not contiguous:
+                    end = source.elements, source.datatype.handle
+                    kind, ends = COMPILED.COPY_TYPED, (*end, into.elements, into.datatype.handle)
+                yield ProgramInstruction(kind, 0, 0, left, _UNUSED, target, *ends)
         else:
             assert self._operator is not None, "only collectives with an operator combine"
             three = instruction.left, instruction.right, instruction.into
             for regions in self._regions(instruction, three):
-                where = [self._place(*one) for one in zip(three, regions, strict=True)]
+                left, right, target = map(self._place, three, regions)
                 end = regions[1].elements, regions[1].datatype.handle
-                yield COMPILED.COMBINE, *where, *end, *self._operator.loop
+                yield ProgramInstruction(
+                    COMPILED.COMBINE, 0, 0, left, right, target, *end, 0, 0, *self._operator.loop
+                )
 
     def _regions(self, op: Combine | Copy, slots: Iterable[int]) -> Iterator[tuple[Region, ...]]:
         """The blocks in each of the slots: neighbours in one are neighbours in all of them."""

@@ -211,7 +211,7 @@ class Executor(ABC):
                     raise
                 if key is None:
                     return request, None
-                again = idle, self.private
+                again = idle, self.private.tags
                 return request, (*bound.fast_call(call_buffers.displacements), None, *again)
             bound.Free()
         call_buffers.own_types()

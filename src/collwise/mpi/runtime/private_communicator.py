@@ -7,6 +7,7 @@ interrupted a collective.  Messages may be pending then, so nothing else may run
 import atexit
 import logging
 import weakref
+from array import array
 from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
@@ -51,7 +52,7 @@ libraries have some 2,000 communicators, and these are the program's."""
 NO_ROOM = f"there are {MOST} duplicates of other communicators, or no room for one"
 BLOCKING_TAG = 0
 """All blocking calls share this tag: MPI guarantees that all ranks make them in the same order."""
-_FIRST_PERSISTENT_TAG = 1
+_FIRST_TAG = 1
 END_LIMIT_S = 5.0
 """So long MPI_Finalize waits for collectives that nobody completed."""
 
@@ -69,8 +70,8 @@ class PrivateCommunicator:
     """A duplicate of `comm`.  Making one is collective.
 
     broken: why a collective on it was interrupted; empty if none was.   when_broken: what is
-    called then.   next_tag: for the next persistent or non-blocking collective; all ranks make
-    these in the same order.
+    called then.   tags: the next tag for a persistent or non-blocking collective, which all ranks
+    make in the same order, and the last one; the compiled engine has this memory, too.
     """
 
     def __init__(self, comm: MPI.Intracomm) -> None:
@@ -80,17 +81,23 @@ class PrivateCommunicator:
         self.broken = ""
         self.when_broken: list[Callable[[], object]] = []
         self.scratch = SharedScratch()
-        self.next_tag = _FIRST_PERSISTENT_TAG
-        self._last_tag = int(self.comm.Get_attr(MPI.TAG_UB) or 32767)
+        self.tags = bytearray(16)
+        self._tags = memoryview(self.tags).cast("q")
+        self._tags[:] = array("q", (_FIRST_TAG, self.comm.Get_attr(MPI.TAG_UB) or 32767))
         self._owned: weakref.WeakSet[Any] = weakref.WeakSet()
         self._left: list[Executable] = []
         _open.add(self)
         _free_before_mpi_ends()
 
+    @property
+    def next_tag(self) -> int:
+        """The tag for the next persistent or non-blocking collective."""
+        return self._tags[0]
+
     def use_tag(self) -> None:
         """Keep `next_tag` for a collective that was made; one that raised leaves it to the next."""
-        tag = self.next_tag
-        self.next_tag = tag + 1 if tag < self._last_tag else _FIRST_PERSISTENT_TAG
+        tag, last = self._tags
+        self._tags[0] = tag + 1 if tag < last else _FIRST_TAG
 
     def own(self, holder: Freeable) -> None:
         """Have an object freed with this communicator, or before MPI ends, if it is not earlier."""

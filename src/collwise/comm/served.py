@@ -68,8 +68,10 @@ def call(
     """Serve a call in Python.   way, method: its form.   fast_key: see `Dispatch.call`."""
     advance()
     name = NAMES[way, method]
-    arguments = positional + _DEFAULTS[name][len(positional) :]
-    if named or len(arguments) > len(_DEFAULTS[name]) or arguments[-1:] == (Parameter.empty,):
+    defaults = _DEFAULTS[name]
+    arguments = positional + defaults[len(positional) :]
+    missing = any(argument is Parameter.empty for argument in arguments)
+    if named or missing or len(arguments) > len(defaults):
         bound = _SIGNATURES[name].bind(comm, *positional, **named)  # it takes microseconds
         bound.apply_defaults()
         arguments = bound.args[1:]

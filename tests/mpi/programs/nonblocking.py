@@ -2,6 +2,7 @@
 
 import gc
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from mpi4py import MPI
 
 import collwise as cw
 from collwise.errors import BrokenCommunicator
+from collwise.mpi.engine.compiled_plan import ProgramInstruction
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.persistent import PersistentCollective
 from tests.mpi.programs.checks import check, main, raises
@@ -161,6 +163,29 @@ def c_starts_calls_of_a_kind_that_it_knows(comm: MPI.Intracomm) -> None:
     dispatch.duplicate.made.mark_broken(KeyboardInterrupt())
     with raises(BrokenCommunicator):
         ours.Ibcast(data, comm.size - 1)
+
+
+@check
+def a_start_that_breaks_half_way_gives_its_plan_back(comm: MPI.Intracomm) -> None:
+    """In C, of a plan that receives from nobody and sends to a rank that there is not."""
+    if COMPILED is None or not HOOKS:
+        return
+    end = (0, 0), 0, MPI.BYTE.handle
+    messages = (False, MPI.PROC_NULL, *end), (True, comm.size, *end)
+    start = ProgramInstruction(COMPILED.START, 0, 2)
+    about = comm.handle, MPI.OP_NULL.handle, comm.rank, 1, 1
+    program = COMPILED.Program(*about, messages, (0, 1), (start,), 0, None)
+    told: list[Any] = []
+    plan = SimpleNamespace(program=program, over=print, Free=lambda: told.append("freed"))
+
+    def slow(_: str, key: bytes, *__: Any) -> None:
+        calls.remember(key, program, (), None, [plan], bytearray(16))
+
+    calls = COMPILED.Calls(1, ["Bcast"], comm, comm.rank, comm.size, MPI.SUM, slow, told.append)
+    calls.bcast(bytearray(1))
+    with raises(MPI.Exception) as broken:
+        calls.bcast(bytearray(1))
+    assert told == ["freed", broken.value]
 
 
 @check

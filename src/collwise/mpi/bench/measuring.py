@@ -205,7 +205,7 @@ class Prober:
         numbers = tuple(range(len(on_slots)))
         groups = [(number,) for number in numbers] if rebindable else [numbers] if numbers else []
         instructions = tuple(act for group in groups for act in (Start(group), Await(group)))
-        slots = {slot: Memory(memory.ctypes.data) for slot, memory in enumerate(self._memory)}
+        slots = {slot: Memory(memory.address) for slot, memory in enumerate(self._memory)}
         bound = _bound(
             RankPlan(on_slots, instructions, 0), slots, self._comm, rebindable=rebindable
         )

@@ -8,9 +8,7 @@ element of the user's type, with its gaps.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 from mpi4py import MPI
-from numpy.typing import NDArray
 
 from collwise.schedule.operations import Block, Operation, Slot, blocks_in, clobbers, reads
 
@@ -21,6 +19,8 @@ USER_INPUT = USER + 1
 """The same for INPUT."""
 _NOWHERE = bytearray(1)
 _fromaddress = MPI.buffer.fromaddress
+allocate = MPI.buffer.allocate
+"""Bytes of memory, aligned for every element."""
 
 
 class ElementType(NamedTuple):
@@ -145,26 +145,18 @@ def repack(comm: MPI.Intracomm, source: Any, target: Any) -> None:
     into_type.Unpack(memoryview(between)[:end], 0, into, comm)
 
 
-def allocate(nbytes: int) -> NDArray[np.uint8]:
-    """Bytes of memory, aligned for every element."""
-    raw = np.empty(nbytes + _ALIGNMENT, np.uint8)
-    start = -raw.ctypes.data % _ALIGNMENT
-    return raw[start : start + nbytes]
-
-
 class SharedScratch:
     """Scratch memory for blocking calls on a communicator, of which one runs at a time."""
 
     def __init__(self) -> None:
-        self.memory, self._address = allocate(0), 0
+        self.memory = allocate(0)
 
     def at_least(self, nbytes: int) -> int:
         """The address of so many bytes, valid until more are asked for or `memory` is gone."""
         if len(self.memory) < nbytes:
             # Twice as many, so that the old pieces that plans still hold add up to no more.
             self.memory = allocate(max(nbytes, 2 * len(self.memory)))
-            self._address = self.memory.ctypes.data
-        return self._address
+        return self.memory.address
 
 
 class ScratchLayout:

@@ -271,7 +271,7 @@ class Executor(ABC):
         scratch = ScratchLayout(plan.operations, call_buffers.unit, in_scratch, starts)
         memory = allocate(0 if shared else scratch.nbytes)
         slots = dict(call_buffers.slots)
-        for slot, address in scratch.placed_at(memory.ctypes.data).items():
+        for slot, address in scratch.placed_at(memory.address).items():
             slots[slot] = Memory(address, call_buffers.unit, starts)
         operator, types = call_buffers.operator, call_buffers.types
         keep = None if shared else (call_buffers.keep, memory)

@@ -9,7 +9,7 @@ from mpi4py import MPI
 
 import collwise.mpi.runtime.world  # noqa: F401  (first: it explains a missing MPI library)
 from collwise.comm.agreed_decision import agreed
-from collwise.comm.decision import CallProblem, OpAndType
+from collwise.comm.decision import CallProblem, OpAndType, Settings
 from collwise.comm.family import CONSTANTS, replaces_class
 from collwise.comm.learning import Learning
 from collwise.comm.objects import ObjectForms
@@ -77,8 +77,8 @@ class Comm(ObjectForms):
     ) -> None:
         if comm is None or comm == MPI.COMM_NULL:
             return
-        settings = profile, machine, effort, algorithms, order, placement, learn
-        decision, world = agreed(MPI.Intracomm(comm), *settings)
+        settings = Settings(profile, machine, effort, algorithms, order, placement, learn)
+        decision, world = agreed(MPI.Intracomm(comm), settings)
         of_world = getattr(MPI.COMM_WORLD, "_record", None)  # `collwise run` tells of all calls
         self._record = of_world or (Record() if record or decision.learn else None)
         self._learning = Learning(decision.learn) if decision.learn else None

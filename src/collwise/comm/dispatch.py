@@ -4,6 +4,7 @@ None always means that the library's own collective serves.
 """
 
 from collections.abc import Callable, Container, Hashable, Sequence
+from dataclasses import dataclass
 from time import monotonic_ns
 from typing import Any, NamedTuple
 
@@ -62,35 +63,28 @@ class _Run(NamedTuple):
     op: MPI.Op | None
 
 
+@dataclass(eq=False)
 class Dispatch:
     """What serves the calls on one communicator.
 
-    calls: the cache: handlers of calls, plans and executors.
-    duplicate: shared with other objects for this communicator, if they have one.
-    record: where calls are counted.   way: the kind of call that blocking calls count as.
+    duplicate: shared with other objects for this communicator.   methods: those that plans may
+    serve.   record: where calls are counted.   way: the kind of call that blocking calls count as.
     learning: needs a record.   common_clock: whether all ranks read the same clock.
+    calls: the cache: handlers of calls, plans and executors.
     """
 
-    def __init__(
-        self,
-        decision: Decision,
-        comm: MPI.Intracomm,
-        methods: Container[str],
-        rank: int,
-        ranks: int,
-        duplicate: PrivateDuplicate | None = None,
-        record: Record | None = None,
-        way: Way = "blocking",
-        learning: Learning | None = None,
-        *,
-        common_clock: bool = False,
-    ) -> None:
-        self._methods = methods
-        self.decision, self.duplicate = decision, duplicate or PrivateDuplicate(comm)
-        self._record, self._way = record, way
-        self._learning, self.common_clock = learning, common_clock
+    decision: Decision
+    duplicate: PrivateDuplicate
+    methods: Container[str]
+    rank: int
+    ranks: int
+    record: Record | None = None
+    way: Way = "blocking"
+    learning: Learning | None = None
+    common_clock: bool = False
+
+    def __post_init__(self) -> None:
         self._trials: dict[Hashable, Trial | None] = {}
-        self.rank, self._ranks = rank, ranks
         self.calls: BoundedCache[Hashable, Any] = BoundedCache(MAX_ENTRIES)
         self.in_c: dict[Way, Any] = {}
         self.duplicate.when_made.append(self.forget)
@@ -99,7 +93,7 @@ class Dispatch:
         """The compiled engine's calls of a form.   slow: serves what they cannot, or not yet."""
         assert COMPILED is not None
         form = ("blocking", "nonblocking", "persistent").index(way)
-        about = self._methods, comm, self.rank, self._ranks, MPI.SUM, slow, self._failed
+        about = self.methods, comm, self.rank, self.ranks, MPI.SUM, slow, self._failed
         calls = self.in_c[way] = COMPILED.Calls(form, *about)
         self.duplicate.inform(calls.forget)
         return calls
@@ -145,7 +139,7 @@ class Dispatch:
         buffers: Sequence[Any],
         fast_key: bytes | None,
     ) -> None:
-        executor, op, tally = self._handler(self._way, method, arguments)
+        executor, op, tally = self._handler(self.way, method, arguments)
         if isinstance(tally, Trial):
             if not tally.proceed(op):  # the trial is over
                 return self._execute(method, library, arguments, buffers, fast_key)
@@ -189,11 +183,11 @@ class Dispatch:
         self, way: Way, method: str, asked: CallProblem | None, op: MPI.Op | None
     ) -> Tally | None:
         """The tally of such calls, or None; a `Trial` where learning tries plans on them."""
-        record, learning = self._record, self._learning
+        record, learning = self.record, self.learning
         if record is None:
             return None
         if learning is None or asked is None or way in ("nonblocking", "persistent"):
-            return record.tally(method, way, self._ranks, asked, self.decision)
+            return record.tally(method, way, self.ranks, asked, self.decision)
         # Decided at the first call of its kind, which is the same one on all ranks.
         key = method, asked
         if key not in self._trials and len(self._trials) < MAX_TRIALS:
@@ -202,7 +196,7 @@ class Dispatch:
             if predefined and self.decision.learnable(asked):
                 new = self._trials[key] = Trial(method, way, asked, self, learning)
                 record.add(new)
-        return self._trials.get(key) or record.tally(method, way, self._ranks, asked, self.decision)
+        return self._trials.get(key) or record.tally(method, way, self.ranks, asked, self.decision)
 
     def trial_over(self, trial: Trial, result: RaceResult | None) -> None:
         """Use what a trial learned.  All ranks do so at the same collective call."""
@@ -277,9 +271,9 @@ class Dispatch:
         collective, nbytes, root, elements = posed
         if elements is not None:
             assert isinstance(nbytes, int)
-            return self.decision.combine(collective, self._ranks, nbytes, root, elements)
-        every = range(self._ranks) if COLLECTIVES[collective].has_sources else None
-        return CallProblem(Problem.of(collective, self._ranks, nbytes, root, sources=every))
+            return self.decision.combine(collective, self.ranks, nbytes, root, elements)
+        every = range(self.ranks) if COLLECTIVES[collective].has_sources else None
+        return CallProblem(Problem.of(collective, self.ranks, nbytes, root, sources=every))
 
     def _read(self, method: str, arguments: Sequence[Any]) -> Posed | None:
         """The problem that a call poses; None if it is the library's, to serve or to refuse.
@@ -287,7 +281,7 @@ class Dispatch:
         Raises what mpi4py raises for buffers that it cannot read, and InvalidArgument for negative
         counts, which Open MPI would take.
         """
-        collective, ranks = _BY_METHOD[method], self._ranks
+        collective, ranks = _BY_METHOD[method], self.ranks
         if collective.has_sources:
             lengths = lengths_of(SPECS[method](arguments[1], ranks), ranks)
             return Posed(collective.name, lengths) if any(lengths) else None

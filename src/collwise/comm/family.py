@@ -18,6 +18,7 @@ from collwise.comm.dispatch import Dispatch
 from collwise.comm.learning import Learning
 from collwise.comm.recording import Record, Way
 from collwise.comm.served import served_methods
+from collwise.mpi.runtime.private_communicator import PrivateDuplicate
 from collwise.mpi.runtime.world import World
 from collwise.schedule.collectives import COLLECTIVES
 
@@ -94,11 +95,12 @@ class Inheritable(MPI.Intracomm):
             self._dispatch.forget()
         elif like is None:
             comms_by_handle[self.handle] = self
-        duplicate = None if like is None else like._dispatch.duplicate
+        duplicate = PrivateDuplicate(self) if like is None else like._dispatch.duplicate
         self._served = {method for name in names for method in COLLECTIVES[name].methods}
         self._world, self._has_plans = world, True
-        serving = decision, self, self._served, rank, ranks, duplicate, record, way, self._learning
-        self._dispatch = Dispatch(*serving, common_clock=world.layout == "one node")
+        common_clock = world.layout == "one node"
+        about = decision, duplicate, self._served, rank, ranks
+        self._dispatch = Dispatch(*about, record, way, self._learning, common_clock)
         table = served_methods(self, _kinds[MPI.Intracomm])
         if limit_s := decision.check_limit_s:
             known = None if like is None else like._argument_exchange

@@ -11,12 +11,12 @@ import numpy as np
 from mpi4py import MPI
 
 import collwise as cw
-from collwise.mpi.buffers.memory import ElementType, Memory, ScratchLayout
+from collwise.mpi.buffers.memory import ElementType, Memory
 from collwise.mpi.buffers.mpi_operators import OPERATORS, BoundOperator, exact_types
 from collwise.mpi.engine.compiled_plan import CompiledPlan, ProgramInstruction
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.instructions import RankPlan, rank_plan, reduce_local_form
-from collwise.mpi.execution.interpreter import BoundPlan
+from collwise.mpi.execution.interpreter import Binding, BoundPlan
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.operators import OPERATORS as KNOWN
 from tests.mpi.programs.checks import check, main
@@ -106,8 +106,7 @@ def bind(
     wanted = operations if operator.separate_output else list(reduce_local_form(operations))
     plan: RankPlan = rank_plan(wanted)
     make: Any = CompiledPlan if compiled else BoundPlan
-    layout = ScratchLayout((), unit)
-    bound = make(plan, slots, layout, comm, 7, operator, types, rebindable=rebindable, keep=memory)
+    bound = make(Binding(plan, slots, comm, 7, operator, rebindable, types=types, keep=memory))
     if rebindable:
         bound.set_addresses(slots, None)
     return Case(bound, memory)

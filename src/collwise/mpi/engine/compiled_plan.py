@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from mpi4py import MPI
 
-from collwise.mpi.buffers.memory import Memory, Region, ScratchLayout, SharedScratch
-from collwise.mpi.buffers.mpi_operators import BoundOperator
+from collwise.mpi.buffers.memory import Memory, Region, SharedScratch
 from collwise.mpi.engine.loading import COMPILED
-from collwise.mpi.execution.instructions import Await, Instruction, RankPlan, Start
+from collwise.mpi.execution.instructions import Await, Instruction, Start
+from collwise.mpi.execution.interpreter import Binding
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.operations import Combine, Copy, Message, Send, blocks_in
 
@@ -56,35 +56,22 @@ class FastCall(NamedTuple):
 
 
 class CompiledPlan:
-    """A rank's plan on the memory of its slots; parameters and methods are `BoundPlan`'s.
+    """A rank's plan on the memory of its slots, with the methods of `BoundPlan`.
 
     Raises OverflowError for counts that the MPI library cannot take.
     """
 
-    def __init__(
-        self,
-        plan: RankPlan,
-        slots: Mapping[int, Memory],
-        scratch: ScratchLayout,
-        comm: MPI.Intracomm,
-        tag: int,
-        operator: BoundOperator | None,
-        types: Iterable[MPI.Datatype],
-        *,
-        rebindable: bool,
-        keep: Any,
-    ) -> None:
+    def __init__(self, binding: Binding) -> None:
         assert COMPILED is not None
-        self.scratch_bytes = scratch.nbytes
-        self.types = list(types)
-        self._slots, self._scratch, self._operator, self._keep = slots, scratch, operator, keep
+        slots, given = binding.slots, len(binding.types)
+        self._slots, self._operator, self._keep = slots, binding.operator, binding.keep
+        self.scratch, self.types = binding.scratch, list(binding.types)
         self._numbers = {slot: number for number, slot in enumerate(slots)}
         self._requests: list[MPI.Prequest] = []
         self._fast_call: FastCall | None = None
         self.over: Callable[[], None] | None = None
-        given = len(self.types)
         try:
-            self.program = self._made(plan, comm, tag, rebindable=rebindable)
+            self.program = self._made(binding)
         except BaseException as problem:  # where counts are too large, Python takes the types
             self._release(given if isinstance(problem, OverflowError) else 0)
             raise
@@ -93,13 +80,11 @@ class CompiledPlan:
         self.run, self.begin, self.end = self.program.run, self.program.start, self.program.wait
         self.complete: Callable[[], bool] = self.program.test
 
-    def _made(
-        self, plan: RankPlan, comm: MPI.Intracomm, tag: int, *, rebindable: bool
-    ) -> "Program":
+    def _made(self, binding: Binding) -> "Program":
         assert COMPILED is not None
-        slots, operator = self._slots, self._operator
+        slots, plan, comm, tag = binding.slots, binding.plan, binding.comm, binding.tag
         regions = [self._message(op) for op in plan.messages]
-        if not rebindable:
+        if not binding.rebindable:
             for op, region in zip(plan.messages, regions, strict=True):
                 make = comm.Send_init if isinstance(op, Send) else comm.Recv_init
                 self._requests.append(make(slots[op.slot].at(region), op.peer, tag))
@@ -113,7 +98,7 @@ class CompiledPlan:
                 forwarding = len(instructions)
         made: Program = COMPILED.Program(
             comm.handle,
-            MPI.OP_NULL.handle if operator is None else operator.op.handle,
+            (MPI.OP_NULL if self._operator is None else self._operator.op).handle,
             comm.Get_rank(),
             tag,
             len(slots),
@@ -124,7 +109,7 @@ class CompiledPlan:
             tuple(order),
             tuple(instructions),
             forwarding,
-            None if rebindable else tuple(request.handle for request in self._requests),
+            None if binding.rebindable else tuple(request.handle for request in self._requests),
         )
         return made
 
@@ -132,12 +117,12 @@ class CompiledPlan:
         """Set the addresses of slots for the next execution, of a rebindable plan."""
         for slot, memory in buffers.items():
             self.program.set_address(self._numbers[slot], memory.address)
-        if nbytes := self._scratch.nbytes:
+        if nbytes := self.scratch.nbytes:
             # Calls that C serves by itself use the scratch addresses that were set here last.
             address = scratch.at_least(nbytes)
             if self._keep is not scratch.memory:
                 self._keep = scratch.memory
-                for slot, start in self._scratch.placed_at(address).items():
+                for slot, start in self.scratch.placed_at(address).items():
                     self.program.set_address(self._numbers[slot], start)
 
     def fast_call(self, displacements: Mapping[int, tuple[bool, int]]) -> "FastCall":

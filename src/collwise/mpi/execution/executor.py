@@ -6,7 +6,7 @@ the buffers.  The executor of a collective defines only that.
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
@@ -27,7 +27,7 @@ from collwise.mpi.buffers.mpi_operators import BoundOperator
 from collwise.mpi.engine.compiled_plan import CompiledPlan, FastCall
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.instructions import RankPlan
-from collwise.mpi.execution.interpreter import BoundPlan
+from collwise.mpi.execution.interpreter import Binding, BoundPlan
 from collwise.mpi.execution.persistent import PersistentCollective, request_of
 from collwise.mpi.runtime.private_communicator import BLOCKING_TAG, PrivateCommunicator
 from collwise.schedule.program import Schedule
@@ -44,27 +44,13 @@ Started: TypeAlias = tuple[MPI.Request | PersistentCollective, tuple[Any, ...] |
 """A request, and what the compiled engine needs to serve the next call of this kind itself."""
 
 
-def bound_plan(
-    plan: RankPlan,
-    slots: Mapping[int, Memory],
-    scratch: ScratchLayout,
-    comm: MPI.Intracomm,
-    tag: int,
-    operator: BoundOperator | None = None,
-    types: Iterable[MPI.Datatype] = (),
-    *,
-    rebindable: bool = False,
-    keep: Any = None,
-) -> Bound:
-    """Bind a rank's plan, on the compiled engine if it can.   Parameters: `BoundPlan`'s."""
+def bound_plan(binding: Binding) -> Bound:
+    """Bind a rank's plan, on the compiled engine if it can."""
+    operator = binding.operator
     if COMPILED is not None and (operator is None or operator.user_type is None):
         with contextlib.suppress(OverflowError):  # more than its functions can count
-            return CompiledPlan(
-                plan, slots, scratch, comm, tag, operator, types, rebindable=rebindable, keep=keep
-            )
-    return BoundPlan(
-        plan, slots, scratch, comm, tag, operator, types, rebindable=rebindable, keep=keep
-    )
+            return CompiledPlan(binding)
+    return BoundPlan(binding)
 
 
 class BoundedCache(dict[K, V]):
@@ -230,7 +216,7 @@ class Executor(ABC):
         """Keep a plan for the next call of its kind, if it is small and not many are kept."""
         count = sum(map(len, self._idle.values()))
         forgotten = self._idle.get(key) is not idle  # `Free` was called meanwhile
-        if key is None or forgotten or count >= IDLE or bound.scratch_bytes > IDLE_BYTES:
+        if key is None or forgotten or count >= IDLE or bound.scratch.nbytes > IDLE_BYTES:
             bound.Free()
         else:
             idle.append(bound)
@@ -273,12 +259,10 @@ class Executor(ABC):
         slots = dict(call_buffers.slots)
         for slot, address in scratch.placed_at(memory.address).items():
             slots[slot] = Memory(address, call_buffers.unit, starts)
-        operator, types = call_buffers.operator, call_buffers.types
         keep = None if shared else (call_buffers.keep, memory)
-        comm = self.private.comm
-        return bound_plan(
-            plan, slots, scratch, comm, tag, operator, types, rebindable=rebindable, keep=keep
-        )
+        operator, types = call_buffers.operator, call_buffers.types
+        memory_of_it = rebindable, scratch, types, keep
+        return bound_plan(Binding(plan, slots, self.private.comm, tag, operator, *memory_of_it))
 
     def _fitting(self, spec: Any, nbytes: int, *, writable: bool, parts: int = 1) -> Buffer:
         """Read a user's buffer; raises InvalidArgument unless it has so many bytes."""

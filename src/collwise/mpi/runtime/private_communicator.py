@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from mpi4py import MPI
@@ -19,31 +19,10 @@ from mpi4py import MPI
 from collwise.errors import BrokenCommunicator
 from collwise.mpi.buffers.memory import SharedScratch
 
+if TYPE_CHECKING:
+    from collwise.mpi.execution.executor import Bound
+
 log = logging.getLogger("collwise")
-
-
-class Freeable(Protocol):
-    """Something that holds MPI objects: a persistent request, an executor, a bound plan."""
-
-    def Free(self) -> None:  # noqa: N802
-        """Give these objects back to MPI."""
-
-
-class Executable(Freeable, Protocol):
-    """A plan that is executed on its memory.
-
-    begin, end: start and complete it.   complete: whether all its messages are complete; never
-    blocks.   interrupted: whether an error ended it while messages were pending.
-    """
-
-    @property
-    def begin(self) -> Callable[[], object]: ...  # noqa: D102
-    @property
-    def complete(self) -> Callable[[], bool]: ...  # noqa: D102
-    @property
-    def end(self) -> Callable[[], object]: ...  # noqa: D102
-    @property
-    def interrupted(self) -> bool: ...  # noqa: D102
 
 
 MOST = 256
@@ -85,7 +64,7 @@ class PrivateCommunicator:
         self._tags = memoryview(self.tags).cast("q")
         self._tags[:] = array("q", (_FIRST_TAG, self.comm.Get_attr(MPI.TAG_UB) or 32767))
         self._owned: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._left: list[Executable] = []
+        self._left: list[Bound] = []
         _open.add(self)
         _free_before_mpi_ends()
 
@@ -99,13 +78,16 @@ class PrivateCommunicator:
         tag, last = self._tags
         self._tags[0] = tag + 1 if tag < last else _FIRST_TAG
 
-    def own(self, holder: Freeable) -> None:
-        """Have an object freed with this communicator, or before MPI ends, if it is not earlier."""
+    def own(self, holder: Any) -> None:
+        """Have an object freed with this communicator, or before MPI ends, if it is not earlier.
+
+        holder: of MPI's objects: a persistent request or an executor.
+        """
         self._owned.add(holder)
         for private in (self, *_lingering):
             private._sweep()
 
-    def leave(self, holder: Executable, *, running: bool) -> None:
+    def leave(self, holder: "Bound", *, running: bool) -> None:
         """Free an object that nothing refers to any more, as soon as it is complete."""
         if running and not self.broken:
             self._left.append(holder)
@@ -136,7 +118,7 @@ class PrivateCommunicator:
             if (refuse := getattr(holder, "refuse", None)) is not None:
                 refuse()
 
-    def judge(self, bound: Executable, problem: BaseException) -> None:
+    def judge(self, bound: "Bound", problem: BaseException) -> None:
         """Mark it broken if the error interrupted the plan."""
         if bound.interrupted:
             self.mark_broken(problem)
@@ -176,7 +158,7 @@ class PrivateCommunicator:
         self._left.clear()
 
 
-def _is_over(holder: Executable) -> bool:
+def _is_over(holder: "Bound") -> bool:
     with suppress(MPI.Exception):  # `Wait` raises it, if anybody does that
         return holder.complete()
     return True

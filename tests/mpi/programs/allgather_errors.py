@@ -9,7 +9,7 @@ import collwise as cw
 from collwise.errors import BrokenCommunicator, InvalidArgument
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
-from tests.mpi.programs.checks import check, main, raises
+from tests.mpi.programs.checks import check, raises
 from tests.mpi.programs.contributions import MACHINE, NAMED
 
 
@@ -81,7 +81,3 @@ def other_schedules_than_the_buffers_are_refused(comm: MPI.Intracomm) -> None:
         run(None, [result, counts])
     with raises(BrokenCommunicator):
         request.Start()
-
-
-if __name__ == "__main__":
-    main()

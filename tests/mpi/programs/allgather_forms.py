@@ -1,7 +1,6 @@
 """Checks of the communicator's allgathers on real MPI: every form that mpi4py takes."""
 
 import ctypes
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,49 +11,11 @@ import collwise as cw
 from collwise.errors import InvalidArgument
 from collwise.schedule.problem import Source
 from tests.mpi.programs.alike import run
-from tests.mpi.programs.checks import check, main, raises
+from tests.mpi.programs.checks import check, raises
 from tests.mpi.programs.contributions import (
-    KINDS,
     MACHINE,
     NAMED,
-    Types,
-    given,
-    numbers,
-    patterns,
-    received,
-    the_library,
 )
-
-
-@check
-def the_communicator_is_a_drop_in(comm: MPI.Intracomm) -> None:
-    ours = cw.Comm(comm.Dup(), machine=MACHINE, effort="estimate")
-    types = Types()
-    _, nobody, _, some, everybody = patterns(comm.size)
-    for pairs in (nobody, some, everybody):
-        right = the_library(comm, pairs)
-        mine = numbers(comm.rank, pairs[comm.rank])
-        # Open MPI's own refuses MPI.BOTTOM; it serves where there is nothing to do.
-        for kind in range(KINDS if comm.size > 1 and any(pairs) else KINDS - 1):
-            for again in range(2):
-                into = received(types, pairs, kind, kind + again)
-                send = given(types, mine, into, pairs, comm.rank, kind + again)
-                ours.Allgatherv(send, into.spec)
-                assert into.right(right), (pairs, kind)
-            into.memory[into.where] = -2
-            if send is MPI.IN_PLACE:
-                into.memory[into.own(pairs, comm.rank)] = mine
-            run(ours.Allgatherv_init(send, into.spec))
-            assert into.right(right), (pairs, kind)
-    types.free()
-    if comm.size > 1:
-        made = ours.plan("s_to_p", 24, sources=range(comm.size))
-        assert made is not None
-        assert made.algorithm.startswith("s_to_p/")
-        assert ours.plan("s_to_p", [8], sources=[1], form="persistent") is not None
-    ours.Free()
-    with raises(MPI.Exception):
-        ours.Allgatherv(mine, into.spec)
 
 
 @check
@@ -74,125 +35,6 @@ def a_named_algorithm_runs(comm: MPI.Intracomm) -> None:
         # Without a machine nothing says how to set it; the same on all ranks.
         with raises(InvalidArgument, match="no profile"):
             cw.Comm(comm, algorithms={"broadcast": "postal_tree"}).Bcast(mine)
-
-
-@check
-def forms_of_counts_and_displacements(comm: MPI.Intracomm) -> None:
-    """Whatever mpi4py makes of them, the two communicators make the same."""
-    ours, size = cw.Comm(comm, machine=MACHINE, algorithms=NAMED), comm.size
-    grown = [rank + 1 for rank in range(size)]
-    starts = [size * rank for rank in range(size)]
-    total = size * (size + 1)
-
-    def forms(a: Any) -> list[tuple[Any, list[int]]]:
-        """What to pass, and the counts that it means."""
-        evenly = [total // size + (rank < total % size) for rank in range(size)]
-        return [
-            (a, evenly),
-            ([a, MPI.LONG], evenly),
-            ([a, "l"], evenly),
-            ([a, None, MPI.LONG], evenly),
-            ([a, 2], [2] * size),
-            ([a, (2, None)], [2] * size),
-            ([a, (2, size)], [2] * size),
-            ([a, grown], grown),
-            ([a, np.array(grown, np.int16)], grown),
-            ([a, np.array(grown).data], grown),
-            ([a, range(1, size + 1)], grown),
-            ([a, (grown, starts)], grown),
-            ((a, (tuple(grown), size)), grown),
-            ((a, grown, starts, "l"), grown),
-            ((a, tuple(grown), None, None), grown),
-            ([a.data, grown, np.array(starts), MPI.LONG], grown),
-            ([a[1:], grown], grown),
-        ]
-
-    for number in range(len(forms(np.zeros(total, np.int64)))):
-        seen = []
-        for which in (ours, comm):
-            result = np.full(total, -1)
-            spec, counts = forms(result)[number]
-            mine = np.arange(counts[comm.rank]) + 100 * comm.rank
-            which.Allgatherv(mine, spec)
-            seen.append(result)
-        assert np.array_equal(seen[0], seen[1]), (number, seen)
-
-
-@check
-def forms_of_equal_contributions(comm: MPI.Intracomm) -> None:
-    ours, size = cw.Comm(comm, machine=MACHINE, algorithms=NAMED), comm.size
-    mine = np.arange(3) + 10 * comm.rank
-    right = np.concatenate([np.arange(3) + 10 * rank for rank in range(size)])
-    forms: list[Callable[[Any, int], Any]] = [
-        lambda a, place: a[place:],
-        lambda a, place: [a[place:], MPI.LONG],
-        lambda a, place: [a, 3, place, MPI.LONG],
-        lambda a, place: [a, (3, place), "l"],
-        lambda a, place: memoryview(a)[place:],
-    ]
-
-    def given(place: int, send: Any) -> Any:
-        """A receive buffer, with what is in its place already."""
-        result = np.full(3 * size + place, -1)
-        if send is not mine:
-            result[place + 3 * comm.rank :][:3] = mine
-        return result
-
-    for place in (0, 2):
-        for form in forms:
-            for send in (mine, None if place else MPI.IN_PLACE):
-                results = [given(place, send) for _ in range(3)]
-                for result in results[:2]:
-                    ours.Allgather(send, form(result, place))
-                run(ours.Allgather_init(send, form(results[2], place)))
-                for result in results:
-                    assert np.array_equal(result[place:], right)
-                    assert (result[:place] == -1).all()
-
-
-@check
-def one_form_after_another(comm: MPI.Intracomm) -> None:
-    """What was found for one form serves no other that means something else."""
-    size = comm.size
-    total = 3 * size + 1
-
-    def forms(a: Any) -> list[tuple[Any, list[int]]]:
-        """What to pass, and the counts that it means; bytes and counts are the same numbers."""
-        evenly = [total // size + (rank < total % size) for rank in range(size)]
-        return [
-            (a, evenly),
-            ([a, MPI.BYTE], evenly),
-            ([a, None, MPI.BYTE], evenly),
-            ([np.zeros(0, np.uint8) if not a.size else a[:-1], MPI.BYTE], [3] * size),
-            ([np.concatenate([a] * total), total], [total] * size),
-            ([np.concatenate([a] * total), total, MPI.BYTE], [total] * size),
-            ([np.concatenate([a] * total), [total] * size], [total] * size),
-        ]
-
-    there = range(len(forms(np.zeros(total, np.uint8))))
-    for order in (there, there[::-1]):  # of any two forms, either comes first once
-        ours = cw.Comm(comm, machine=MACHINE, algorithms=NAMED)
-        for number in (*order, *order, *order[::2], *order[1::2]):
-            spec, counts = forms(np.zeros(total, np.uint8))[number]
-            mine = np.full(counts[comm.rank], comm.rank + 1, np.uint8)
-            ours.Allgatherv(mine, spec)
-            data = spec[0] if isinstance(spec, list) else spec
-            right = np.repeat(np.arange(1, size + 1), counts)
-            assert np.array_equal(data[: sum(counts)], right), (order, number)
-            assert not data[sum(counts) :].any(), (order, number)
-
-
-class OnlyDLPack:
-    """Memory that tells its type in this way only."""
-
-    def __init__(self, array: NDArray[Any]) -> None:
-        self._array = array
-
-    def __dlpack__(self, **asked: Any) -> Any:
-        return self._array.__dlpack__(**asked)
-
-    def __dlpack_device__(self) -> Any:
-        return self._array.__dlpack_device__()
 
 
 class PairsOfFloats:
@@ -224,84 +66,6 @@ def pairs_that_only_dlpack_tells(comm: MPI.Intracomm) -> None:
             everything[:] = 0
             one.Allgatherv(PairsOfFloats(mine), [PairsOfFloats(everything), 2])
             assert np.array_equal(everything, np.repeat(1j + np.arange(comm.size), 2)), dtype
-
-
-@check
-def elements_that_only_dlpack_tells(comm: MPI.Intracomm) -> None:
-    others = {"allreduce": "recursive_doubling", "reduce": "binomial", "broadcast": "binomial"}
-    ours = cw.Comm(comm, machine=MACHINE, algorithms={**NAMED, **others})
-    size, counts = comm.size, [2 * (rank % 2) + 1 for rank in range(comm.size)]
-    for dtype in (np.float64, np.int32, np.complex128):
-        for wrap in (OnlyDLPack, np.asarray) if comm.rank % 2 else (OnlyDLPack, OnlyDLPack):
-            mine = (np.arange(3) + 200 + comm.rank).astype(dtype)
-            total = sum((np.arange(3) + 200 + rank).astype(dtype) for rank in range(size))
-            result = np.zeros(3, dtype)
-            calls: list[tuple[Any, Any, tuple[Any, ...], bool]] = [
-                (ours.Allreduce, ours.Allreduce_init, (MPI.SUM,), True),
-                (ours.Reduce, ours.Reduce_init, (MPI.SUM, size - 1), comm.rank == size - 1),
-            ]
-            for call, make, more, owed in calls:
-                right = total if owed else np.zeros(3)
-                call(OnlyDLPack(mine), wrap(result), *more)
-                assert np.array_equal(result, right), dtype
-                result[:] = 0
-                run(make(OnlyDLPack(mine), wrap(result), *more))
-                assert np.array_equal(result, right), dtype
-                result[:] = 0
-            everything = np.zeros(sum(counts), dtype)
-            some = mine[: counts[comm.rank]]
-            ours.Allgatherv(OnlyDLPack(some), [wrap(everything), counts])
-            starts = np.repeat(range(size), counts)
-            inside = np.concatenate([np.arange(count) for count in counts])
-            assert np.array_equal(everything, starts + inside + 200), dtype
-            equal = np.zeros(3 * size, dtype)
-            ours.Allgather(OnlyDLPack(mine), wrap(equal))
-            assert np.array_equal(equal[-3:], np.arange(3) + 200 + size - 1), dtype
-            moved = mine.copy()
-            for buf in (wrap(moved), [wrap(moved), 3]):
-                moved[:] = mine
-                ours.Bcast(buf)
-                assert np.array_equal(moved, np.arange(3) + 200), dtype
-
-
-class Unified:
-    """Memory of a device that the host reaches, too: only mpi4py knows its type."""
-
-    def __init__(self, array: NDArray[Any]) -> None:
-        self._array = array
-        self.__cuda_array_interface__ = {**array.__array_interface__, "version": 2}
-
-
-@check
-def elements_that_nobody_tells_us(comm: MPI.Intracomm) -> None:
-    """mpi4py finds out what they are, and so do we."""
-    ours = cw.Comm(comm, machine=MACHINE, effort="estimate")
-    size = comm.size
-    mine, total = np.arange(3.0) + comm.rank, np.arange(3.0) * size + sum(range(size))
-    result, everything = np.zeros(3), np.zeros(3 * size)
-    right = np.concatenate([np.arange(3.0) + rank for rank in range(size)])
-    ours.Allreduce(Unified(mine), Unified(result))
-    assert np.array_equal(result, total)
-    request = ours.Allreduce_init(Unified(mine), Unified(result))
-    assert isinstance(request, MPI.Prequest) == (size == 1)
-    request.Free()
-    result[:] = 0
-    ours.Reduce(Unified(mine), Unified(result))
-    assert np.array_equal(result, total * (comm.rank == 0))
-    recv: Any
-    for call, recv in (
-        (ours.Allgather, Unified(everything)),
-        (ours.Allgatherv, Unified(everything)),
-        (ours.Allgatherv, [Unified(everything), [3] * size]),
-    ):
-        everything[:] = 0
-        call(Unified(mine), recv)
-        assert np.array_equal(everything, right)
-    ours.Bcast(Unified(mine), size - 1)
-    assert np.array_equal(mine, right[-3:])
-    mine += comm.rank
-    run(ours.Bcast_init(Unified(mine)))
-    assert np.array_equal(mine, right[-3:])
 
 
 @check
@@ -398,7 +162,3 @@ def sources_find_each_other(comm: MPI.Intracomm) -> None:
     for wrong in (-1, 2.5, None, 1 << 70):
         with raises(InvalidArgument, match=f"nbytes of rank {comm.size - 1} is"):
             ours.sources(wrong if comm.rank == comm.size - 1 else 8)  # type: ignore[arg-type]
-
-
-if __name__ == "__main__":
-    main()

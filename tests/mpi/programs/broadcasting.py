@@ -26,11 +26,8 @@ from collwise.schedule.operations import Block
 from tests.algorithms.examples import settings_of
 from tests.mpi.programs.alike import (
     distinct,
-    run,
-    run_in_different_orders,
-    run_while_ranks_are_elsewhere,
 )
-from tests.mpi.programs.checks import check, main, raises
+from tests.mpi.programs.checks import check, raises
 
 WANTED = {"lam": Fraction(9, 5), "segment": 300}
 MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
@@ -160,40 +157,6 @@ def read_only_and_empty_buffers(comm: MPI.Intracomm) -> None:
 
 
 @check
-def started_in_different_orders(comm: MPI.Intracomm) -> None:
-    private = PrivateCommunicator(comm)
-    data = [np.zeros(500, np.uint8) for _ in range(4)]
-    requests = []
-    for number, name in enumerate(("chain", "binomial", "postal_tree", "scatter_ring")):
-        algorithm, root = cw.ALGORITHMS[f"broadcast/{name}"], number % comm.size
-        settings = settings_of(algorithm, comm.size)
-        schedule = algorithm.schedule(comm.size, 500, root, **settings)
-        requests.append(executor_for(schedule, private).persistent(data[number]))
-
-    def fill(number: int, again: int) -> None:
-        wrong = 100 * (comm.rank != number % comm.size)
-        data[number][:] = pattern(500, number + again + wrong)
-
-    run_in_different_orders(
-        comm,
-        requests,
-        fill,
-        lambda number, again: np.array_equal(data[number], pattern(500, number + again)),
-    )
-    private.free()
-
-
-@check
-def a_chain_goes_on_while_its_ranks_are_elsewhere(comm: MPI.Intracomm) -> None:
-    private = PrivateCommunicator(comm)
-    data = pattern(100, comm.rank)
-    schedule = cw.ALGORITHMS["broadcast/chain"].schedule(comm.size, 100)
-    run_while_ranks_are_elsewhere(comm, executor_for(schedule, private).persistent(data))
-    assert np.array_equal(data, pattern(100, 0))
-    private.free()
-
-
-@check
 def user_traffic_is_never_met(comm: MPI.Intracomm) -> None:
     private = PrivateCommunicator(comm)
     inbox = np.full(64, 255, np.uint8)
@@ -231,23 +194,6 @@ def lists_of_both_kinds_of_requests(comm: MPI.Intracomm) -> None:
 
 
 @check
-def requests_can_be_freed_or_forgotten(comm: MPI.Intracomm) -> None:
-    private = PrivateCommunicator(comm)
-    schedule = cw.ALGORITHMS["broadcast/scatter_allgather"].schedule(comm.size, 300)
-    forgotten = executor_for(schedule, private).persistent(bytearray(300))
-    forgotten.Start()
-    forgotten.Wait()
-    freed = executor_for(schedule, private).persistent(bytearray(300))
-    freed.Start()
-    freed.Free()  # completes it first
-    freed.Free()
-    gone = executor_for(schedule, private).persistent(bytearray(300))
-    del gone
-    gc.collect()
-    comm.Barrier()  # never freed, nor the private: the end of the program must not complain
-
-
-@check
 def a_request_keeps_its_buffer(comm: MPI.Intracomm) -> None:
     """Nobody can resize it, and who forgets it leaves it to the request."""
     ours = cw.Comm(comm.Dup(), machine=MACHINE, algorithms={"broadcast": "binomial"})
@@ -270,19 +216,6 @@ def a_request_keeps_its_buffer(comm: MPI.Intracomm) -> None:
         gc.collect()
         assert kept() is None
     ours.Free()
-
-
-@check
-def a_running_collective_cannot_be_started_again(comm: MPI.Intracomm) -> None:
-    private = PrivateCommunicator(comm)
-    schedule = cw.ALGORITHMS["broadcast/binomial"].schedule(comm.size, 10)
-    request = executor_for(schedule, private).persistent(bytearray(10))
-    request.Start()
-    with raises(RuntimeError) as refusal:
-        request.Start()
-    assert "running" in str(refusal.value)
-    request.Wait()
-    private.free()
 
 
 @check
@@ -328,54 +261,6 @@ def more_than_two_gigabytes_are_addressed(comm: MPI.Intracomm) -> None:
 
 
 @check
-def the_communicator_is_a_drop_in(comm: MPI.Intracomm) -> None:
-    forced = {"broadcast": "postal_tree"}
-    ours = cw.Comm(comm, machine=MACHINE, algorithms=forced)
-    assert isinstance(ours, MPI.Intracomm)
-    assert ours.size == comm.size
-    assert ours == comm
-    for root in roots(comm):
-        for nbytes in (0, 1, 512, 100_000):
-            a, b = pattern(nbytes, comm.rank), pattern(nbytes, comm.rank)
-            ours.Bcast(a, root=root)
-            comm.Bcast(b, root=root)
-            assert np.array_equal(a, b)
-            ours.Bcast([a, MPI.BYTE], root)
-            run(ours.Bcast_init(a, root))
-            assert np.array_equal(a, b)
-    if comm.size > 1:
-        made = ours.plan("broadcast", 512)
-        assert made is not None
-        assert made.algorithm == "broadcast/postal_tree"
-    for root in (-1, comm.size):
-        seen = []
-        for which in (ours, comm):
-            try:
-                which.Bcast(bytearray(4), root=root)
-            except MPI.Exception as problem:
-                seen.append(problem.Get_error_class())
-        assert seen == [MPI.ERR_ROOT] * 2, seen
-    assert ours.allreduce(1) == comm.size  # everything else is the library's
-    with raises((KeyError, TypeError, ValueError, BufferError)):
-        ours.Bcast(np.array([None]))  # refused before anything is sent: nothing is broken
-    data = pattern(8, comm.rank)
-    ours.Bcast(data)
-    assert np.array_equal(data, pattern(8, 0))
-    duplicate = ours.Dup()
-    data = pattern(10, comm.rank)
-    duplicate.Bcast(data, 0)
-    assert np.array_equal(data, pattern(10, 0))
-    duplicate.Free()
-    half = MPI.Intracomm(comm.Split(comm.rank % 2, comm.rank))
-    part = cw.Comm(half, machine=MACHINE, effort="estimate")
-    data = pattern(3000, comm.rank)
-    part.Bcast(data, root=part.size - 1)
-    last = max(r for r in range(comm.size) if r % 2 == comm.rank % 2)
-    assert np.array_equal(data, pattern(3000, last))
-    part.Free()
-
-
-@check
 def all_ranks_choose_alike_whatever_they_see(comm: MPI.Intracomm) -> None:
     # Ranks pass different machines and efforts: rank 0's count.
     machine = cw.Machine.postal(t0_s=1e-6, lam=1 + comm.rank)
@@ -418,7 +303,3 @@ def decisions_and_errors_are_shared(comm: MPI.Intracomm) -> None:
             act()
         assert problem.value.remedy == "c"
     assert everywhere(comm, lambda: comm.rank) == comm.rank
-
-
-if __name__ == "__main__":
-    main()

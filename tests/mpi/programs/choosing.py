@@ -16,7 +16,7 @@ from collwise.comm.decision import ALGORITHMS, HAND_OVER, HINT
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
 from collwise.schedule.collectives import COLLECTIVES
 from tests.mpi.programs.alike import run, works
-from tests.mpi.programs.checks import check, main, raises
+from tests.mpi.programs.checks import check, raises
 
 MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 BY_SIZE = "binomial <= 400, chain_segmented(segment=100) <= 4k, library"
@@ -418,7 +418,3 @@ def schedules_are_run_by_hand(comm: MPI.Intracomm) -> None:
     works(ours)
     cw.run(chain, ours, data)
     ours.Free()
-
-
-if __name__ == "__main__":
-    main()

@@ -17,7 +17,7 @@ from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.execution.persistent import PersistentCollective
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from tests.mpi.programs.alike import works
-from tests.mpi.programs.checks import check, main, raises
+from tests.mpi.programs.checks import check, raises
 
 MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 
@@ -182,7 +182,3 @@ def types_that_were_never_committed_break_nothing(comm: MPI.Intracomm) -> None:
         ours.Bcast([data, 1, datatype], comm.size - 1)
         assert data[0] == comm.size - 1
         datatype.Free()
-
-
-if __name__ == "__main__":
-    main()

@@ -19,7 +19,7 @@ from collwise.mpi.execution.instructions import RankPlan, rank_plan, reduce_loca
 from collwise.mpi.execution.interpreter import Binding, BoundPlan
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.operators import OPERATORS as KNOWN
-from tests.mpi.programs.checks import check, main
+from tests.mpi.programs.checks import check
 
 NBYTES = 384
 BLOCKS = tuple(Block(0, offset, 64) for offset in range(0, NBYTES, 64))
@@ -234,7 +234,3 @@ def _edges(dtype: np.dtype[Any]) -> Iterator[tuple[np.ndarray[Any, Any], np.ndar
     for count in (1, 7, every.shape[1]):
         left, right = every[:, :count].copy()
         yield left, right
-
-
-if __name__ == "__main__":
-    main()

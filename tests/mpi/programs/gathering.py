@@ -1,7 +1,5 @@
 """Checks of s-to-p broadcasts on real MPI: what lands where, whatever the buffers."""
 
-import gc
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,15 +11,11 @@ from collwise.mpi.execution.executor import Executor
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.execution.gather_executor import GatherExecutor
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
-from collwise.schedule.program import Schedule
 from tests.mpi.programs.alike import (
-    allocates_nothing,
     complete,
     run,
-    run_in_different_orders,
-    run_while_ranks_are_elsewhere,
 )
-from tests.mpi.programs.checks import check, main
+from tests.mpi.programs.checks import check
 from tests.mpi.programs.contributions import (
     KINDS,
     MACHINE,
@@ -209,86 +203,6 @@ def types_do_not_pile_up(comm: MPI.Intracomm) -> None:
 
 
 @check
-def types_can_be_freed_before_the_request(comm: MPI.Intracomm) -> None:
-    private, types = PrivateCommunicator(comm), Types()
-    pairs = [rank % 2 + 1 for rank in range(comm.size)]
-    right = the_library(comm, pairs)
-    requests, every = [], []
-    for number, schedule in enumerate(schedules(comm, pairs)):
-        into = received(types, pairs, 4 + number % 2, number)
-        mine = numbers(comm.rank, pairs[comm.rank])
-        send = given(types, mine, into, pairs, comm.rank, 2)
-        every.append(into)
-        requests.append(executor_for(schedule, private).persistent(send, into.spec))
-    types.free()
-    gc.collect()
-    for request, into in zip(requests, every, strict=True):
-        run(request)
-        assert into.right(right)
-    private.free()
-
-
-@check
-def started_in_different_orders(comm: MPI.Intracomm) -> None:
-    private, everybody = PrivateCommunicator(comm), range(comm.size)
-    names = ("ring", "br_lin", "bruck", "xor", "two_step")
-    counts = [rank % 3 + 1 for rank in everybody]
-    mine = [np.zeros(counts[comm.rank], int) for _ in names]
-    results = [np.zeros(sum(counts), int) for _ in names]
-    right = np.repeat(everybody, counts)
-
-    def schedule(name: str) -> Schedule:
-        lengths = [8 * count for count in counts]
-        return cw.ALGORITHMS[f"s_to_p/{name}"].schedule(comm.size, lengths, sources=everybody)
-
-    blocking = executor_for(schedule("br_xy_dim"), private).run
-
-    def fill(number: int, again: int) -> None:
-        mine[number][:] = comm.rank + 10 * number + 100 * again
-
-    def gather_between() -> None:
-        between = np.zeros(sum(counts), int)
-        blocking(np.full(counts[comm.rank], comm.rank), [between, counts])
-        assert np.array_equal(between, right)
-
-    run_in_different_orders(
-        comm,
-        [
-            executor_for(schedule(name), private).persistent(
-                mine[number], [results[number], counts]
-            )
-            for number, name in enumerate(names)
-        ],
-        fill,
-        lambda number, again: np.array_equal(results[number], right + 10 * number + 100 * again),
-        gather_between,
-    )
-    private.free()
-
-
-@check
-def it_goes_on_while_its_ranks_are_elsewhere(comm: MPI.Intracomm) -> None:
-    private, result = PrivateCommunicator(comm), np.zeros(comm.size, int)
-    schedule = cw.ALGORITHMS["s_to_p/ring"].schedule(comm.size, 8, sources=range(comm.size))
-    mine, counts = np.full(1, comm.rank), [1] * comm.size
-    request = executor_for(schedule, private).persistent(mine, [result, counts])
-    run_while_ranks_are_elsewhere(comm, request)
-    assert np.array_equal(result, range(comm.size))
-    private.free()
-
-
-@check
-def a_repeated_allgather_allocates_nothing(comm: MPI.Intracomm) -> None:
-    private = PrivateCommunicator(comm)
-    counts, result = [2] * comm.size, np.zeros(2 * comm.size)
-    schedule = cw.ALGORITHMS["s_to_p/bruck"].schedule(comm.size, 16, sources=range(comm.size))
-    request = executor_for(schedule, private).persistent(np.ones(2), [result, counts])
-    allocates_nothing(request.Start, request.Wait)
-    allocates_nothing(partial(executor_for(schedule, private).run, None, [result, counts]))
-    private.free()
-
-
-@check
 def more_than_two_gigabytes_are_addressed(comm: MPI.Intracomm) -> None:
     private = PrivateCommunicator(comm)
     counts = [2**28 + 8, *[5] * (comm.size - 1)]  # Open MPI counts up to 2^31, not more
@@ -301,7 +215,3 @@ def more_than_two_gigabytes_are_addressed(comm: MPI.Intracomm) -> None:
         )
         executor_for(schedule, private).persistent(MPI.IN_PLACE, [large, (counts, starts)]).Free()
     private.free()
-
-
-if __name__ == "__main__":
-    main()

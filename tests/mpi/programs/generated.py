@@ -17,7 +17,7 @@ from mpi4py import MPI
 
 import collwise as cw
 from collwise.errors import BrokenCommunicator
-from tests.mpi.programs.checks import check, main, raises
+from tests.mpi.programs.checks import check, raises
 
 MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 ALGORITHMS = (
@@ -213,7 +213,3 @@ def run(comm: MPI.Intracomm, seeds: Iterable[int]) -> None:
 def generated_programs_end_and_are_right(comm: MPI.Intracomm) -> None:
     first = 1000 * comm.size
     run(comm, range(first, first + PROGRAMS))
-
-
-if __name__ == "__main__":
-    main()

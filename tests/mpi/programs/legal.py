@@ -15,7 +15,7 @@ from collwise.mpi.runtime import private_communicator
 from collwise.mpi.runtime.agreement import everywhere, on_root
 from tests.mpi.programs import orders
 from tests.mpi.programs.alike import works
-from tests.mpi.programs.checks import LIMIT_S, check, main, raises
+from tests.mpi.programs.checks import LIMIT_S, check, raises
 
 MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 ALGORITHMS = {
@@ -222,7 +222,3 @@ def programs_in_every_legal_order_end(comm: MPI.Intracomm) -> None:
         except BaseException as problem:
             problem.add_note(f"program {number} on {comm.size} ranks")
             raise
-
-
-if __name__ == "__main__":
-    main()

@@ -14,7 +14,7 @@ from collwise.errors import BrokenCommunicator
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution import executor
 from collwise.mpi.runtime.progress import running
-from tests.mpi.programs.checks import check, main, raises
+from tests.mpi.programs.checks import check, raises
 
 MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 CHAINS = {"broadcast": "chain", "allreduce": "reduce_broadcast"}
@@ -392,7 +392,3 @@ def displacements_beyond_31_bits_are_mpi4pys(comm: MPI.Intracomm) -> None:
         mine = whole[: counts[2]]
         calls.allgatherv(mine, [whole, counts, MPI.BYTE])
         assert isinstance(keys[-1], bytes) == read, (counts, keys)
-
-
-if __name__ == "__main__":
-    main()

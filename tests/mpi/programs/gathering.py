@@ -32,73 +32,36 @@ from tests.mpi.programs.contributions import (
 
 @check
 def every_algorithm_gives_what_the_library_gives(comm: MPI.Intracomm) -> None:
-    private, types = PrivateCommunicator(comm), Types()
+    """Blocking and persistent, twice on the same buffers, of which what lies there now counts."""
+    private, types, rank = PrivateCommunicator(comm), Types(), comm.rank
     number = 0
     for pairs in patterns(comm.size):
         right = [the_library(comm, pairs, salt) for salt in range(2)]
         for schedule in schedules(comm, pairs):
             gather = executor_for(schedule, private)
-            for salt in range(2):
+            for persistent in (False, True):
                 number += 1
-                into = received(types, pairs, (number + comm.rank) % KINDS, number)
-                mine = numbers(comm.rank, pairs[comm.rank], salt)
-                send = given(types, mine, into, pairs, comm.rank, number // KINDS + comm.rank)
-                gather.run(send, into.spec)
-                assert into.right(right[salt]), (schedule.algorithm, pairs, number)
+                into = received(types, pairs, (number + rank) % KINDS, number)
+                mine = numbers(rank, pairs[rank])
+                send: Any = mine if (number + rank) % 3 else MPI.IN_PLACE
+                request = gather.persistent(send, into.spec) if persistent else None
+                for salt in range(2):
+                    mine[:] = numbers(rank, pairs[rank], salt)
+                    into.memory[into.where] = -2
+                    if request is None:
+                        send = given(types, mine, into, pairs, rank, number // KINDS + rank)
+                        gather.run(send, into.spec)
+                    else:
+                        if send is MPI.IN_PLACE:
+                            into.memory[into.own(pairs, rank)] = mine
+                        request.Start()
+                        complete(request, testing=number % 4 == 1)
+                    assert into.right(right[salt]), (schedule.algorithm, pairs, number)
+                if request is not None:
+                    request.Free()
             gather.Free()
     private.free()
     types.free()
-
-
-@check
-def persistent_ones_start_again_and_again(comm: MPI.Intracomm) -> None:
-    private, types = PrivateCommunicator(comm), Types()
-    number = 0
-    for pairs in patterns(comm.size):
-        right = [the_library(comm, pairs, salt) for salt in range(2)]
-        for schedule in schedules(comm, pairs):
-            number += 1
-            into = received(types, pairs, (number + comm.rank) % KINDS, number)
-            mine = numbers(comm.rank, pairs[comm.rank])
-            send = mine if (number + comm.rank) % 3 else MPI.IN_PLACE
-            request = executor_for(schedule, private).persistent(send, into.spec)
-            for salt in (1, 0):
-                into.memory[into.where] = -2
-                mine[:] = numbers(comm.rank, pairs[comm.rank], salt)
-                if send is MPI.IN_PLACE:
-                    into.memory[into.own(pairs, comm.rank)] = mine
-                request.Start()
-                complete(request, testing=number % 2 == 1)
-                assert into.right(right[salt]), (schedule.algorithm, pairs, number)
-            request.Free()
-    private.free()
-    types.free()
-
-
-@check
-def buffers_that_come_again(comm: MPI.Intracomm) -> None:
-    """What lies there now counts, on ranks whose buffers come again and on those with new ones."""
-    private, rank = PrivateCommunicator(comm), comm.rank
-    for pairs in patterns(comm.size)[3:]:
-        twice, own = ([2 * count for count in pairs], slice(*np.cumsum([0, *pairs])[rank:][:2] * 2))
-        right = [the_library(comm, pairs, salt) for salt in range(3)]
-        for number, schedule in enumerate(schedules(comm, pairs)):
-            gather = executor_for(schedule, private)
-            mine = numbers(rank, pairs[rank])
-            known = [np.zeros(2 * sum(pairs), np.int32) for _ in range(2)]
-            new = (number + rank) % 3 == 0
-            for turn in range(6):
-                salt, told = turn % 3, (schedule.algorithm, pairs, turn)
-                mine[:] = numbers(rank, pairs[rank], salt)
-                into = np.empty(2 * sum(pairs) + turn, np.int32) if new else known[turn % 2]
-                into[:] = -2
-                in_place = (number + rank) % 4 == turn // 4
-                if in_place:
-                    into[own] = mine
-                gather.run(MPI.IN_PLACE if in_place else mine, [into, twice])
-                assert np.array_equal(into[: len(right[salt])], right[salt]), told
-            gather.Free()
-    private.free()
 
 
 @check

@@ -14,9 +14,7 @@ from collwise.algorithms.registry import algorithms_for
 from collwise.errors import (
     BrokenCommunicator,
     CollwiseError,
-    DamagedProfile,
     InvalidArgument,
-    UnknownName,
 )
 from collwise.mpi.buffers.buffer import Buffer
 from collwise.mpi.execution.executor_choice import executor_for
@@ -24,9 +22,7 @@ from collwise.mpi.runtime.agreement import everywhere, on_root
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.operations import Block
 from tests.algorithms.examples import settings_of
-from tests.mpi.programs.alike import (
-    distinct,
-)
+from tests.mpi.programs.alike import distinct
 from tests.mpi.programs.checks import check, raises
 
 WANTED = {"lam": Fraction(9, 5), "segment": 300}
@@ -272,18 +268,6 @@ def all_ranks_choose_alike_whatever_they_see(comm: MPI.Intracomm) -> None:
     plan = ours.plan("broadcast", 512)
     labels = comm.allgather("" if plan is None else plan.choice.label)
     assert len(set(labels)) == 1
-    # An error on rank 0 alone is raised on all ranks.
-    wrong: list[tuple[dict[str, Any], type[CollwiseError]]] = [
-        ({"effort": "gigantic" if comm.rank == 0 else "measure"}, UnknownName),
-        ({"algorithms": {"broadcast": "chian"} if comm.rank == 0 else {}}, UnknownName),
-    ]
-    for profile, refusal in (("no-such-profile.json", DamagedProfile), (3, InvalidArgument)):
-        with raises(refusal, match=r"no-such-profile|profile = 3"):
-            cw.Comm(comm, profile=profile)  # type: ignore[arg-type]
-    for options, kind in wrong:
-        with raises(kind) as problem:
-            cw.Comm(comm, machine=machine, **options)
-        assert "did you mean" in str(problem.value) or "known" in str(problem.value)
 
 
 @check

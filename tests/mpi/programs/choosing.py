@@ -55,6 +55,9 @@ def by_size_and_with_settings(comm: MPI.Intracomm) -> None:
         run(ours.Bcast_init(data, comm.size - 1))
         assert (data == comm.size - 1).all()
     assert comm.size == 1 or "chosen by hand" in ours.explain("broadcast", 401)
+    if comm.size > 1:  # without a machine nothing says how to set it; the same on all ranks
+        with raises(InvalidArgument, match="no profile"):
+            cw.Comm(comm, algorithms={"broadcast": "postal_tree"}).Bcast(data)
     only = cw.Comm(comm.Dup(), machine=MACHINE, algorithms={"broadcast": "library<=4k"})
     assert label(only, 4096) is None
     assert "Bcast" not in only._served  # beyond 4k nothing says that a plan is better

@@ -310,20 +310,6 @@ def what_does_not_suit_an_operator_is_replaced(comm: MPI.Intracomm) -> None:
 
 
 @check
-def algorithms_without_settings_need_no_machine(comm: MPI.Intracomm) -> None:
-    ours = cw.Comm(
-        comm.Dup(),
-        profile=False,
-        algorithms={"broadcast": "binomial", "allreduce": "ring", "s_to_p": "bruck"},
-    )
-    works(ours)
-    made = ours.plan("broadcast", 100)
-    assert (made is None) == (comm.size == 1)
-    assert made is None or made.algorithm == "broadcast/binomial"
-    ours.Free()
-
-
-@check
 def requests_have_the_methods_of_mpi4pys(comm: MPI.Intracomm) -> None:
     ours, plain = served(comm), MPI.Intracomm(comm.Dup())
     data, status = np.full(3, comm.rank), MPI.Status()

@@ -1,4 +1,4 @@
-"""Checks of the communicator's allgathers on real MPI: every form that mpi4py takes."""
+"""Checks of allgathers on real MPI: unusual receive buffers, and wrong ones."""
 
 import ctypes
 from typing import Any
@@ -9,32 +9,12 @@ from numpy.typing import NDArray
 
 import collwise as cw
 from collwise.errors import InvalidArgument
+from collwise.mpi.execution.executor_choice import executor_for
+from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.problem import Source
 from tests.mpi.programs.alike import run
 from tests.mpi.programs.checks import check, raises
-from tests.mpi.programs.contributions import (
-    MACHINE,
-    NAMED,
-)
-
-
-@check
-def a_named_algorithm_runs(comm: MPI.Intracomm) -> None:
-    ours = cw.Comm(comm, machine=MACHINE, algorithms={"s_to_p": "ring"})
-    counts = [3 * (rank % 2) + 1 for rank in range(comm.size)]
-    mine, result = np.full(counts[comm.rank], comm.rank), np.zeros(sum(counts), int)
-    ours.Allgatherv(mine, [result, counts])
-    assert np.array_equal(result, np.repeat(range(comm.size), counts))
-    if comm.size > 1:
-        made = ours.plan("s_to_p", [8 * n for n in counts], sources=range(comm.size))
-        assert made is not None
-        assert made.algorithm == "s_to_p/ring"
-        assert cw.Comm(comm, algorithms={"s_to_p": "library"}, machine=MACHINE).plan(
-            "s_to_p", 8, sources=[0]
-        ) is None  # fmt: skip
-        # Without a machine nothing says how to set it; the same on all ranks.
-        with raises(InvalidArgument, match="no profile"):
-            cw.Comm(comm, algorithms={"broadcast": "postal_tree"}).Bcast(mine)
+from tests.mpi.programs.contributions import MACHINE, NAMED
 
 
 class PairsOfFloats:
@@ -86,23 +66,6 @@ def a_type_of_the_users_is_not_taken_for_a_predefined_one(comm: MPI.Intracomm) -
                 assert np.array_equal(memory[elements], np.repeat(range(size), 2)), datatype.name
                 assert (np.delete(memory, elements) == -1).all()
         spread.Free()
-    ours.Free()
-
-
-@check
-def arrays_that_mpi4py_refuses(comm: MPI.Intracomm) -> None:
-    """They are refused before anything is sent, and the communicator goes on."""
-    ours = cw.Comm(comm.Dup(), machine=MACHINE, algorithms=NAMED)
-    size = comm.size
-    mine, result = np.full(3, float(comm.rank)), np.zeros(3 * size)
-    strange = mine.astype(mine.dtype.newbyteorder())
-    for again in range(3):
-        for call in (comm.Allgatherv, ours.Allgatherv):
-            with raises((KeyError, BufferError, ValueError, TypeError)):
-                call(strange, result)
-        result[:] = -1
-        ours.Allgatherv(mine, result)
-        assert np.array_equal(result, np.repeat(range(size), 3)), again
     ours.Free()
 
 
@@ -162,3 +125,48 @@ def sources_find_each_other(comm: MPI.Intracomm) -> None:
     for wrong in (-1, 2.5, None, 1 << 70):
         with raises(InvalidArgument, match=f"nbytes of rank {comm.size - 1} is"):
             ours.sources(wrong if comm.rank == comm.size - 1 else 8)  # type: ignore[arg-type]
+
+
+@check
+def what_cannot_be_right_is_refused_before_anything_is_sent(comm: MPI.Intracomm) -> None:
+    ours = cw.Comm(comm, machine=MACHINE, algorithms=NAMED)
+    size = comm.size
+    counts = [2] * size
+    mine, result = np.ones(2), np.zeros(2 * size + 2)
+    wrong: list[tuple[Any, Any, str]] = [
+        (mine, [result, counts, list(range(size)), MPI.DOUBLE], "overlap: both have"),
+        (mine, [result, (counts, 0)], "overlap"),
+        (np.ones(3), [result, counts], "rank"),
+        (np.ones(1), [result, counts], "its send buffer has 8"),
+    ]
+    if size > 1:  # alone, the library's own serves
+        for send, recv, words in wrong:
+            for call in (ours.Allgatherv, ours.Allgatherv_init):
+                with raises(InvalidArgument, match=words):
+                    call(send, recv)
+        for call in (ours.Allgather, ours.Allgather_init):
+            with raises(InvalidArgument, match="send buffer has 24"):
+                call(np.ones(3), result[:-2])
+    for call in (ours.Allgatherv, ours.Allgatherv_init):  # (Open MPI would take it)
+        with raises(InvalidArgument, match=f"count of rank {size - 1} is -1"):
+            call(mine, [result, [*counts[:-1], -1]])
+    ours.Allgatherv(mine, [result, counts])  # it still works
+    assert (result == [1.0] * 2 * size + [0.0] * 2).all()
+
+
+@check
+def other_schedules_than_the_buffers_are_refused(comm: MPI.Intracomm) -> None:
+    private = PrivateCommunicator(comm)
+    ring = cw.ALGORITHMS["s_to_p/ring"]
+    result = np.zeros(comm.size + 1, np.uint8)
+    with raises(InvalidArgument, match="ranks"):
+        executor_for(ring.schedule(comm.size + 1, 1, sources=[0]), private).persistent(None, result)
+    schedule = ring.schedule(comm.size, 1, sources=range(comm.size))
+    counts = [1] * comm.size
+    with raises(InvalidArgument, match="plan for the counts"):
+        executor_for(schedule, private).persistent(
+            np.zeros(1, np.uint8), [result, [*counts[:-1], 2]]
+        )
+    with raises(InvalidArgument, match=f"count of rank {comm.size - 1} is -1"):
+        executor_for(schedule, private).run(np.zeros(1, np.uint8), [result, [*counts[:-1], -1]])
+    private.free()

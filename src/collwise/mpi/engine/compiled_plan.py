@@ -44,17 +44,6 @@ class ProgramInstruction(NamedTuple):
     element: str = " "
 
 
-class FastCall(NamedTuple):
-    """What the compiled engine serves by itself from the second call on.
-
-    locations: of each slot of the program its number, whether it lies in the receive buffer, and
-    its displacement there, in bytes.
-    """
-
-    program: "Program"
-    locations: tuple[tuple[int, bool, int], ...]
-
-
 class CompiledPlan:
     """A rank's plan on the memory of its slots, with the methods of `BoundPlan`.
 
@@ -68,7 +57,6 @@ class CompiledPlan:
         self.scratch, self.types = binding.scratch, list(binding.types)
         self._numbers = {slot: number for number, slot in enumerate(slots)}
         self._requests: list[MPI.Prequest] = []
-        self._fast_call: FastCall | None = None
         self.over: Callable[[], None] | None = None
         try:
             self.program = self._made(binding)
@@ -125,17 +113,16 @@ class CompiledPlan:
                 for slot, start in self.scratch.placed_at(address).items():
                     self.program.set_address(self._numbers[slot], start)
 
-    def fast_call(self, displacements: Mapping[int, tuple[bool, int]]) -> "FastCall":
-        """What C needs to execute the plan on other buffers of the same kind.
+    def fast_call(
+        self, displacements: Mapping[int, tuple[bool, int]]
+    ) -> tuple["Program", tuple[tuple[int, bool, int], ...]]:
+        """What C needs to execute the plan on other buffers of the same kind; see `remember`.
 
         displacements: for each slot in a user's buffer, whether that is the receive buffer, and the
         bytes from its beginning to position 0 of the slot.  They are the same in all calls of a
         plan.
         """
-        if self._fast_call is None:
-            locations = tuple((self._numbers[s], *where) for s, where in displacements.items())
-            self._fast_call = FastCall(self.program, locations)
-        return self._fast_call
+        return self.program, tuple((self._numbers[s], *at) for s, at in displacements.items())
 
     @property
     def interrupted(self) -> bool:

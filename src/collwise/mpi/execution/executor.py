@@ -24,7 +24,7 @@ from collwise.mpi.buffers.memory import (
     allocate,
 )
 from collwise.mpi.buffers.mpi_operators import BoundOperator
-from collwise.mpi.engine.compiled_plan import CompiledPlan, FastCall
+from collwise.mpi.engine.compiled_plan import CompiledPlan
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.instructions import RankPlan
 from collwise.mpi.execution.interpreter import Binding, BoundPlan
@@ -40,8 +40,9 @@ IDLE, IDLE_BYTES = 8, 1 << 20
 """Most plans that an executor keeps for later non-blocking calls, and most scratch of each."""
 Bound: TypeAlias = BoundPlan | CompiledPlan
 """A rank's plan bound to memory, on either engine."""
-Started: TypeAlias = tuple[MPI.Request | PersistentCollective, tuple[Any, ...] | None]
-"""A request, and what the compiled engine needs to serve the next call of this kind itself."""
+FastCall: TypeAlias = tuple[Any, ...] | None
+"""What the compiled engine needs to serve the next call of a kind itself; None if it cannot."""
+Started: TypeAlias = tuple[MPI.Request | PersistentCollective, FastCall]
 
 
 def bound_plan(binding: Binding) -> Bound:
@@ -144,10 +145,9 @@ class Executor(ABC):
     def _plan(self, variant: Any) -> RankPlan:
         """The rank's plan for buffers of a variant."""
 
-    def run(self, *buffers: Any) -> FastCall | None:
+    def run(self, *buffers: Any) -> FastCall:
         """Run it once, on buffers as the MPI method takes them.
 
-        Returns what the compiled engine needs to serve the next call of this kind itself.
         Raises as mpi4py does for buffers that it cannot read, InvalidArgument for sizes that are
         not the schedule's, BrokenCommunicator after an interrupted collective.
         """
@@ -221,7 +221,7 @@ class Executor(ABC):
         else:
             idle.append(bound)
 
-    def _execute(self, call_buffers: CallBuffers) -> FastCall | None:
+    def _execute(self, call_buffers: CallBuffers) -> FastCall:
         key = None if call_buffers.layout is None else (call_buffers.variant, call_buffers.layout)
         bound = self._bound.get(key)
         if bound is None:

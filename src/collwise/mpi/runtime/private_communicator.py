@@ -4,12 +4,12 @@ It also keeps what belongs to it: the next tag, requests not yet freed, and whet
 interrupted a collective.  Messages may be pending then, so nothing else may run on it.
 """
 
-import atexit
 import logging
 import weakref
 from array import array
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from mpi4py import MPI
 
 from collwise.errors import BrokenCommunicator
 from collwise.mpi.buffers.memory import SharedScratch
+from collwise.mpi.runtime.progress import before_mpi_ends
 
 if TYPE_CHECKING:
     from collwise.mpi.execution.executor import Bound
@@ -167,26 +168,15 @@ def _is_over(holder: "Bound") -> bool:
 _open: "weakref.WeakSet[PrivateCommunicator]" = weakref.WeakSet()
 _lingering: list[PrivateCommunicator] = []
 """Those that were freed while requests that nobody has were still running."""
-_watching = False
 
 
+@cache
 def _free_before_mpi_ends() -> None:
-    """Free everything when Python ends, or in MPI_Finalize, which deletes COMM_SELF's attributes.
-
-    With hooks, MPICH waits for what is running before it deletes them, so Python's end counts.
-    """
-    global _watching
-    if _watching:
-        return
-    _watching = True
-
-    def delete(*_: object) -> None:
+    def end() -> None:
         for private in list(_open):
             private.end(END_LIMIT_S)
 
-    atexit.register(delete)
-    keyval = MPI.Comm.Create_keyval(delete_fn=delete, nopython=False)
-    MPI.COMM_SELF.Set_attr(keyval, _open)
+    before_mpi_ends(end)
 
 
 class PrivateDuplicate:

@@ -44,7 +44,7 @@ class ProgressEngine:
         if self._helper is None and MPI.Query_thread() >= MPI.THREAD_MULTIPLE:
             self._helper = threading.Thread(target=self._help, name="collwise", daemon=True)
             self._helper.start()
-            stop_before_mpi_ends(self.stop)
+            before_mpi_ends(self.stop)
         if not self._wake.is_set():
             self._wake.set()
 
@@ -112,13 +112,16 @@ def wait_with_progress(requests: Iterable[Any]) -> None:
         request.Wait()
 
 
-def stop_before_mpi_ends(stop: Callable[[], None]) -> None:
-    """End a helper thread in MPI_Finalize, which deletes the attributes of COMM_SELF first."""
-    atexit.register(stop)
-    keyval = MPI.Comm.Create_keyval(delete_fn=lambda *_: stop(), nopython=False)
-    MPI.COMM_SELF.Set_attr(keyval, stop)
+def before_mpi_ends(act: Callable[[], None]) -> None:
+    """Call something when Python ends, or in MPI_Finalize, which deletes COMM_SELF's attributes.
+
+    With hooks, MPICH waits for what is running before it deletes them, so Python's end counts.
+    """
+    atexit.register(act)
+    keyval = MPI.Comm.Create_keyval(delete_fn=lambda *_: act(), nopython=False)
+    MPI.COMM_SELF.Set_attr(keyval, act)
 
 
 if COMPILED is not None and MPI.Query_thread() >= MPI.THREAD_MULTIPLE:
     COMPILED.allow_helper()
-    stop_before_mpi_ends(COMPILED.stop)
+    before_mpi_ends(COMPILED.stop)

@@ -215,19 +215,6 @@ def a_request_keeps_its_buffer(comm: MPI.Intracomm) -> None:
 
 
 @check
-def other_sizes_than_planned_are_refused(comm: MPI.Intracomm) -> None:
-    private = PrivateCommunicator(comm)
-    for schedule, buffer in (
-        (cw.ALGORITHMS["broadcast/binomial"].schedule(comm.size + 1, 10), bytearray(10)),
-        (cw.ALGORITHMS["broadcast/binomial"].schedule(comm.size, 10), bytearray(11)),
-    ):
-        with raises(InvalidArgument) as refusal:
-            executor_for(schedule, private).persistent(buffer)
-        assert "plan" in refusal.value.remedy
-    private.free()
-
-
-@check
 def an_interrupted_communicator_stays_broken(comm: MPI.Intracomm) -> None:
     private = PrivateCommunicator(comm)
     schedule = cw.ALGORITHMS["broadcast/binomial"].schedule(comm.size, 10)

@@ -11,6 +11,7 @@ from mpi4py import MPI
 import collwise as cw
 from collwise.comm.recording import Way
 from collwise.comm.served import METHODS
+from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.persistent import PersistentCollective
 from collwise.mpi.runtime.progress import running
 from tests.mpi.programs.alike import Call, allocates_nothing, complete
@@ -96,7 +97,8 @@ def what_is_repeated_allocates_nothing(comm: MPI.Intracomm) -> None:
             call = Call(ours, method, 10)
             request = call.make(ours, "persistent")
             allocates_nothing(request.Start, request.Wait)
-            allocates_nothing(partial(call.make, ours))
+            if COMPILED is not None:  # Python's own lists of free memory grow
+                allocates_nothing(partial(call.make, ours))
             request.Free()
 
 

@@ -206,10 +206,8 @@ class Decision:
 
     def hinted(self, text: str) -> "Decision":
         """The same with the algorithms that an `MPI.Info` names, equally on all ranks."""
-        if not text:
-            return self
-        named = read_choices(parse_choices(text, f"the algorithms in the Info key {HINT}"))
-        return replace(self, algorithms={**self.algorithms, **named})
+        named = parse_choices(text, f"the algorithms in the Info key {HINT}")
+        return self.choosing(named) if text else self
 
     def choosing(self, algorithms: Mapping[str, str]) -> "Decision":
         """The same with algorithms chosen by hand for some collectives."""

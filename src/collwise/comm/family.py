@@ -101,7 +101,7 @@ class Inheritable(MPI.Intracomm):
         common_clock = world.layout == "one node"
         about = decision, duplicate, self._served, rank, ranks
         self._dispatch = Dispatch(*about, record, way, self._learning, common_clock)
-        table = served_methods(self, _kinds[MPI.Intracomm])
+        table = served_methods(self)
         if limit_s := decision.check_limit_s:
             known = None if like is None else like._argument_exchange
             self._argument_exchange = known or ArgumentExchange(self, limit_s, later=later)

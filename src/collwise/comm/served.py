@@ -34,12 +34,14 @@ _SIGNATURES: dict[str, Signature] = {}
 """Of each form, with the communicator."""
 _DEFAULTS: dict[str, tuple[Any, ...]] = {}
 """The defaults of all parameters but the communicator; `Parameter.empty` where there is none."""
+_OURS: dict[str, Any] = {}
+"""The class's own methods, by name."""
 _BY_OBJECTS = {name: "Bcast" if name == "bcast" else "Allgather" for name in OBJECTS}
 """The method that a collective of objects is made of."""
 
 
-def served_methods(comm: Any, ours: type[Any]) -> dict[str, Callable[..., Any]]:
-    """The table of a communicator, without what counts and checks.   ours: the class `Comm`."""
+def served_methods(comm: Any) -> dict[str, Callable[..., Any]]:
+    """The table of a communicator, without what counts and checks."""
     table: dict[str, Callable[..., Any]] = {}
     in_c: dict[str, Any] = {}
     if COMPILED is not None:
@@ -55,11 +57,7 @@ def served_methods(comm: Any, ours: type[Any]) -> dict[str, Callable[..., Any]]:
     for name, method in _BY_OBJECTS.items():
         if method not in comm._served:
             table[name] = getattr(MPI.Intracomm, name).__get__(comm)
-    return {
-        name: serves
-        for name, serves in table.items()
-        if getattr(type(comm), name) is getattr(ours, name)
-    }
+    return {name: f for name, f in table.items() if getattr(type(comm), name) is _OURS[name]}
 
 
 def call(
@@ -92,6 +90,7 @@ def add_request_forms(owner: type[Any]) -> None:
         _DEFAULTS[name] = tuple(one.default for one in [*form.parameters.values()][1:])
         if way != "blocking":
             setattr(owner, name, _request_form(way, method, name))
+    _OURS.update((name, getattr(owner, name)) for name in (*NAMES.values(), *OBJECTS))
 
 
 def _request_form(way: Way, method: str, name: str) -> Callable[..., Any]:

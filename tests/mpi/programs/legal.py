@@ -55,20 +55,6 @@ def a_nonblocking_call_waits_for_no_other_rank(comm: MPI.Intracomm) -> None:
 
 
 @check
-def nonblocking_calls_start_in_another_order_on_each_rank(comm: MPI.Intracomm) -> None:
-    ours = planned(comm)
-    made = [ours.Dup() for _ in range(4)]
-    for again in range(3):
-        data = [np.full(100, 10.0 * number + comm.rank) for number in range(4)]
-        order = list(np.random.default_rng(comm.rank + again).permutation(4))
-        running = [made[number].Ibcast(data[number], 0) for number in order]
-        cw.waitall(running)
-        assert [one[0] for one in data] == [0, 10, 20, 30]
-    for one in (*made, ours):
-        one.Free()
-
-
-@check
 def duplicates_of_ours_leave_room_for_the_programs(comm: MPI.Intracomm) -> None:
     ours, made = planned(comm), list[Any]()
     for number in range(private_communicator.MOST + 20):

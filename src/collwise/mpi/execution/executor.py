@@ -84,8 +84,8 @@ class CallBuffers:
     """The buffers of one call, as a rank's plan uses them.
 
     slots: the memory of the user's buffers.   variant: which of the rank's plans suits them.
-    layout: together with the variant, the key of a bound plan that can be used at other addresses.
-    None if there can be none, since the handle of a user's type may be reused for another type.
+    layout: with the variant, what a plan needs that can be used at other addresses; None if there
+    can be none, since the handle of a user's type may be reused for another type.
     keep: what must stay alive while requests use the buffers.   unit: of scratch (see
     `IN_SCRATCH`).   starts: by rank, where its data begins in such scratch, if not all at position
     0.   types: to be freed in the end.   displacements: see `CompiledPlan.fast_call`.
@@ -100,6 +100,11 @@ class CallBuffers:
     types: Sequence[MPI.Datatype] = ()
     starts: Mapping[int, int] | None = None
     displacements: Mapping[int, tuple[bool, int]] = field(default_factory=dict)
+
+    @property
+    def key(self) -> Hashable:
+        """Of plans that are bound to such buffers; None if there can be none."""
+        return None if self.layout is None else (self.variant, self.layout)
 
     def own_types(self) -> None:
         """Duplicate the user's types: the user may free them before persistent requests."""
@@ -182,9 +187,7 @@ class Executor(ABC):
         operator, tag = call_buffers.operator, self.private.next_tag
         hooks = COMPILED is not None and COMPILED.hooks()
         if hooks and (operator is None or operator.op.is_predefined):
-            key = (
-                None if call_buffers.layout is None else (call_buffers.variant, call_buffers.layout)
-            )
+            key = call_buffers.key
             idle = self._idle.setdefault(key, [])
             bound = self._idle_plan(idle, call_buffers, tag)
             if isinstance(bound, CompiledPlan):
@@ -222,7 +225,7 @@ class Executor(ABC):
             idle.append(bound)
 
     def _execute(self, call_buffers: CallBuffers) -> FastCall:
-        key = None if call_buffers.layout is None else (call_buffers.variant, call_buffers.layout)
+        key = call_buffers.key
         bound = self._bound.get(key)
         if bound is None:
             bound = self._bind(call_buffers, BLOCKING_TAG, rebindable=True)

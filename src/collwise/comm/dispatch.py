@@ -113,7 +113,8 @@ class Dispatch:
         """
         buffers = arguments[: 1 if method == "Bcast" else 2]
         if way == "blocking":
-            return self._execute(method, library, arguments, buffers, fast_key)
+            self._execute(method, library, arguments, buffers, fast_key)
+            return None
         persistent = way == "persistent"
         blocking = arguments[:-1] if persistent else arguments  # without `info`
         executor, _, tally = self._handler(way, method, blocking)
@@ -140,9 +141,9 @@ class Dispatch:
         fast_key: bytes | None,
     ) -> None:
         executor, op, tally = self._handler(self.way, method, arguments)
+        while isinstance(tally, Trial) and not tally.proceed(op):  # the trial is over
+            executor, op, tally = self._handler(self.way, method, arguments)
         if isinstance(tally, Trial):
-            if not tally.proceed(op):  # the trial is over
-                return self._execute(method, library, arguments, buffers, fast_key)
             executor = tally.executor
         begin_ns = monotonic_ns()
         fast_call: Any = (None, ())
@@ -154,7 +155,6 @@ class Dispatch:
             tally.add(begin_ns, monotonic_ns())
         if fast_key is not None and fast_call is not None:
             self.in_c["blocking"].remember(fast_key, *fast_call, tally and tally.memory)
-        return None
 
     def _handler(self, way: Way, method: str, arguments: Sequence[Any]) -> Handler:
         """What serves a call.   arguments: of the blocking method."""
@@ -167,6 +167,7 @@ class Dispatch:
         return handler
 
     def _find(self, way: Way, method: str, posed: Posed | None, op: MPI.Op | None) -> Handler:
+        """Find what serves calls that ask for the same; may be collective."""
         if posed is None:  # wrong arguments, or nothing to move
             return Handler(None, None, self._tally(way, method, None, op))
         asked: CallProblem | None = self._problem(posed)
@@ -272,8 +273,8 @@ class Dispatch:
         if elements is not None:
             assert isinstance(nbytes, int)
             return self.decision.combine(collective, self.ranks, nbytes, root, elements)
-        every = range(self.ranks) if COLLECTIVES[collective].has_sources else None
-        return CallProblem(Problem.of(collective, self.ranks, nbytes, root, sources=every))
+        sources = range(self.ranks) if COLLECTIVES[collective].has_sources else None
+        return CallProblem(Problem.of(collective, self.ranks, nbytes, root, sources=sources))
 
     def _read(self, method: str, arguments: Sequence[Any]) -> Posed | None:
         """The problem that a call poses; None if it is the library's, to serve or to refuse.

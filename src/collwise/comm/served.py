@@ -87,7 +87,7 @@ def add_request_forms(owner: type[Any]) -> None:
             info = Parameter("info", Parameter.POSITIONAL_OR_KEYWORD, default=MPI.INFO_NULL)
             form = form.replace(parameters=[*form.parameters.values(), info])
         _SIGNATURES[name] = form
-        _DEFAULTS[name] = tuple(one.default for one in [*form.parameters.values()][1:])
+        _DEFAULTS[name] = tuple(known.default for known in [*form.parameters.values()][1:])
         if way != "blocking":
             setattr(owner, name, _request_form(way, method, name))
     _OURS.update((name, getattr(owner, name)) for name in (*NAMES.values(), *OBJECTS))

@@ -118,8 +118,7 @@ static PyObject *describe(PyObject *module, PyObject *args) {
                           &prequest, &held, &info, &handle_offset, &PyType_Type, &datatype,
                           &PyType_Type, &op, &PyList_Type, &types, &PyList_Type, &operators,
                           &PyType_Type, &array, &PyList_Type, &dtypes) ||
-        !reader_setup(handle_offset, types, operators, datatype, op) ||
-        !reader_arrays(array, dtypes)) {
+        !reader_setup(handle_offset, types, operators, datatype, op, array, dtypes)) {
         return NULL;
     }
     mpi_exception = Py_NewRef(exception);

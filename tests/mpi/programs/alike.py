@@ -9,10 +9,25 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
+import collwise as cw
 from collwise.comm.recording import Way
 from collwise.comm.served import NAMES
 from collwise.mpi.execution.persistent import PersistentCollective
 from collwise.schedule.program import Schedule
+
+MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
+ALGORITHMS: tuple[dict[str, str], ...] = (
+    {
+        "broadcast": "chain", "reduce": "binomial", "allreduce": "ring", "s_to_p": "ring",
+        "reduce_scatter_block": "pairwise",
+    },
+    {
+        "broadcast": "scatter_ring", "reduce": "chain_segmented(segment=64)",
+        "allreduce": "recursive_doubling", "s_to_p": "bruck",
+        "reduce_scatter_block": "as_allreduce",
+    },
+)  # fmt: skip
+"""For each collective, one that sends everything at once or in a ring, and one that cuts it."""
 
 
 def distinct(comm: MPI.Intracomm, made: Iterable[Schedule]) -> list[Schedule]:

@@ -12,9 +12,9 @@ from collwise.errors import InvalidArgument
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.problem import Source
-from tests.mpi.programs.alike import run
+from tests.mpi.programs.alike import MACHINE, run
 from tests.mpi.programs.checks import check, raises
-from tests.mpi.programs.contributions import MACHINE, NAMED
+from tests.mpi.programs.contributions import NAMED
 
 
 class PairsOfFloats:

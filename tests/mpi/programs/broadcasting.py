@@ -22,11 +22,10 @@ from collwise.mpi.runtime.agreement import everywhere, on_root
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.operations import Block
 from tests.algorithms.examples import settings_of
-from tests.mpi.programs.alike import distinct
+from tests.mpi.programs.alike import MACHINE, distinct
 from tests.mpi.programs.checks import check, raises
 
 WANTED = {"lam": Fraction(9, 5), "segment": 300}
-MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 
 
 def pattern(nbytes: int, salt: int) -> np.ndarray[Any, np.dtype[np.uint8]]:

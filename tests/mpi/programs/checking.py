@@ -10,9 +10,9 @@ from mpi4py import MPI
 import collwise as cw
 from collwise.comm.checking import ENVIRONMENT, LIMIT
 from collwise.errors import InvalidArgument
+from tests.mpi.programs.alike import MACHINE
 from tests.mpi.programs.checks import check, raises
 
-MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 SETTINGS: tuple[Mapping[str, Any], ...] = ({}, {"machine": MACHINE, "effort": "estimate"})
 """With which the library's own serves, and ours."""
 

@@ -17,10 +17,9 @@ from collwise.comm.decision import ALGORITHMS, HAND_OVER, HINT
 from collwise.comm.recording import Way
 from collwise.comm.served import METHODS, NAMES
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
-from tests.mpi.programs.alike import Call, run, works
+from tests.mpi.programs.alike import MACHINE, Call, run, works
 from tests.mpi.programs.checks import check, raises
 
-MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 BY_SIZE = "binomial <= 400, chain_segmented(segment=100) <= 4k, library"
 LABELS = {
     400: "broadcast/binomial",

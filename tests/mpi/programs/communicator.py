@@ -16,10 +16,8 @@ from collwise.errors import CollwiseError, DamagedProfile, InvalidArgument, Unkn
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.execution.persistent import PersistentCollective
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
-from tests.mpi.programs.alike import works
+from tests.mpi.programs.alike import MACHINE, works
 from tests.mpi.programs.checks import check, raises
-
-MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 
 
 def refused(comm: MPI.Intracomm, error: type[CollwiseError], act: Callable[[], Any]) -> str:

@@ -16,10 +16,9 @@ from mpi4py import MPI
 
 import collwise as cw
 from collwise.mpi.execution.persistent import PersistentCollective
-from tests.mpi.programs.alike import run, works
+from tests.mpi.programs.alike import MACHINE, run, works
 from tests.mpi.programs.checks import check, raises
 
-MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 MPICH = MPI.get_vendor()[0] == "MPICH"
 """Open MPI reads from address 0 and dies."""
 WHOLE = {"broadcast": "chain", "reduce": "binomial", "allreduce": "recursive_doubling"}

@@ -11,14 +11,10 @@ from collwise.mpi.execution.executor import Executor
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.execution.gather_executor import GatherExecutor
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
-from tests.mpi.programs.alike import (
-    complete,
-    run,
-)
+from tests.mpi.programs.alike import MACHINE, complete, run
 from tests.mpi.programs.checks import check
 from tests.mpi.programs.contributions import (
     KINDS,
-    MACHINE,
     PAIR,
     Types,
     given,

@@ -18,10 +18,9 @@ from mpi4py import MPI
 import collwise as cw
 from collwise.comm.recording import Way
 from collwise.errors import BrokenCommunicator
-from tests.mpi.programs.alike import Call
+from tests.mpi.programs.alike import MACHINE, Call
 from tests.mpi.programs.checks import check, raises
 
-MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 ALGORITHMS = (
     {"broadcast": "chain", "allreduce": "reduce_broadcast", "s_to_p": "ring"},
     {"broadcast": "binomial", "allreduce": "recursive_doubling", "s_to_p": "bruck"},

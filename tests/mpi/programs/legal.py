@@ -14,18 +14,12 @@ from collwise.errors import InvalidArgument, UnknownName
 from collwise.mpi.runtime import private_communicator
 from collwise.mpi.runtime.agreement import everywhere, on_root
 from tests.mpi.programs import orders
-from tests.mpi.programs.alike import works
+from tests.mpi.programs.alike import ALGORITHMS, MACHINE, works
 from tests.mpi.programs.checks import LIMIT_S, check, raises
-
-MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
-ALGORITHMS = {
-    "broadcast": "binomial", "reduce": "binomial", "allreduce": "ring", "s_to_p": "ring",
-    "reduce_scatter_block": "pairwise",
-}  # fmt: skip
 
 
 def planned(comm: MPI.Intracomm, **settings: Any) -> cw.Comm:
-    return cw.Comm(comm.Dup(), **{"machine": MACHINE, "algorithms": ALGORITHMS, **settings})
+    return cw.Comm(comm.Dup(), **{"machine": MACHINE, "algorithms": ALGORITHMS[0], **settings})
 
 
 @check

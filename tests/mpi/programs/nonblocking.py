@@ -13,9 +13,9 @@ from collwise.errors import BrokenCommunicator
 from collwise.mpi.engine.compiled_plan import ProgramInstruction
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.persistent import PersistentCollective
+from tests.mpi.programs.alike import MACHINE
 from tests.mpi.programs.checks import check, raises
 
-MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 HOOKS = COMPILED is not None and COMPILED.hooks()
 
 

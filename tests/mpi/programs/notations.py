@@ -13,11 +13,10 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 import collwise as cw
-from tests.mpi.programs.alike import run
+from tests.mpi.programs.alike import ALGORITHMS, MACHINE, run
 from tests.mpi.programs.checks import check
 
 Array: TypeAlias = NDArray[Any]
-MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 DOUBLE = MPI.DOUBLE
 COUNT = 3
 """Elements of a block."""
@@ -283,11 +282,7 @@ def alike(ours: Any, right: Any) -> bool:
 @check
 def buffers_in_all_notations(comm: MPI.Intracomm) -> None:
     plain = comm.Dup()
-    algorithms = {
-        "broadcast": "chain", "reduce": "binomial", "allreduce": "ring", "s_to_p": "ring",
-        "reduce_scatter_block": "pairwise",
-    }  # fmt: skip
-    planned = cw.Comm(comm.Dup(), machine=MACHINE, algorithms=algorithms)
+    planned = cw.Comm(comm.Dup(), machine=MACHINE, algorithms=ALGORITHMS[0])
     every = planned, cw.Comm(comm.Dup(), profile=False)
     different = []
     for number, case in enumerate(filter(Case.legal, cases())):

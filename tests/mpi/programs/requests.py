@@ -14,21 +14,8 @@ from collwise.comm.served import METHODS
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.persistent import PersistentCollective
 from collwise.mpi.runtime.progress import running
-from tests.mpi.programs.alike import Call, allocates_nothing, complete
+from tests.mpi.programs.alike import ALGORITHMS, MACHINE, Call, allocates_nothing, complete
 from tests.mpi.programs.checks import check, raises
-
-MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
-ALGORITHMS: tuple[dict[str, str], ...] = (
-    {
-        "broadcast": "chain", "reduce": "binomial", "allreduce": "ring", "s_to_p": "ring",
-        "reduce_scatter_block": "pairwise",
-    },
-    {
-        "broadcast": "scatter_ring", "reduce": "chain_segmented(segment=64)",
-        "allreduce": "recursive_doubling", "s_to_p": "bruck",
-        "reduce_scatter_block": "as_allreduce",
-    },
-)  # fmt: skip
 
 
 def planned(comm: MPI.Intracomm) -> Iterator[cw.Comm]:

@@ -14,9 +14,9 @@ from collwise.errors import BrokenCommunicator
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution import executor
 from collwise.mpi.runtime.progress import running
+from tests.mpi.programs.alike import MACHINE
 from tests.mpi.programs.checks import check, raises
 
-MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 CHAINS = {"broadcast": "chain", "allreduce": "reduce_broadcast"}
 WITHIN_S = 30
 

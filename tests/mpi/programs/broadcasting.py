@@ -13,12 +13,9 @@ import collwise as cw
 from collwise.algorithms.registry import algorithms_for
 from collwise.errors import (
     BrokenCommunicator,
-    CollwiseError,
-    InvalidArgument,
 )
 from collwise.mpi.buffers.buffer import Buffer
 from collwise.mpi.execution.executor_choice import executor_for
-from collwise.mpi.runtime.agreement import everywhere, on_root
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.operations import Block
 from tests.algorithms.examples import settings_of
@@ -167,28 +164,6 @@ def user_traffic_is_never_met(comm: MPI.Intracomm) -> None:
 
 
 @check
-def lists_of_both_kinds_of_requests(comm: MPI.Intracomm) -> None:
-    private = PrivateCommunicator(comm)
-    data, mine, theirs = pattern(200, comm.rank), np.zeros(1), np.full(1, comm.rank + 0.5)
-    schedule = cw.ALGORITHMS["broadcast/chain_segmented"].schedule(comm.size, 200, 0, segment=50)
-    left, right = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
-    requests: list[Any] = [
-        executor_for(schedule, private).persistent(data),
-        comm.Send_init(theirs, right),
-        comm.Recv_init(mine, left),
-    ]
-    for _ in range(3):
-        data[:] = pattern(200, comm.rank)
-        cw.startall(requests)
-        cw.waitall(requests)
-        assert mine[0] == left + 0.5
-        assert np.array_equal(data, pattern(200, 0))
-    for request in requests:
-        request.Free()
-    private.free()
-
-
-@check
 def a_request_keeps_its_buffer(comm: MPI.Intracomm) -> None:
     """Nobody can resize it, and who forgets it leaves it to the request."""
     ours = cw.Comm(comm.Dup(), machine=MACHINE, algorithms={"broadcast": "binomial"})
@@ -254,22 +229,3 @@ def all_ranks_choose_alike_whatever_they_see(comm: MPI.Intracomm) -> None:
     plan = ours.plan("broadcast", 512)
     labels = comm.allgather("" if plan is None else plan.choice.label)
     assert len(set(labels)) == 1
-
-
-@check
-def decisions_and_errors_are_shared(comm: MPI.Intracomm) -> None:
-    assert on_root(comm, lambda: comm.rank * 10) == 0
-
-    def fail() -> None:
-        raise InvalidArgument("a", "b", "c")
-
-    def fail_last() -> int:
-        if comm.rank == comm.size - 1:
-            fail()
-        return comm.rank
-
-    for act in (lambda: on_root(comm, fail), lambda: everywhere(comm, fail_last)):
-        with raises(CollwiseError) as problem:
-            act()
-        assert problem.value.remedy == "c"
-    assert everywhere(comm, lambda: comm.rank) == comm.rank

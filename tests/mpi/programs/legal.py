@@ -161,7 +161,24 @@ def ranks_with_other_algorithms_are_told(comm: MPI.Intracomm) -> None:
 
 
 @check
-def what_cannot_be_pickled_is_told_on_all_ranks(comm: MPI.Intracomm) -> None:
+def decisions_and_errors_are_shared(comm: MPI.Intracomm) -> None:
+    """Also errors that cannot be pickled."""
+    last = comm.rank == comm.size - 1
+    assert on_root(comm, lambda: comm.rank * 10) == 0
+    assert everywhere(comm, lambda: comm.rank) == comm.rank
+
+    def fail() -> None:
+        raise InvalidArgument("a", "b", "c")
+
+    def fail_last() -> None:
+        if last:
+            fail()
+
+    for act in (lambda: on_root(comm, fail), lambda: everywhere(comm, fail_last)):
+        with raises(InvalidArgument) as problem:
+            act()
+        assert problem.value.remedy == "c"
+
     class Odd(Exception):
         pass
 
@@ -174,7 +191,7 @@ def what_cannot_be_pickled_is_told_on_all_ranks(comm: MPI.Intracomm) -> None:
         with raises(RuntimeError, match="Odd: so it is"):
             on_root(comm, wrong)
         with raises(RuntimeError, match="Odd: so it is"):
-            everywhere(comm, wrong if comm.rank == comm.size - 1 else lambda: None)
+            everywhere(comm, wrong if last else lambda: None)
     assert everywhere(comm, lambda: Odd) is Odd  # what stays on its rank need not be
 
 

@@ -71,20 +71,26 @@ def many_run_at_once_and_are_completed_in_any_way(comm: MPI.Intracomm) -> None:
 
 
 @check
-def mpi4py_says_who_completes_lists(comm: MPI.Intracomm) -> None:
-    if comm.size < 2:
-        return
+def lists_of_both_kinds_of_requests(comm: MPI.Intracomm) -> None:
+    """collwise completes them; where there is one of ours, mpi4py says so."""
     ours = cw.Comm(comm, machine=MACHINE, effort="estimate")
-    data = np.full(4, float(comm.rank))
-    theirs = [comm.Isend(np.ones(4), comm.rank), comm.Irecv(np.zeros(4), comm.rank)]
-    requests: list[Any] = [*theirs, ours.Bcast_init(data, 0)]
-    for act, given in ((MPI.Request.Waitall, requests), (MPI.Prequest.Startall, requests[2:])):
-        with raises(TypeError, match="collwise.startall and collwise.waitall"):
-            act(given)
-    cw.startall(requests[2:])
-    cw.waitall(requests)
-    assert (data == 0).all()
-    requests[2].Free()
+    left, right = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
+    data, mine, theirs = np.zeros(4), np.zeros(1), np.full(1, comm.rank + 0.5)
+    requests: list[Any] = [
+        ours.Bcast_init(data, 0), comm.Send_init(theirs, right), comm.Recv_init(mine, left),
+    ]  # fmt: skip
+    for again in range(3):
+        data[:] = comm.rank + again
+        if comm.size > 1:
+            for act in (MPI.Request.Waitall, MPI.Prequest.Startall):
+                with raises(TypeError, match="collwise.startall and collwise.waitall"):
+                    act(requests[:1])
+        cw.startall(requests)
+        cw.waitall(requests)
+        assert mine[0] == left + 0.5
+        assert (data == again).all()
+    for request in requests:
+        request.Free()
 
 
 @check

@@ -174,9 +174,9 @@ def decisions_and_errors_are_shared(comm: MPI.Intracomm) -> None:
         if last:
             fail()
 
-    for act in (lambda: on_root(comm, fail), lambda: everywhere(comm, fail_last)):
+    for shared, act in ((on_root, fail), (everywhere, fail_last)):
         with raises(InvalidArgument) as problem:
-            act()
+            shared(comm, act)
         assert problem.value.remedy == "c"
 
     class Odd(Exception):

@@ -15,8 +15,8 @@ from mpi4py import MPI
 import collwise as cw
 from collwise.errors import CollwiseError
 from tests.attack.odd_values import ODD
+from tests.mpi.programs.alike import MACHINE
 from tests.mpi.programs.checks import check, main
-from tests.mpi.programs.contributions import MACHINE
 
 DEFAULT_CALLS = 150
 ROOTED = ("Bcast", "Reduce")

@@ -1,11 +1,10 @@
 """The drop-in communicator.  Read in this order:
 
 `communicator`  the methods of mpi4py that are ours
-`request_forms` the same as requests
-`objects`       the same of Python objects
+`served`        what serves each of them, in all their forms: one table
+`objects`       collectives of Python objects
 `family`        communicators that MPI makes of ours inherit its plans
 `topologies`    those with a topology
-`call_keys`     the cheap keys by which calls are looked up
 `dispatch`      what serves a call, an executor of ours or the library: one cache
 `decision`      what plans depend on besides sizes: profile, machine, effort; rank 0's for all
 `agreed_decision` how all ranks get the same one

@@ -4,14 +4,12 @@ from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from itertools import zip_longest
-from os import PathLike
 from textwrap import shorten
-from typing import Any
 
 from mpi4py import MPI
 
 from collwise.algorithms.registry import ALGORITHMS
-from collwise.comm.decision import Decision
+from collwise.comm.decision import Decision, Settings
 from collwise.errors import InvalidArgument, shown
 from collwise.model.levels import Levels
 from collwise.model.machine import Machine
@@ -19,33 +17,21 @@ from collwise.model.placement import Placement
 from collwise.mpi.bench.placing import find_placement
 from collwise.mpi.runtime.agreement import everywhere, on_root
 from collwise.mpi.runtime.world import World, describe
-from collwise.profiles.profile import Profile
 
 _version = cache(version)  # it reads files
 
 
-def agreed(
-    comm: MPI.Intracomm,
-    profile: Profile | str | PathLike[str] | bool | None,
-    machine: Machine | None,
-    effort: str,
-    algorithms: Any,
-    order: Any,
-    placement: Placement | None,
-    learn: float | str | None,
-) -> tuple[Decision, World]:
-    """Rank 0's settings, checked, and the description of the world.  Collective.
+def agreed(comm: MPI.Intracomm, settings: Settings) -> tuple[Decision, World]:
+    """Rank 0's settings, checked, and the description of the world; all ranks get the same.
 
-    All ranks get the same.
-    comm: a plain communicator of mpi4py's; a `cw.Comm` might already run plans here.
-    The other parameters are those of `cw.Comm`.
+    Collective.   comm: a plain communicator of mpi4py's; a `cw.Comm` might already run plans here.
     """
     _check_algorithms(comm)
     world = describe(comm)
-    settings = profile, machine, effort, algorithms, order, placement, learn
+    machine, placement = settings.machine, settings.placement
 
     def decide() -> tuple[Decision, tuple[Placement | None, Machine | None]]:
-        decision = Decision.of(world, *settings)
+        decision = Decision.of(world, settings)
         if isinstance(machine, Levels) and placement not in (None, machine.placement):
             raise InvalidArgument(
                 "a communicator with a placement and a machine with levels",

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial, wraps
-from inspect import signature
+from inspect import Signature, signature
 from typing import Any, TypeAlias
 
 from mpi4py import MPI
@@ -45,27 +45,22 @@ def check_limit_s() -> float:
     return float(parse_time(os.environ.get(LIMIT) or str(LIMIT_S), LIMIT))
 
 
-def check_calls(
-    comm: MPI.Intracomm,
-    limit_s: float,
-    known: "ArgumentExchange | None" = None,
-    *,
-    later: bool = False,
-) -> "ArgumentExchange":
-    """Check every collective of this communicator before it runs, from now on.
+def checked_methods(
+    comm: MPI.Intracomm, exchange: "ArgumentExchange", table: Mapping[str, Callable[..., Any]]
+) -> dict[str, Callable[..., Any]]:
+    """Blocking and persistent collectives, by name, as functions that check before they call.
 
-    Collective, unless `later`: then the exchange's communicator is made at the first check.
-    known: the exchange of another object for this communicator.
+    table: what serves them, by name, if not the method of the communicator's class.
     """
-    exchange = known or ArgumentExchange(comm, limit_s)
-    if not later:
-        _ = exchange.comm
+    made: dict[str, Callable[..., Any]] = {}
     for collective in COLLECTIVES.values():
         for method in collective.methods:
-            facts_of = _facts_of(collective, method)
+            facts_of = partial(_facts_of(collective, method), comm)
             for name in (method, f"{method}_init"):
-                setattr(comm, name, _checked(comm, name, facts_of, getattr(comm, name), exchange))
-    return exchange
+                class_method = getattr(type(comm), name).__get__(comm)
+                call = table.get(name, class_method)
+                made[name] = _checked(name, facts_of, call, signature(class_method), exchange)
+    return made
 
 
 class ArgumentExchange:
@@ -73,13 +68,17 @@ class ArgumentExchange:
 
     Rank 0 gathers and sends everything to all ranks.  A late rank is told that it was late.  It
     raises as the others did, so all ranks go on with the same call.
+
+    Making one is collective, unless `later`: then the first exchange makes its communicator.
     """
 
-    def __init__(self, comm: MPI.Intracomm, limit_s: float) -> None:
+    def __init__(self, comm: MPI.Intracomm, limit_s: float, *, later: bool = False) -> None:
         self._user, self.limit_s, self._number = MPI.Intracomm(comm), limit_s, 0
         self._sent: list[MPI.Request] = []
         self._outgoing: Counter[int] = Counter()
         self._incoming: Counter[int] = Counter()
+        if not later:
+            _ = self.comm
 
     @cached_property
     def comm(self) -> MPI.Intracomm:
@@ -144,19 +143,17 @@ def _facts_of(collective: Collective, method: str) -> FactsOf:
 
 
 def _checked(
-    comm: MPI.Intracomm,
     name: str,
-    facts_of: FactsOf,
+    facts_of: Callable[[Mapping[str, Any]], Facts],
     call: Callable[..., Any],
+    form: Signature,
     exchange: ArgumentExchange,
 ) -> Callable[..., Any]:
-    form = signature(call)
-
     @wraps(call)
     def checked(*arguments: Any, **named: Any) -> Any:
         bound = form.bind(*arguments, **named)
         bound.apply_defaults()
-        _agree(exchange, name, partial(facts_of, comm, bound.arguments))
+        _agree(exchange, name, partial(facts_of, bound.arguments))
         return call(*arguments, **named)
 
     return checked

@@ -1,47 +1,31 @@
 """mpi4py's communicator, with planned collectives where they are faster than the library's."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
 import collwise.mpi.runtime.world  # noqa: F401  (first: it explains a missing MPI library)
 from collwise.comm.agreed_decision import agreed
-from collwise.comm.call_keys import broadcast_key, combine_key
-from collwise.comm.checking import ArgumentExchange, check_calls
-from collwise.comm.decision import CallProblem, Decision, OpAndType
-from collwise.comm.dispatch import Dispatch
-from collwise.comm.family import CONSTANTS, Inheritable, comms_by_handle, replaces_class
+from collwise.comm.decision import CallProblem, OpAndType, Settings
+from collwise.comm.family import CONSTANTS, replaces_class
 from collwise.comm.learning import Learning
 from collwise.comm.objects import ObjectForms
-from collwise.comm.recording import Calls, Record, Way
-from collwise.comm.request_forms import add_request_forms, compiled_forms, librarys_methods
+from collwise.comm.recording import Calls, Record
+from collwise.comm.served import add_request_forms, call
 from collwise.errors import UnknownName
 from collwise.model.machine import Machine
 from collwise.model.placement import Placement
-from collwise.mpi.buffers.vector_layout import vector_key
-from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.runtime.agreement import gather_sources
 from collwise.mpi.runtime.private_communicator import NO_ROOM
-from collwise.mpi.runtime.progress import ENGINE
-from collwise.mpi.runtime.world import World
 from collwise.planner.choose import problem_for
 from collwise.planner.operator_order import DTYPE, OP
 from collwise.planner.plans import Plan
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import FORMS, Form
-from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Order, Source
-
-_BCAST, _REDUCE, _ALLREDUCE = MPI.Intracomm.Bcast, MPI.Intracomm.Reduce, MPI.Intracomm.Allreduce
-_REDUCE_SCATTER_BLOCK = MPI.Intracomm.Reduce_scatter_block
-_ALLGATHER, _ALLGATHERV = MPI.Intracomm.Allgather, MPI.Intracomm.Allgatherv
-"""The library's own collectives, called as directly as possible."""
-_FAST = ("bcast", "reduce", "allreduce", "reduce_scatter_block", "allgather", "allgatherv")
-FastResult: TypeAlias = Literal[True] | bytes | None
-"""True: the compiled engine served.   bytes: the key to teach it by.   None: it cannot."""
 
 
 @replaces_class(MPI.Intracomm)
@@ -78,16 +62,6 @@ class Comm(ObjectForms):
     Raises InvalidArgument, UnknownName, DamagedProfile or ForeignProfile on every rank alike.
     """
 
-    _argument_exchange: ArgumentExchange | None = None
-    """Compares the arguments of checked calls."""
-    # The compiled engine's calls, as attributes for speed.  They return a `FastResult`.
-    _fast_bcast: Callable[..., FastResult] | None
-    _fast_reduce: Callable[..., FastResult] | None
-    _fast_allreduce: Callable[..., FastResult] | None
-    _fast_reduce_scatter_block: Callable[..., FastResult] | None
-    _fast_allgather: Callable[..., FastResult] | None
-    _fast_allgatherv: Callable[..., FastResult] | None
-
     def __init__(
         self,
         comm: MPI.Intracomm | None = None,
@@ -103,46 +77,14 @@ class Comm(ObjectForms):
     ) -> None:
         if comm is None or comm == MPI.COMM_NULL:
             return
-        settings = profile, machine, effort, algorithms, order, placement, learn
-        decision, world = agreed(MPI.Intracomm(comm), *settings)
+        settings = Settings(profile, machine, effort, algorithms, order, placement, learn)
+        decision, world = agreed(MPI.Intracomm(comm), settings)
         of_world = getattr(MPI.COMM_WORLD, "_record", None)  # `collwise run` tells of all calls
         self._record = of_world or (Record() if record or decision.learn else None)
         self._learning = Learning(decision.learn) if decision.learn else None
         self._serve(decision, world, self.Get_rank())
         if self._served and decision.progress and len(world.hosts) > 1:
             self._dispatch.duplicate.exists()  # so that non-blocking calls have plans at once
-
-    def _serve(
-        self,
-        decision: Decision,
-        world: World,
-        rank: int,
-        *,
-        later: bool = False,
-        like: "Inheritable | None" = None,
-        way: Way = "blocking",
-    ) -> None:
-        ranks, record = len(world.hosts), self._record
-        names = decision.served(ranks) if record is None else COLLECTIVES.keys()
-        duplicate = like._dispatch.duplicate if isinstance(like, Comm) else None
-        exchange = like._argument_exchange if isinstance(like, Comm) else None
-        if like is self:
-            self._dispatch.forget()
-        elif like is None:
-            comms_by_handle[self.handle] = self
-        self._served = {method for name in names for method in COLLECTIVES[name].methods}
-        self._world, self._has_plans = world, True
-        serving = decision, self, self._served, rank, ranks, duplicate, record, way, self._learning
-        self._dispatch = Dispatch(*serving, common_clock=world.layout == "one node")
-        if (fast := self._dispatch.fast) is not None:
-            self.__dict__ |= {f"_fast_{name}": getattr(fast, name) for name in _FAST}
-        self.__dict__ |= librarys_methods(self, Comm, self._served)
-        if record is None and not decision.check_limit_s:
-            self.__dict__ |= compiled_forms(self, Comm, self._served, self._dispatch)
-        if limit_s := decision.check_limit_s:
-            self._argument_exchange = check_calls(self, limit_s, exchange, later=later)
-        if record is not None:
-            record.watch(self, ranks, decision)
 
     @classmethod
     def Create_from_group(  # noqa: N802
@@ -253,38 +195,20 @@ class Comm(ObjectForms):
 
     def Bcast(self, buf: Any, root: int = 0) -> None:  # noqa: N802
         """Broadcast a buffer from `root`; semantics and errors are mpi4py's."""
-        fast = self._fast_bcast
-        fast_key = None if fast is None else fast(self, buf, root)
-        if fast_key is True:
-            return
-        if ENGINE.running:
-            ENGINE.advance()
-        if "Bcast" in self._served:
-            key = broadcast_key(buf, root)
-            if self._dispatch.serve("Bcast", key, fast_key, (buf, root)):
-                return
-        _BCAST(self, buf, root)
+        call(self, "blocking", "Bcast", None, buf, root)
 
     def Reduce(  # noqa: N802
         self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, root: int = 0
     ) -> None:
         """Combine everybody's vectors into `root`'s recvbuf; semantics and errors are mpi4py's."""
-        fast = self._fast_reduce
-        fast_key = None if fast is None else fast(self, sendbuf, recvbuf, op, root)
-        if fast_key is not True and not self._combined(
-            "Reduce", fast_key, sendbuf, recvbuf, op, root
-        ):
-            _REDUCE(self, sendbuf, recvbuf, op, root)
+        call(self, "blocking", "Reduce", None, sendbuf, recvbuf, op, root)
 
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:  # noqa: N802
         """Combine everybody's vectors into everybody's recvbuf; semantics and errors are mpi4py's.
 
         A plan of ours leaves the same bits on all ranks, except with order="any".
         """
-        fast = self._fast_allreduce
-        fast_key = None if fast is None else fast(self, sendbuf, recvbuf, op)
-        if fast_key is not True and not self._combined("Allreduce", fast_key, sendbuf, recvbuf, op):
-            _ALLREDUCE(self, sendbuf, recvbuf, op)
+        call(self, "blocking", "Allreduce", None, sendbuf, recvbuf, op)
 
     def Reduce_scatter_block(  # noqa: N802
         self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM
@@ -294,19 +218,11 @@ class Comm(ObjectForms):
         Semantics and errors are mpi4py's.  With MPI.IN_PLACE the vector is read from recvbuf, and
         the block is written to its beginning.
         """
-        fast = self._fast_reduce_scatter_block
-        fast_key = None if fast is None else fast(self, sendbuf, recvbuf, op)
-        if fast_key is not True and not self._combined(
-            "Reduce_scatter_block", fast_key, sendbuf, recvbuf, op
-        ):
-            _REDUCE_SCATTER_BLOCK(self, sendbuf, recvbuf, op)
+        call(self, "blocking", "Reduce_scatter_block", None, sendbuf, recvbuf, op)
 
     def Allgather(self, sendbuf: Any, recvbuf: Any) -> None:  # noqa: N802
         """Gather contributions of equal length on every rank; semantics and errors are mpi4py's."""
-        fast = self._fast_allgather
-        fast_key = None if fast is None else fast(self, sendbuf, recvbuf)
-        if fast_key is not True and not self._gathered("Allgather", fast_key, sendbuf, recvbuf):
-            _ALLGATHER(self, sendbuf, recvbuf)
+        call(self, "blocking", "Allgather", None, sendbuf, recvbuf)
 
     def Allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:  # noqa: N802
         """Gather contributions of different lengths on every rank; semantics are mpi4py's.
@@ -315,37 +231,7 @@ class Comm(ObjectForms):
         raised before anything is sent if the send buffer's size is not its count's, or if parts of
         the receive buffer overlap.
         """
-        fast = self._fast_allgatherv
-        fast_key = None if fast is None else fast(self, sendbuf, recvbuf)
-        if fast_key is not True and not self._gathered("Allgatherv", fast_key, sendbuf, recvbuf):
-            _ALLGATHERV(self, sendbuf, recvbuf)
-
-    # Return whether the call was served.   fast_key: what the compiled engine returned.
-
-    def _combined(
-        self,
-        method: str,
-        fast_key: bytes | None,
-        sendbuf: Any,
-        recvbuf: Any,
-        op: MPI.Op,
-        root: int = 0,
-    ) -> bool:
-        if ENGINE.running:
-            ENGINE.advance()
-        if method not in self._served:
-            return False
-        key = combine_key(method, sendbuf, recvbuf, op, root)
-        arguments = (sendbuf, recvbuf, op, root)[: 4 if method == "Reduce" else 3]
-        return self._dispatch.serve(method, key, fast_key, arguments)
-
-    def _gathered(self, method: str, fast_key: bytes | None, sendbuf: Any, recvbuf: Any) -> bool:
-        if ENGINE.running:
-            ENGINE.advance()
-        if method not in self._served:
-            return False
-        key = vector_key(method, recvbuf)
-        return self._dispatch.serve(method, key, fast_key, (sendbuf, recvbuf))
+        call(self, "blocking", "Allgatherv", None, sendbuf, recvbuf)
 
     def Free(self) -> None:  # noqa: N802
         """Free the communicator and its private duplicate.  Collective.
@@ -377,23 +263,5 @@ class Comm(ObjectForms):
         self._end_service()
         super().Disconnect()
 
-    def _unwrap(self) -> None:
-        for name in [name for name in vars(self) if hasattr(MPI.Intracomm, name)]:
-            delattr(self, name)  # checked and recorded methods
-
-    def _end_service(self) -> None:
-        self._has_plans = False
-        self._unwrap()
-        if self._argument_exchange is not None:
-            self._argument_exchange.free()
-            self._argument_exchange = None
-        if self._served:
-            self._dispatch.free()
-            self._served = frozenset()  # from here on the library's own raises
-            for name in _FAST:
-                self.__dict__.pop(f"_fast_{name}", None)
-
 
 add_request_forms(Comm)
-for _name in _FAST:  # for communicators of MPI's making, which only the library serves
-    setattr(Comm, f"_fast_{_name}", COMPILED and getattr(COMPILED.Calls((), repr), _name))

@@ -51,6 +51,18 @@ _ANY_MACHINE = Machine.postal(t0_s=1e-6, lam=1)
 """Used where no machine is known and the algorithm has no settings to choose."""
 
 
+class Settings(NamedTuple):
+    """The settings of `cw.Comm`, as it takes them."""
+
+    profile: Profile | str | PathLike[str] | bool | None
+    machine: Machine | None
+    effort: str
+    algorithms: Mapping[str, str] | None
+    order: Order | None
+    placement: Placement | None
+    learn: float | str | None
+
+
 class OpAndType(NamedTuple):
     """Operator and element type, by their names in planning, and the bytes of an element."""
 
@@ -96,17 +108,9 @@ class Decision:
     learn: float = 0.0
 
     @staticmethod
-    def of(
-        world: World,
-        profile: Profile | str | PathLike[str] | bool | None,
-        machine: Machine | None,
-        effort: str,
-        algorithms: Mapping[str, str] | None,
-        order: Order | None,
-        placement: Placement | None,
-        learn: float | str | None = None,
-    ) -> "Decision":
+    def of(world: World, settings: Settings) -> "Decision":
         """The settings of `cw.Comm`, checked; raises as it does."""
+        profile, machine, effort, algorithms, order, placement, learn = settings
         if machine is not None:
             checked_machine(machine, "a communicator with a machine")
         if not isinstance(effort, str) or effort not in EFFORTS:
@@ -136,21 +140,20 @@ class Decision:
         if used is not None and placement is None:
             nearest = used.at(len(world.hosts), world.placement)
             placement = placement_on(nearest.every, world.hosts, world.nodes)
-        return Decision(
+        decision = Decision(
             used,
-            "",
-            None,
-            machine,
-            effort,
-            chosen,
-            order,
-            world.thread_multiple,
-            check_limit_s(),
-            world.engine,
-            near,
-            _hands_over(),
-            _share(learn),
-        ).on(world._replace(level_placement=placement))
+            machine=machine,
+            effort=effort,
+            algorithms=chosen,
+            order=order,
+            progress=world.thread_multiple,
+            check_limit_s=check_limit_s(),
+            engine=world.engine,
+            one_node_profile=near,
+            hands_over=_hands_over(),
+            learn=_share(learn),
+        )
+        return decision.on(world._replace(level_placement=placement))
 
     def on(self, world: World) -> "Decision":
         """The same settings for a communicator of these ranks, or of some of them."""
@@ -203,10 +206,8 @@ class Decision:
 
     def hinted(self, text: str) -> "Decision":
         """The same with the algorithms that an `MPI.Info` names, equally on all ranks."""
-        if not text:
-            return self
-        named = read_choices(parse_choices(text, f"the algorithms in the Info key {HINT}"))
-        return replace(self, algorithms={**self.algorithms, **named})
+        named = parse_choices(text, f"the algorithms in the Info key {HINT}")
+        return self.choosing(named) if text else self
 
     def choosing(self, algorithms: Mapping[str, str]) -> "Decision":
         """The same with algorithms chosen by hand for some collectives."""

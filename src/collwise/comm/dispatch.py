@@ -1,16 +1,15 @@
 """Dispatch: what serves a call, an executor of ours or the library's own collective.
 
-A repeated call costs one lookup.  Its key holds only what MPI requires to be equal on all ranks, so
-all ranks decide alike.  None always means that the library's own collective serves.
+None always means that the library's own collective serves.
 """
 
 from collections.abc import Callable, Container, Hashable, Sequence
+from dataclasses import dataclass
 from time import monotonic_ns
 from typing import Any, NamedTuple
 
 from mpi4py import MPI
 
-from collwise.comm.call_keys import call_key
 from collwise.comm.decision import CallProblem, Decision, OpAndType
 from collwise.comm.learning import MAX_TRIALS, Learning, Trial
 from collwise.comm.recording import Record, Tally, Way, counting_starts, form_of
@@ -23,8 +22,8 @@ from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.runtime.private_communicator import PrivateDuplicate
 from collwise.planner.plans import Plan
 from collwise.profiles.records import Form, RaceResult
-from collwise.schedule.collectives import COLLECTIVES, Collective
-from collwise.schedule.problem import Problem, Source
+from collwise.schedule.collectives import COLLECTIVES
+from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 
 MAX_ENTRIES = 2048
@@ -35,7 +34,7 @@ _BY_METHOD = {method: c for c in COLLECTIVES.values() for method in c.methods}
 
 
 class Handler(NamedTuple):
-    """What serves the calls of one key.
+    """What serves calls that ask for the same.
 
     executor: None if the library's own does.   op: kept alive, since its id is part of the key.
     tally: counts them; None if nobody asked.
@@ -46,8 +45,16 @@ class Handler(NamedTuple):
     tally: Tally | None = None
 
 
-def _buffers(method: str, arguments: Sequence[Any]) -> Sequence[Any]:
-    return arguments[: 1 if method == "Bcast" else 2]
+class Posed(NamedTuple):
+    """What a call asks for: only what MPI requires to be equal on all ranks, so all decide alike.
+
+    nbytes: as `Problem.of` takes it, for all ranks.   elements: of collectives that combine.
+    """
+
+    collective: str
+    nbytes: int | tuple[int, ...]
+    root: int = 0
+    elements: OpAndType | None = None
 
 
 class _Run(NamedTuple):
@@ -56,104 +63,132 @@ class _Run(NamedTuple):
     op: MPI.Op | None
 
 
+@dataclass(eq=False)
 class Dispatch:
     """What serves the calls on one communicator.
 
-    calls: the cache: by key, the handlers of calls, plans and executors.
-    fast: the compiled engine's table of blocking calls; None without that engine.
-    duplicate: shared with other objects for this communicator, if they have one.
-    record: where calls are counted.   way: the kind of call that blocking calls count as.
+    duplicate: shared with other objects for this communicator.   methods: those that plans may
+    serve.   record: where calls are counted.   way: the kind of call that blocking calls count as.
     learning: needs a record.   common_clock: whether all ranks read the same clock.
+    calls: the cache: handlers of calls, plans and executors.
     """
 
-    def __init__(
-        self,
-        decision: Decision,
-        comm: MPI.Intracomm,
-        methods: Container[str],
-        rank: int,
-        ranks: int,
-        duplicate: PrivateDuplicate | None = None,
-        record: Record | None = None,
-        way: Way = "blocking",
-        learning: Learning | None = None,
-        *,
-        common_clock: bool = False,
-    ) -> None:
-        self._methods = methods
-        self.decision, self.duplicate = decision, duplicate or PrivateDuplicate(comm)
-        self._record, self._way = record, way
-        self._learning, self.common_clock = learning, common_clock
+    decision: Decision
+    duplicate: PrivateDuplicate
+    methods: Container[str]
+    rank: int
+    ranks: int
+    record: Record | None = None
+    way: Way = "blocking"
+    learning: Learning | None = None
+    common_clock: bool = False
+
+    def __post_init__(self) -> None:
         self._trials: dict[Hashable, Trial | None] = {}
-        self.rank, self._ranks = rank, ranks
         self.calls: BoundedCache[Hashable, Any] = BoundedCache(MAX_ENTRIES)
-        self.fast: Any = None
-        self._requesting: dict[Way, Any] = {}
+        self.in_c: dict[Way, Any] = {}
         self.duplicate.when_made.append(self.forget)
-        if COMPILED is not None:
-            self.fast = self._calls()
 
-    def serve(
-        self, method: str, key: Hashable, fast_key: bytes | None, arguments: Sequence[Any]
-    ) -> bool:
-        """Execute a blocking call; False if the caller has to call the library's own.
+    def calls_in_c(self, way: Way, comm: MPI.Intracomm, slow: Callable[..., Any]) -> Any:
+        """The compiled engine's calls of a form.   slow: serves what they cannot, or not yet."""
+        assert COMPILED is not None
+        form = ("blocking", "nonblocking", "persistent").index(way)
+        about = self.methods, comm, self.rank, self.ranks, MPI.SUM, slow, self._failed
+        calls = self.in_c[way] = COMPILED.Calls(form, *about)
+        self.duplicate.inform(calls.forget)
+        return calls
 
-        key: see `find`.   fast_key: under which the compiled engine is told what serves; None if it
-        cannot.   arguments: all that the MPI method takes.
+    def call(
+        self,
+        way: Way,
+        method: str,
+        library: Callable[[], Any],
+        arguments: Sequence[Any],
+        fast_key: bytes | None = None,
+    ) -> Any:
+        """Serve a call: execute it, or make its request, which is started if it is not persistent.
+
+        library: makes the library's own call.   arguments: all that the MPI method takes.
+        fast_key: under which the compiled engine is told what serves; None if it cannot.
         """
-        call = self.calls.get(key) or self.find(method, key, arguments)
-        executor, op, tally = call
-        if executor is None and tally is None and fast_key is None:
-            return False
+        buffers = arguments[: 1 if method == "Bcast" else 2]
+        if way == "blocking":
+            self._execute(method, library, arguments, buffers, fast_key)
+            return None
+        persistent = way == "persistent"
+        blocking = arguments[:-1] if persistent else arguments  # without `info`
+        executor, _, tally = self._handler(way, method, blocking)
+        if tally is not None and not persistent:
+            tally.start()
+        fast_call: Any = None
+        if executor is None:
+            fast_call = None, ()
+            request = library()
+        elif persistent:
+            request = executor.persistent(*buffers)
+        else:
+            request, fast_call = executor.nonblocking(*buffers)
+        if fast_key is not None and fast_call is not None:
+            self.in_c[way].remember(fast_key, *fast_call)
+        return counting_starts(request, tally) if tally is not None and persistent else request
+
+    def _execute(
+        self,
+        method: str,
+        library: Callable[[], Any],
+        arguments: Sequence[Any],
+        buffers: Sequence[Any],
+        fast_key: bytes | None,
+    ) -> None:
+        executor, op, tally = self._handler(self.way, method, arguments)
+        while isinstance(tally, Trial) and not tally.proceed(op):  # the trial is over
+            executor, op, tally = self._handler(self.way, method, arguments)
         if isinstance(tally, Trial):
-            if not tally.proceed(op):
-                return self.serve(method, key, fast_key, arguments)
             executor = tally.executor
-        begin_ns = 0 if tally is None else monotonic_ns()
-        fast_call: Any = (None, ()) if executor is None else None
-        if executor is not None:
-            fast_call = executor.run(*_buffers(method, arguments))
-        elif tally is not None:
-            getattr(self.duplicate.of, method)(*arguments)
+        begin_ns = monotonic_ns()
+        fast_call: Any = (None, ())
+        if executor is None:
+            library()
+        else:
+            fast_call = executor.run(*buffers)
         if tally is not None:
             tally.add(begin_ns, monotonic_ns())
-        if fast_key is not None and fast_call is not None and self.fast is not None:
-            self.fast.remember(fast_key, *fast_call, tally and tally.memory)
-        return executor is not None or tally is not None
+        if fast_key is not None and fast_call is not None:
+            self.in_c["blocking"].remember(fast_key, *fast_call, tally and tally.memory)
 
-    def find(
-        self, method: str, key: Hashable, arguments: Sequence[Any], way: Way | None = None
-    ) -> Handler:
-        """Find what serves a call that is not in the cache, and cache it under its key.
+    def _handler(self, way: Way, method: str, arguments: Sequence[Any]) -> Handler:
+        """What serves a call.   arguments: of the blocking method."""
+        posed = self._read(method, arguments)
+        op = arguments[2] if posed is not None and posed.elements is not None else None
+        key = way, method, posed, id(op)
+        if (known := self.calls.get(key)) is None:
+            known = self.calls.remember(key, self._find(way, method, posed, op))
+        handler: Handler = known
+        return handler
 
-        key: None if the call has none.   arguments: all that the MPI method takes.   way: this
-        communicator's by default.
-        """
-        way = way or self._way
-        asked = self.call_problem(method, arguments)
-        op = arguments[2] if asked is not None and asked.problem.kind.combines else None
-        if asked is None:  # wrong arguments, or nothing to move: a combine's key may mean either
-            handler = Handler(None, None, self._tally(way, method, None, op))
-            unsure = key is None or _BY_METHOD[method].combines
-            return handler if unsure else self.calls.remember(key, handler)
+    def _find(self, way: Way, method: str, posed: Posed | None, op: MPI.Op | None) -> Handler:
+        """Find what serves calls that ask for the same; may be collective."""
+        if posed is None:  # wrong arguments, or nothing to move
+            return Handler(None, None, self._tally(way, method, None, op))
+        asked: CallProblem | None = self._problem(posed)
+        assert asked is not None
         plan = self.plan(asked, form_of(way), timed=False)
         if plan is None:
             self.decision.hand_over(asked, form_of(way))
         elif not self.duplicate.exists(local=way == "nonblocking"):
             plan = asked = None  # once there is a duplicate, all caches are emptied
         tally = self._tally(way, method, asked, op)
-        handler = Handler(None if plan is None else self.executor(method, plan, op), op, tally)
-        return handler if key is None else self.calls.remember(key, handler)
+        return Handler(None if plan is None else self.executor(method, plan, op), op, tally)
 
     def _tally(
         self, way: Way, method: str, asked: CallProblem | None, op: MPI.Op | None
     ) -> Tally | None:
         """The tally of such calls, or None; a `Trial` where learning tries plans on them."""
-        record, learning = self._record, self._learning
+        record, learning = self.record, self.learning
         if record is None:
             return None
         if learning is None or asked is None or way in ("nonblocking", "persistent"):
-            return record.tally(method, way, self._ranks, asked, self.decision)
+            return record.tally(method, way, self.ranks, asked, self.decision)
         # Decided at the first call of its kind, which is the same one on all ranks.
         key = method, asked
         if key not in self._trials and len(self._trials) < MAX_TRIALS:
@@ -162,7 +197,7 @@ class Dispatch:
             if predefined and self.decision.learnable(asked):
                 new = self._trials[key] = Trial(method, way, asked, self, learning)
                 record.add(new)
-        return self._trials.get(key) or record.tally(method, way, self._ranks, asked, self.decision)
+        return self._trials.get(key) or record.tally(method, way, self.ranks, asked, self.decision)
 
     def trial_over(self, trial: Trial, result: RaceResult | None) -> None:
         """Use what a trial learned.  All ranks do so at the same collective call."""
@@ -170,47 +205,6 @@ class Dispatch:
         if result is not None:
             self.decision = self.decision.knowing(result)
         self.forget()
-
-    def request(
-        self,
-        way: Way,
-        method: str,
-        library: Callable[[], Any],
-        arguments: Sequence[Any],
-        fast_key: bytes | None = None,
-    ) -> Any:
-        """A persistent request, or a non-blocking one that is started.
-
-        way: which of the two.   library: makes the library's own.   arguments: all that METHOD_init
-        or IMETHOD takes.   fast_key: see `serve`.
-        """
-        persistent = way == "persistent"
-        blocking = arguments[:-1] if persistent else arguments  # without `info`
-        key: Any = call_key(method, blocking)
-        key = key and (way, key)
-        executor, _, tally = self.calls.get(key) or self.find(method, key, blocking, way)
-        if tally is not None and not persistent:
-            tally.start()
-        if executor is None:
-            self._remember(way, fast_key, None, ())
-            request = library()
-        elif persistent:
-            request = executor.persistent(*_buffers(method, blocking))
-        else:
-            request, fast_call = executor.nonblocking(*_buffers(method, blocking))
-            if fast_call is not None:
-                self._remember(way, fast_key, *fast_call)
-        return counting_starts(request, tally) if tally is not None and persistent else request
-
-    def _remember(self, way: Way, fast_key: bytes | None, *served: Any) -> None:
-        if fast_key is not None:
-            self._requesting[way].remember(fast_key, *served)
-
-    def requesting(self, way: Way, comm: MPI.Intracomm, slow: Callable[..., Any]) -> Any:
-        """The engine's table for requests.   slow: called for what it cannot make, or not yet."""
-        form = ("blocking", "nonblocking", "persistent").index(way)
-        calls = self._requesting[way] = self._calls(form, comm, MPI.SUM, slow)
-        return calls
 
     def plan(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Plan | None:
         """The plan for a call, cached.   timed: see `Decision.plan`."""
@@ -228,9 +222,7 @@ class Dispatch:
         """
         key = "slow", method, nbytes
         if key not in self.calls:
-            collective = _BY_METHOD[method]
-            every = range(self._ranks) if collective.has_sources else None
-            asked = CallProblem(Problem.of(collective.name, self._ranks, nbytes, sources=every))
+            asked = self._problem(Posed(_BY_METHOD[method].name, nbytes))
             plan, race = self.plan(asked, "blocking", timed=False), None
             if plan is None:
                 self.decision.hand_over(asked, "blocking")
@@ -258,16 +250,8 @@ class Dispatch:
     def forget(self) -> None:
         """Empty all caches."""
         self.calls.forget()
-        for calls in (self.fast, *self._requesting.values()):
-            if calls is not None:
-                calls.forget()
-
-    def _calls(self, *more: Any) -> Any:
-        """A table of calls that the compiled engine serves by itself."""
-        assert COMPILED is not None
-        calls = COMPILED.Calls(self._methods, self._failed, self.rank, self._ranks, *more)
-        self.duplicate.inform(calls.forget)
-        return calls
+        for calls in self.in_c.values():
+            calls.forget()
 
     def executor(self, method: str, plan: Plan, op: MPI.Op | None) -> Executor:
         """The executor for a plan.  Collective if the private duplicate has not been made yet."""
@@ -284,46 +268,37 @@ class Dispatch:
         if self.duplicate.made is not None:
             self.duplicate.made.mark_broken(problem)
 
-    def call_problem(self, method: str, arguments: Sequence[Any]) -> CallProblem | None:
+    def _problem(self, posed: Posed) -> CallProblem:
+        collective, nbytes, root, elements = posed
+        if elements is not None:
+            assert isinstance(nbytes, int)
+            return self.decision.combine(collective, self.ranks, nbytes, root, elements)
+        sources = range(self.ranks) if COLLECTIVES[collective].has_sources else None
+        return CallProblem(Problem.of(collective, self.ranks, nbytes, root, sources=sources))
+
+    def _read(self, method: str, arguments: Sequence[Any]) -> Posed | None:
         """The problem that a call poses; None if it is the library's, to serve or to refuse.
 
-        Raises what mpi4py raises for buffers that it cannot read.  The result depends only on what
-        MPI requires to be equal on all ranks.
+        Raises what mpi4py raises for buffers that it cannot read, and InvalidArgument for negative
+        counts, which Open MPI would take.
         """
-        collective = _BY_METHOD[method]
+        collective, ranks = _BY_METHOD[method], self.ranks
         if collective.has_sources:
-            return self._gather(collective, method, arguments[1])
+            lengths = lengths_of(SPECS[method](arguments[1], ranks), ranks)
+            return Posed(collective.name, lengths) if any(lengths) else None
         root = arguments[-1] if collective.rooted else 0
         if isinstance(root, str | bytes) or not hasattr(type(root), "__int__"):
             return None
         root = int(root)  # as mpi4py does
-        if not 0 <= root < self._ranks:
+        if not 0 <= root < ranks:
             return None
-        if collective.combines:
-            sendbuf, recvbuf, op, *_ = arguments
-            return self._combine(collective, sendbuf, recvbuf, op, root)
-        return self._broadcast(arguments[0], root)
-
-    def _broadcast(self, buf: Any, root: int) -> CallProblem | None:
-        nbytes = Buffer(buf, writable=self.rank != root).nbytes
-        if not nbytes:
-            return None
-        about = "broadcast", self._ranks, nbytes, root
-        return self._once(("asked", about), lambda: CallProblem(Problem(*about)))
-
-    def _once(self, key: Hashable, make: Callable[[], CallProblem]) -> CallProblem:
-        if (known := self.calls.get(key)) is None:
-            known = self.calls.remember(key, make())
-        asked: CallProblem = known
-        return asked
-
-    def _combine(
-        self, collective: Collective, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int
-    ) -> CallProblem | None:
+        if not collective.combines:
+            nbytes = Buffer(arguments[0], writable=self.rank != root).nbytes
+            return Posed(collective.name, nbytes, root) if nbytes else None
+        sendbuf, recvbuf, op, *_ = arguments
         if not isinstance(op, MPI.Op) or op == MPI.OP_NULL:
             return None
-        has_output = collective.has_output(self.rank, root)
-        parts = collective.unit(self._ranks, 1)
+        has_output, parts = collective.has_output(self.rank, root), collective.unit(ranks, 1)
         sent, received = combined_buffers(sendbuf, recvbuf, has_output=has_output, parts=parts)
         datatype = sent.unit.datatype
         if not sent.nbytes or not can_combine(op, datatype):
@@ -335,17 +310,4 @@ class Dispatch:
         ):
             return None
         elements = OpAndType(planning_name(op), planning_type(datatype), sent.unit.size)
-        about = collective.name, self._ranks, sent.nbytes, root, elements
-        return self._once(("asked", about), lambda: self.decision.combine(*about))
-
-    def _gather(self, collective: Collective, method: str, recvbuf: Any) -> CallProblem | None:
-        """Raises InvalidArgument for negative counts, which Open MPI would take."""
-        lengths = lengths_of(SPECS[method](recvbuf, self._ranks), self._ranks)
-        if not any(lengths):
-            return None
-
-        def make() -> CallProblem:
-            sources = tuple(Source(rank, nbytes) for rank, nbytes in enumerate(lengths) if nbytes)
-            return CallProblem(Problem(collective.name, self._ranks, sum(lengths), sources=sources))
-
-        return self._once(("asked", collective.name, lengths), make)
+        return Posed(collective.name, sent.nbytes, root, elements)

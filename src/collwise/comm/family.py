@@ -12,11 +12,15 @@ from weakref import WeakValueDictionary
 
 from mpi4py import MPI
 
+from collwise.comm.checking import ArgumentExchange, checked_methods
 from collwise.comm.decision import HINT, Decision
 from collwise.comm.dispatch import Dispatch
 from collwise.comm.learning import Learning
 from collwise.comm.recording import Record, Way
+from collwise.comm.served import served_methods
+from collwise.mpi.runtime.private_communicator import PrivateDuplicate
 from collwise.mpi.runtime.world import World
+from collwise.schedule.collectives import COLLECTIVES
 
 _CONSTRUCTORS = (
     "Dup", "Dup_with_info", "Clone", "Split", "Split_type", "Create", "Create_group", "Create_cart",
@@ -39,6 +43,8 @@ class Inheritable(MPI.Intracomm):
     """Of the calls on it and on communicators derived from it; None unless asked for."""
     _learning: Learning | None = None
     """Shared by the same communicators; None unless asked for."""
+    _argument_exchange: ArgumentExchange | None = None
+    """Compares the arguments of checked calls."""
     _views: Mapping[str, Any] = MappingProxyType({})
     """The results of `using`, by its arguments, and other views of this communicator."""
 
@@ -83,11 +89,41 @@ class Inheritable(MPI.Intracomm):
         later: MPI has not finished making this communicator.   like: another object for the same
         communicator.   way: the kind of call that blocking calls count as.
         """
-        raise NotImplementedError
+        ranks, record = len(world.hosts), self._record
+        names = decision.served(ranks) if record is None else COLLECTIVES.keys()
+        if like is self:
+            self._dispatch.forget()
+        elif like is None:
+            comms_by_handle[self.handle] = self
+        duplicate = PrivateDuplicate(self) if like is None else like._dispatch.duplicate
+        self._served = {method for name in names for method in COLLECTIVES[name].methods}
+        self._world, self._has_plans = world, True
+        common_clock = world.layout == "one node"
+        about = decision, duplicate, self._served, rank, ranks
+        self._dispatch = Dispatch(*about, record, way, self._learning, common_clock)
+        table = served_methods(self)
+        if limit_s := decision.check_limit_s:
+            known = None if like is None else like._argument_exchange
+            self._argument_exchange = known or ArgumentExchange(self, limit_s, later=later)
+            table |= checked_methods(self, self._argument_exchange, table)
+        if record is not None:
+            table |= record.counted_methods(self, ranks, decision)
+        self.__dict__ |= table
 
     def _unwrap(self) -> None:
-        """Remove the functions that replace methods of this object."""
-        raise NotImplementedError
+        """Return to the methods of the class."""
+        for name in [name for name in vars(self) if hasattr(MPI.Intracomm, name)]:
+            delattr(self, name)
+
+    def _end_service(self) -> None:
+        self._has_plans = False
+        self._unwrap()
+        if self._argument_exchange is not None:
+            self._argument_exchange.free()
+            self._argument_exchange = None
+        if self._served:
+            self._dispatch.free()
+            self._served = frozenset()  # from here on the library's own raises
 
     def using(self, **algorithms: str) -> Self:
         """The same communicator with algorithms chosen by hand; all ranks choose alike.

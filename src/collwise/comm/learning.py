@@ -12,17 +12,16 @@ from collections.abc import Mapping
 from math import ceil, isfinite
 from statistics import median
 from time import monotonic
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from mpi4py import MPI
 
-from collwise.comm.decision import CallProblem, Decision
+from collwise.comm.decision import CallProblem
 from collwise.comm.recording import FOREVER, NUMBERS, TIMES, UNTIL, Calls, Tally, Way
 from collwise.errors import CollwiseError, NothingApplies
 from collwise.measure.race import LIBRARY, Race
 from collwise.mpi.execution.executor import Executor
-from collwise.mpi.runtime.private_communicator import PrivateDuplicate
 from collwise.mpi.runtime.progress import wait_with_progress
 from collwise.planner.plans import Plan
 from collwise.planner.race_lookup import race_result
@@ -31,6 +30,9 @@ from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.records import RaceResult
 from collwise.profiles.store import add_learned
 from collwise.system import formatting
+
+if TYPE_CHECKING:
+    from collwise.comm.dispatch import Dispatch
 
 log = logging.getLogger("collwise")
 
@@ -86,26 +88,11 @@ class Learning:
         return lines
 
 
-class Serving(Protocol):
-    """What a trial needs of the dispatch that serves its calls."""
-
-    decision: Decision
-    duplicate: PrivateDuplicate
-    rank: int
-    common_clock: bool
-
-    def executor(self, method: str, plan: Plan, op: MPI.Op | None) -> Executor:
-        """The executor for a plan."""
-
-    def trial_over(self, trial: "Trial", result: RaceResult | None) -> None:
-        """Use what a trial learned."""
-
-
 class Trial(Tally):
     """A tally of calls of one kind, on which candidates are tried."""
 
     def __init__(
-        self, method: str, way: Way, asked: CallProblem, dispatch: Serving, learning: Learning
+        self, method: str, way: Way, asked: CallProblem, dispatch: "Dispatch", learning: Learning
     ) -> None:
         super().__init__(
             method, way, asked.problem.ranks, asked, dispatch.decision, 2 * max(BLOCKS)

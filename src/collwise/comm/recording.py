@@ -143,13 +143,19 @@ class Record:
             known = self._tallies[key] = Tally(method, way, ranks, asked, decision)
         return known
 
-    def watch(self, comm: MPI.Comm, ranks: int, decision: Decision) -> None:
-        """Count the collectives of a communicator that no plan serves, from now on."""
+    def counted_methods(
+        self, comm: MPI.Comm, ranks: int, decision: Decision
+    ) -> dict[str, Callable[..., Any]]:
+        """The collectives of a communicator that no plan serves, by name, as functions that count.
+
+        mpi4py's collectives of objects have the names of `ObjectForms` for them.
+        """
+        made = {}
         for name in (*_OTHERS, *OBJECTS):
             called = f"_library_{name}" if name in OBJECTS else name
-            call = getattr(type(comm), called).__get__(comm)
             tally = self.tally(name, "blocking", ranks, None, decision)
-            setattr(comm, called, _counted(call, tally))
+            made[called] = _counted(getattr(type(comm), called).__get__(comm), tally)
+        return made
 
     def calls(self, *, worth: int = 0) -> list[Calls]:
         """All calls, equal ones together, in the order of their first.

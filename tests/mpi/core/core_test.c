@@ -519,7 +519,7 @@ static void bad_numbers(void) {
     char buffer[16];
     for (int what = 0; what < 6; what++) {
         struct program *one = chain_link(&library, 1, buffer, 0);
-        int *wrong[] = {&one->messages[1].at.slot, &one->order[2], &one->instructions[0].first,
+        int *wrong[] = {&one->messages[1].place.slot, &one->order[2], &one->instructions[0].first,
                         &one->instructions[3].number, &one->forwarding};
         if (what < 5) {
             *wrong[what] = what % 2 ? 100 : -1;

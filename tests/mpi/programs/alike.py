@@ -3,15 +3,31 @@
 import gc
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
+import collwise as cw
+from collwise.comm.recording import Way
+from collwise.comm.served import NAMES
 from collwise.mpi.execution.persistent import PersistentCollective
-from collwise.mpi.runtime.progress import running
 from collwise.schedule.program import Schedule
+
+MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
+ALGORITHMS: tuple[dict[str, str], ...] = (
+    {
+        "broadcast": "chain", "reduce": "binomial", "allreduce": "ring", "s_to_p": "ring",
+        "reduce_scatter_block": "pairwise",
+    },
+    {
+        "broadcast": "scatter_ring", "reduce": "chain_segmented(segment=64)",
+        "allreduce": "recursive_doubling", "s_to_p": "bruck",
+        "reduce_scatter_block": "as_allreduce",
+    },
+)  # fmt: skip
+"""For each collective, one that sends everything at once or in a ring, and one that cuts it."""
 
 
 def distinct(comm: MPI.Intracomm, made: Iterable[Schedule]) -> list[Schedule]:
@@ -38,48 +54,6 @@ def complete(request: PersistentCollective, *, testing: bool) -> None:
     request.Wait()
 
 
-def run_in_different_orders(
-    comm: MPI.Intracomm,
-    requests: Sequence[PersistentCollective],
-    fill: Callable[[int, int], None],
-    right: Callable[[int, int], bool],
-    between: Callable[[], None] = lambda: None,
-) -> None:
-    """Every rank starts them in an order of its own and completes them in the opposite one.
-
-    fill, right: put data in, look at the result; of which request, for how manyth time.   between:
-    what is done while they run.
-    """
-    order = list(np.random.default_rng(comm.rank).permutation(len(requests)))
-    for again in range(4):
-        for number in order:
-            fill(number, again)
-            requests[number].Start()
-        between()
-        for number in reversed(order):
-            complete(requests[number], testing=number % 2 == 1)
-        for number in range(len(requests)):
-            assert right(number, again), (number, again)
-
-
-def run_while_ranks_are_elsewhere(comm: MPI.Intracomm, request: PersistentCollective) -> None:
-    """Nobody but the last rank calls collwise until its part is complete.
-
-    Legal with the library's own: everybody else waits for a message that the last rank sends only
-    then.
-    """
-    token = np.zeros(1)
-    request.Start()
-    if comm.rank == comm.size - 1:
-        request.Wait()
-        for other in range(comm.size - 1):
-            comm.Send(token, other)
-    else:
-        comm.Recv(token, comm.size - 1)
-        request.Wait()
-    assert not running()
-
-
 def allocates_nothing(*acts: Callable[[], object]) -> None:
     """What is done again and again leaves no more objects each time."""
     gc.disable()
@@ -94,15 +68,54 @@ def allocates_nothing(*acts: Callable[[], object]) -> None:
     assert min(grown) < 5, grown
 
 
+class Call:
+    """A collective call's buffers of integers, and what has to be in them in the end."""
+
+    def __init__(
+        self, comm: MPI.Intracomm, method: str, count: int, root: int = 0, op: MPI.Op = MPI.SUM
+    ) -> None:
+        parts = comm.size
+        self.comm, self.method, self.root, self.op, self.salt = comm, method, root, op, 0
+        self.given: Any = np.zeros(count * (parts if method.endswith("block") else 1), "i4")
+        self.result: Any = np.zeros(count * (parts if method.startswith("Allg") else 1), "i4")
+        self.counts = [count] * parts
+
+    def fill(self, salt: int) -> None:
+        """Data of this rank's, and something wrong where the result will be."""
+        self.salt, rank = salt, self.comm.rank
+        self.given[:] = np.arange(len(self.given)) + 1000 * salt + rank
+        self.result[:] = self.given if (self.method, rank) == ("Bcast", self.root) else -1
+
+    def make(self, ours: Any, way: Way = "blocking") -> Any:
+        """Call it in some form: a request is returned."""
+        into = [self.result, self.counts] if self.method == "Allgatherv" else self.result
+        arguments = [self.result] if self.method == "Bcast" else [self.given, into]
+        arguments += [self.op] if "educe" in self.method else []
+        arguments += [self.root] if self.method in ("Bcast", "Reduce") else []
+        return getattr(ours, NAMES[way, self.method])(*arguments)
+
+    def right(self) -> Any:
+        """What the result has to be."""
+        rank, size = self.comm.rank, self.comm.size
+        every = [np.arange(len(self.given)) + 1000 * self.salt + other for other in range(size)]
+        if self.method == "Bcast":
+            return every[self.root]
+        if self.method.startswith("Allgather"):
+            return np.concatenate(every)
+        if self.method == "Reduce_scatter_block":
+            return sum(every).reshape(size, -1)[rank]  # type: ignore[union-attr]
+        return sum(every) if self.method == "Allreduce" or rank == self.root else -1
+
+    def check(self) -> None:
+        """Compare; the rank's own data is as it was."""
+        right = np.broadcast_to(self.right(), self.result.shape)
+        assert np.array_equal(self.result, right), (self.method, self.salt)
+
+
 def works(comm: MPI.Intracomm) -> None:
     """A communicator on which collectives of all kinds do what they should."""
-    size, rank = comm.size, comm.rank
-    data = np.full(50, float(rank))
-    comm.Bcast(data, size - 1)
-    assert (data == size - 1).all()
-    total = np.zeros(3)
-    comm.Allreduce(np.full(3, rank + 1.0), total)
-    assert (total == size * (size + 1) / 2).all()
-    everything = np.zeros(2 * size, np.int32)
-    comm.Allgatherv(np.full(2, rank, np.int32), [everything, [2] * size])
-    assert np.array_equal(everything, np.repeat(np.arange(size), 2))
+    for method, root in (("Bcast", comm.size - 1), ("Allreduce", 0), ("Allgatherv", 0)):
+        call = Call(comm, method, 50, root)
+        call.fill(1)
+        call.make(comm)
+        call.check()

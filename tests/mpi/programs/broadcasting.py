@@ -13,27 +13,16 @@ import collwise as cw
 from collwise.algorithms.registry import algorithms_for
 from collwise.errors import (
     BrokenCommunicator,
-    CollwiseError,
-    DamagedProfile,
-    InvalidArgument,
-    UnknownName,
 )
 from collwise.mpi.buffers.buffer import Buffer
 from collwise.mpi.execution.executor_choice import executor_for
-from collwise.mpi.runtime.agreement import everywhere, on_root
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.operations import Block
 from tests.algorithms.examples import settings_of
-from tests.mpi.programs.alike import (
-    distinct,
-    run,
-    run_in_different_orders,
-    run_while_ranks_are_elsewhere,
-)
-from tests.mpi.programs.checks import check, main, raises
+from tests.mpi.programs.alike import MACHINE, distinct
+from tests.mpi.programs.checks import check, raises
 
 WANTED = {"lam": Fraction(9, 5), "segment": 300}
-MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 
 
 def pattern(nbytes: int, salt: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
@@ -160,40 +149,6 @@ def read_only_and_empty_buffers(comm: MPI.Intracomm) -> None:
 
 
 @check
-def started_in_different_orders(comm: MPI.Intracomm) -> None:
-    private = PrivateCommunicator(comm)
-    data = [np.zeros(500, np.uint8) for _ in range(4)]
-    requests = []
-    for number, name in enumerate(("chain", "binomial", "postal_tree", "scatter_ring")):
-        algorithm, root = cw.ALGORITHMS[f"broadcast/{name}"], number % comm.size
-        settings = settings_of(algorithm, comm.size)
-        schedule = algorithm.schedule(comm.size, 500, root, **settings)
-        requests.append(executor_for(schedule, private).persistent(data[number]))
-
-    def fill(number: int, again: int) -> None:
-        wrong = 100 * (comm.rank != number % comm.size)
-        data[number][:] = pattern(500, number + again + wrong)
-
-    run_in_different_orders(
-        comm,
-        requests,
-        fill,
-        lambda number, again: np.array_equal(data[number], pattern(500, number + again)),
-    )
-    private.free()
-
-
-@check
-def a_chain_goes_on_while_its_ranks_are_elsewhere(comm: MPI.Intracomm) -> None:
-    private = PrivateCommunicator(comm)
-    data = pattern(100, comm.rank)
-    schedule = cw.ALGORITHMS["broadcast/chain"].schedule(comm.size, 100)
-    run_while_ranks_are_elsewhere(comm, executor_for(schedule, private).persistent(data))
-    assert np.array_equal(data, pattern(100, 0))
-    private.free()
-
-
-@check
 def user_traffic_is_never_met(comm: MPI.Intracomm) -> None:
     private = PrivateCommunicator(comm)
     inbox = np.full(64, 255, np.uint8)
@@ -206,45 +161,6 @@ def user_traffic_is_never_met(comm: MPI.Intracomm) -> None:
     waiting.Wait()
     assert (inbox == 255).all()
     private.free()
-
-
-@check
-def lists_of_both_kinds_of_requests(comm: MPI.Intracomm) -> None:
-    private = PrivateCommunicator(comm)
-    data, mine, theirs = pattern(200, comm.rank), np.zeros(1), np.full(1, comm.rank + 0.5)
-    schedule = cw.ALGORITHMS["broadcast/chain_segmented"].schedule(comm.size, 200, 0, segment=50)
-    left, right = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
-    requests: list[Any] = [
-        executor_for(schedule, private).persistent(data),
-        comm.Send_init(theirs, right),
-        comm.Recv_init(mine, left),
-    ]
-    for _ in range(3):
-        data[:] = pattern(200, comm.rank)
-        cw.startall(requests)
-        cw.waitall(requests)
-        assert mine[0] == left + 0.5
-        assert np.array_equal(data, pattern(200, 0))
-    for request in requests:
-        request.Free()
-    private.free()
-
-
-@check
-def requests_can_be_freed_or_forgotten(comm: MPI.Intracomm) -> None:
-    private = PrivateCommunicator(comm)
-    schedule = cw.ALGORITHMS["broadcast/scatter_allgather"].schedule(comm.size, 300)
-    forgotten = executor_for(schedule, private).persistent(bytearray(300))
-    forgotten.Start()
-    forgotten.Wait()
-    freed = executor_for(schedule, private).persistent(bytearray(300))
-    freed.Start()
-    freed.Free()  # completes it first
-    freed.Free()
-    gone = executor_for(schedule, private).persistent(bytearray(300))
-    del gone
-    gc.collect()
-    comm.Barrier()  # never freed, nor the private: the end of the program must not complain
 
 
 @check
@@ -270,32 +186,6 @@ def a_request_keeps_its_buffer(comm: MPI.Intracomm) -> None:
         gc.collect()
         assert kept() is None
     ours.Free()
-
-
-@check
-def a_running_collective_cannot_be_started_again(comm: MPI.Intracomm) -> None:
-    private = PrivateCommunicator(comm)
-    schedule = cw.ALGORITHMS["broadcast/binomial"].schedule(comm.size, 10)
-    request = executor_for(schedule, private).persistent(bytearray(10))
-    request.Start()
-    with raises(RuntimeError) as refusal:
-        request.Start()
-    assert "running" in str(refusal.value)
-    request.Wait()
-    private.free()
-
-
-@check
-def other_sizes_than_planned_are_refused(comm: MPI.Intracomm) -> None:
-    private = PrivateCommunicator(comm)
-    for schedule, buffer in (
-        (cw.ALGORITHMS["broadcast/binomial"].schedule(comm.size + 1, 10), bytearray(10)),
-        (cw.ALGORITHMS["broadcast/binomial"].schedule(comm.size, 10), bytearray(11)),
-    ):
-        with raises(InvalidArgument) as refusal:
-            executor_for(schedule, private).persistent(buffer)
-        assert "plan" in refusal.value.remedy
-    private.free()
 
 
 @check
@@ -328,54 +218,6 @@ def more_than_two_gigabytes_are_addressed(comm: MPI.Intracomm) -> None:
 
 
 @check
-def the_communicator_is_a_drop_in(comm: MPI.Intracomm) -> None:
-    forced = {"broadcast": "postal_tree"}
-    ours = cw.Comm(comm, machine=MACHINE, algorithms=forced)
-    assert isinstance(ours, MPI.Intracomm)
-    assert ours.size == comm.size
-    assert ours == comm
-    for root in roots(comm):
-        for nbytes in (0, 1, 512, 100_000):
-            a, b = pattern(nbytes, comm.rank), pattern(nbytes, comm.rank)
-            ours.Bcast(a, root=root)
-            comm.Bcast(b, root=root)
-            assert np.array_equal(a, b)
-            ours.Bcast([a, MPI.BYTE], root)
-            run(ours.Bcast_init(a, root))
-            assert np.array_equal(a, b)
-    if comm.size > 1:
-        made = ours.plan("broadcast", 512)
-        assert made is not None
-        assert made.algorithm == "broadcast/postal_tree"
-    for root in (-1, comm.size):
-        seen = []
-        for which in (ours, comm):
-            try:
-                which.Bcast(bytearray(4), root=root)
-            except MPI.Exception as problem:
-                seen.append(problem.Get_error_class())
-        assert seen == [MPI.ERR_ROOT] * 2, seen
-    assert ours.allreduce(1) == comm.size  # everything else is the library's
-    with raises((KeyError, TypeError, ValueError, BufferError)):
-        ours.Bcast(np.array([None]))  # refused before anything is sent: nothing is broken
-    data = pattern(8, comm.rank)
-    ours.Bcast(data)
-    assert np.array_equal(data, pattern(8, 0))
-    duplicate = ours.Dup()
-    data = pattern(10, comm.rank)
-    duplicate.Bcast(data, 0)
-    assert np.array_equal(data, pattern(10, 0))
-    duplicate.Free()
-    half = MPI.Intracomm(comm.Split(comm.rank % 2, comm.rank))
-    part = cw.Comm(half, machine=MACHINE, effort="estimate")
-    data = pattern(3000, comm.rank)
-    part.Bcast(data, root=part.size - 1)
-    last = max(r for r in range(comm.size) if r % 2 == comm.rank % 2)
-    assert np.array_equal(data, pattern(3000, last))
-    part.Free()
-
-
-@check
 def all_ranks_choose_alike_whatever_they_see(comm: MPI.Intracomm) -> None:
     # Ranks pass different machines and efforts: rank 0's count.
     machine = cw.Machine.postal(t0_s=1e-6, lam=1 + comm.rank)
@@ -387,38 +229,3 @@ def all_ranks_choose_alike_whatever_they_see(comm: MPI.Intracomm) -> None:
     plan = ours.plan("broadcast", 512)
     labels = comm.allgather("" if plan is None else plan.choice.label)
     assert len(set(labels)) == 1
-    # An error on rank 0 alone is raised on all ranks.
-    wrong: list[tuple[dict[str, Any], type[CollwiseError]]] = [
-        ({"effort": "gigantic" if comm.rank == 0 else "measure"}, UnknownName),
-        ({"algorithms": {"broadcast": "chian"} if comm.rank == 0 else {}}, UnknownName),
-    ]
-    for profile, refusal in (("no-such-profile.json", DamagedProfile), (3, InvalidArgument)):
-        with raises(refusal, match=r"no-such-profile|profile = 3"):
-            cw.Comm(comm, profile=profile)  # type: ignore[arg-type]
-    for options, kind in wrong:
-        with raises(kind) as problem:
-            cw.Comm(comm, machine=machine, **options)
-        assert "did you mean" in str(problem.value) or "known" in str(problem.value)
-
-
-@check
-def decisions_and_errors_are_shared(comm: MPI.Intracomm) -> None:
-    assert on_root(comm, lambda: comm.rank * 10) == 0
-
-    def fail() -> None:
-        raise InvalidArgument("a", "b", "c")
-
-    def fail_last() -> int:
-        if comm.rank == comm.size - 1:
-            fail()
-        return comm.rank
-
-    for act in (lambda: on_root(comm, fail), lambda: everywhere(comm, fail_last)):
-        with raises(CollwiseError) as problem:
-            act()
-        assert problem.value.remedy == "c"
-    assert everywhere(comm, lambda: comm.rank) == comm.rank
-
-
-if __name__ == "__main__":
-    main()

@@ -10,9 +10,9 @@ from mpi4py import MPI
 import collwise as cw
 from collwise.comm.checking import ENVIRONMENT, LIMIT
 from collwise.errors import InvalidArgument
-from tests.mpi.programs.checks import check, main, raises
+from tests.mpi.programs.alike import MACHINE
+from tests.mpi.programs.checks import check, raises
 
-MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 SETTINGS: tuple[Mapping[str, Any], ...] = ({}, {"machine": MACHINE, "effort": "estimate"})
 """With which the library's own serves, and ours."""
 
@@ -160,7 +160,3 @@ def without_it_calls_are_as_they_were(comm: MPI.Intracomm) -> None:
     ours = cw.Comm(comm.Dup(), machine=MACHINE)
     assert not hasattr(ours.Bcast, "__wrapped__")
     ours.Free()
-
-
-if __name__ == "__main__":
-    main()

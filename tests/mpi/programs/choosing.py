@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import product
 from typing import Any, cast
 
 import numpy as np
@@ -13,21 +14,18 @@ from mpi4py import MPI
 
 import collwise as cw
 from collwise.comm.decision import ALGORITHMS, HAND_OVER, HINT
+from collwise.comm.recording import Way
+from collwise.comm.served import METHODS, NAMES
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
-from collwise.schedule.collectives import COLLECTIVES
-from tests.mpi.programs.alike import run, works
-from tests.mpi.programs.checks import check, main, raises
+from tests.mpi.programs.alike import MACHINE, Call, run, works
+from tests.mpi.programs.checks import check, raises
 
-MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 BY_SIZE = "binomial <= 400, chain_segmented(segment=100) <= 4k, library"
 LABELS = {
     400: "broadcast/binomial",
     401: "broadcast/chain_segmented(segment=100)",
     4097: None,
 }
-
-
-METHODS = [method for collective in COLLECTIVES.values() for method in collective.methods]
 
 
 @contextmanager
@@ -55,6 +53,9 @@ def by_size_and_with_settings(comm: MPI.Intracomm) -> None:
         run(ours.Bcast_init(data, comm.size - 1))
         assert (data == comm.size - 1).all()
     assert comm.size == 1 or "chosen by hand" in ours.explain("broadcast", 401)
+    if comm.size > 1:  # without a machine nothing says how to set it; the same on all ranks
+        with raises(InvalidArgument, match="no profile"):
+            cw.Comm(comm, algorithms={"broadcast": "postal_tree"}).Bcast(data)
     only = cw.Comm(comm.Dup(), machine=MACHINE, algorithms={"broadcast": "library<=4k"})
     assert label(only, 4096) is None
     assert "Bcast" not in only._served  # beyond 4k nothing says that a plan is better
@@ -289,45 +290,44 @@ def what_the_library_serves_is_remembered(comm: MPI.Intracomm) -> None:
     size, rank, theirs = comm.size, comm.rank, MPI.Intracomm(ours)
     last, ops = size - 1, (MPI.SUM, MPI.MAX, MPI.BOR)
 
-    def outcome(one: MPI.Intracomm, form: str, name: str, items: int, turn: int) -> Any:
-        mine: Any = np.arange(items) + rank
-        buffers: dict[str, Any] = {"sendbuf": mine, "recvbuf": np.zeros(items, int)}
-        more: dict[str, Any] = {"op": ops[turn % 3]}
-        if name == "Bcast":
-            buffers, more = {"buf": mine}, {"root": last}
-        elif name == "Reduce":
-            more["root"] = last
-        elif name == "Reduce_scatter_block":
-            buffers["sendbuf"] = np.arange(items * size) + rank
-        elif name.startswith("Allgather"):
-            more, result = {}, np.zeros(items * size, int)
-            counts: Any = [items] * size
-            counts = [counts, np.array(counts), (counts, [items * r for r in range(size)])][
-                turn % 3
-            ]
-            spec = [result, counts, MPI.LONG]
-            buffers["recvbuf"] = result if name == "Allgather" else spec
-        if turn % 2 and name != "Bcast" and (name != "Reduce" or rank == last):
-            buffers["sendbuf"] = MPI.IN_PLACE
-            if name == "Reduce_scatter_block":
-                buffers["recvbuf"] = np.arange(items * size) + rank
-        method = {"": name, "I": f"I{name.lower()}", "_init": f"{name}_init"}[form]
-        words = buffers | more
-        given = () if turn % 3 == 0 else tuple(words.values())
-        request = getattr(one, method)(*given, **({} if given else words))
-        if form:
-            if form == "_init":
-                request.Start()
-            request.Wait()
-        result = [*buffers.values()][-1]
-        return result[0] if isinstance(result, list) else result
-
-    for form in ("", "I", "_init"):
-        for method in METHODS:
-            for items in (2, 1000):
-                for turn in range(9):
-                    got, want = [outcome(o, form, method, items, turn) for o in (ours, theirs)]
-                    assert np.array_equal(got, want), (form, method, items, turn, got, want)
+    ways: tuple[Way, ...] = "blocking", "nonblocking", "persistent"
+    for way, method, items in product(ways, METHODS, (2, 1000)):
+        for turn in range(9):
+            call = Call(ours, method, items, last, ops[turn % 3])
+            call.fill(turn)
+            into: Any = call.result
+            if method == "Allgatherv":
+                starts = [items * r for r in range(size)]
+                counts = [call.counts, np.array(call.counts), (call.counts, starts)][turn % 3]
+                into = [into, counts, MPI.INT]
+            given: dict[str, Any] = {"sendbuf": call.given, "recvbuf": into}
+            if method == "Bcast":
+                given = {"buf": into}
+            elif turn % 2 and (method != "Reduce" or rank == last):
+                given["sendbuf"] = MPI.IN_PLACE
+                if method == "Reduce_scatter_block":
+                    call.result = given["recvbuf"] = call.given
+                elif method.startswith("Allgather"):
+                    call.result[rank * items :][:items] = call.given
+                else:
+                    call.result[:] = call.given
+            if "educe" in method:
+                given["op"] = call.op
+            if method in ("Bcast", "Reduce"):
+                given["root"] = last
+            words = turn % 3 == 0
+            before = call.result.copy()
+            left = []
+            for one in (ours, theirs):
+                call.result[:] = before
+                made = getattr(one, NAMES[way, method])
+                request = made(**given) if words else made(*given.values())
+                if way == "persistent":
+                    request.Start()
+                if way != "blocking":
+                    request.Wait()
+                left.append(call.result.copy())
+            assert np.array_equal(*left), (way, method, items, turn, left)
     assert size == 1 or ours._dispatch.calls
     data = np.full(1000, rank)  # what was remembered does not outlive the choice
     with hinted(ours, "broadcast=chain"):
@@ -418,7 +418,3 @@ def schedules_are_run_by_hand(comm: MPI.Intracomm) -> None:
     works(ours)
     cw.run(chain, ours, data)
     ours.Free()
-
-
-if __name__ == "__main__":
-    main()

@@ -16,10 +16,8 @@ from collwise.errors import CollwiseError, DamagedProfile, InvalidArgument, Unkn
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.execution.persistent import PersistentCollective
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
-from tests.mpi.programs.alike import works
-from tests.mpi.programs.checks import check, main, raises
-
-MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
+from tests.mpi.programs.alike import MACHINE, works
+from tests.mpi.programs.checks import check, raises
 
 
 def refused(comm: MPI.Intracomm, error: type[CollwiseError], act: Callable[[], Any]) -> str:
@@ -38,6 +36,10 @@ def odd_settings_are_refused_at_once(comm: MPI.Intracomm) -> None:
         ({"machine": cw.presets["paragon"]}, InvalidArgument, "the machine is a Preset; give a"),
         ({"algorithms": ["ring"]}, InvalidArgument, "algorithms = ['ring']; give them by collecti"),
         ({"algorithms": "ring"}, InvalidArgument, "algorithms = 'ring'; give them by collective"),
+        ({"algorithms": {"broadcast": "chian"}}, UnknownName, "did you mean"),
+        ({"effort": "gigantic"}, UnknownName, "effort 'gigantic': there is none; known: estimate"),
+        ({"profile": "no-such-profile.json"}, DamagedProfile, "no-such-profile"),
+        ({"profile": 3}, InvalidArgument, "profile = 3"),
         ({"algorithms": {"s_to_p": 3}}, UnknownName, "algorithm (3): there is none; known: s_to_p"),
         ({"algorithms": {"gather": "ring"}}, UnknownName, "did you mean allgather"),
         ({"algorithms": {3: "ring"}}, UnknownName, "collective (3): there is none; known: allg"),
@@ -182,7 +184,3 @@ def types_that_were_never_committed_break_nothing(comm: MPI.Intracomm) -> None:
         ours.Bcast([data, 1, datatype], comm.size - 1)
         assert data[0] == comm.size - 1
         datatype.Free()
-
-
-if __name__ == "__main__":
-    main()

@@ -6,14 +6,12 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-import collwise as cw
 from collwise.algorithms.registry import algorithms_for
 from collwise.schedule.program import Schedule
 from tests.algorithms.examples import settings_of
 from tests.mpi.programs.alike import distinct
 
 Ints: TypeAlias = NDArray[np.int32]
-MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 NAMED = {"s_to_p": "bruck"}
 """For what is not about the choice, which takes longer than the rest."""
 PAIR = 8

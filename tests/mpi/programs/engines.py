@@ -11,15 +11,15 @@ import numpy as np
 from mpi4py import MPI
 
 import collwise as cw
-from collwise.mpi.buffers.memory import ElementType, Memory, ScratchLayout
+from collwise.mpi.buffers.memory import ElementType, Memory
 from collwise.mpi.buffers.mpi_operators import OPERATORS, BoundOperator, exact_types
-from collwise.mpi.engine.compiled_plan import CompiledPlan
+from collwise.mpi.engine.compiled_plan import CompiledPlan, ProgramInstruction
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.instructions import RankPlan, rank_plan, reduce_local_form
-from collwise.mpi.execution.interpreter import BoundPlan
+from collwise.mpi.execution.interpreter import Binding, BoundPlan
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.operators import OPERATORS as KNOWN
-from tests.mpi.programs.checks import check, main
+from tests.mpi.programs.checks import check
 
 NBYTES = 384
 BLOCKS = tuple(Block(0, offset, 64) for offset in range(0, NBYTES, 64))
@@ -106,8 +106,7 @@ def bind(
     wanted = operations if operator.separate_output else list(reduce_local_form(operations))
     plan: RankPlan = rank_plan(wanted)
     make: Any = CompiledPlan if compiled else BoundPlan
-    layout = ScratchLayout((), unit)
-    bound = make(plan, slots, layout, comm, 7, operator, types, rebindable=rebindable, keep=memory)
+    bound = make(Binding(plan, slots, comm, 7, operator, rebindable, types=types, keep=memory))
     if rebindable:
         bound.set_addresses(slots, None)
     return Case(bound, memory)
@@ -210,11 +209,13 @@ def own_loops_have_the_bits_of_reduce_local(comm: MPI.Intracomm) -> None:
                 count = len(left)
                 memory = [np.zeros(left.nbytes + 1, np.uint8) for _ in range(3)]
                 memory[0][1:], memory[1][1:] = left.view(np.uint8), right.view(np.uint8)
-                places = ((0, 1), (1, 1), (2, 1))  # no element is aligned
-                program = COMPILED.Program(
-                    comm.handle, op.handle, 0, 0, 3, (),
-                    ((COMPILED.COMBINE, *places, count, datatype.handle, *loop),), 0, None,
+                combine = ProgramInstruction(
+                    COMPILED.COMBINE, 0, 0, (0, 1), (1, 1), (2, 1),  # no element is aligned
+                    count, datatype.handle, 0, 0, *loop,
                 )  # fmt: skip
+                program = COMPILED.Program(
+                    comm.handle, op.handle, 0, 0, 3, (), (), (combine,), 0, None
+                )
                 for slot, array in enumerate(memory):
                     program.set_address(slot, array.ctypes.data)
                 program.run()
@@ -233,7 +234,3 @@ def _edges(dtype: np.dtype[Any]) -> Iterator[tuple[np.ndarray[Any, Any], np.ndar
     for count in (1, 7, every.shape[1]):
         left, right = every[:, :count].copy()
         yield left, right
-
-
-if __name__ == "__main__":
-    main()

@@ -16,10 +16,11 @@ import numpy as np
 from mpi4py import MPI
 
 import collwise as cw
+from collwise.comm.recording import Way
 from collwise.errors import BrokenCommunicator
-from tests.mpi.programs.checks import check, main, raises
+from tests.mpi.programs.alike import MACHINE, Call
+from tests.mpi.programs.checks import check, raises
 
-MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 ALGORITHMS = (
     {"broadcast": "chain", "allreduce": "reduce_broadcast", "s_to_p": "ring"},
     {"broadcast": "binomial", "allreduce": "recursive_doubling", "s_to_p": "bruck"},
@@ -28,39 +29,21 @@ PROGRAMS = 40
 """For each start of ranks, of which there are several."""
 
 
-class Call:
-    """One collective: its buffers, what has to be in them in the end, and its request."""
+class Generated(Call):
+    """A collective call, equal on all ranks but for the buffers, and its request."""
 
-    def __init__(self, comm: MPI.Intracomm, chance: random.Random) -> None:
-        """Equal on all ranks, but for the buffers."""
-        self.kind = chance.choice(("Bcast", "Allreduce", "Allgather", "user"))
-        self.form = chance.choice(("persistent", "persistent", "nonblocking", "blocking"))
-        self.starts = chance.randint(1, 3) if self.form == "persistent" else 1
-        self.root, self.count = chance.randrange(comm.size), chance.choice((1, 100, 3000))
-        self.comm, self.turn = comm, 0
+    def __init__(self, comm: MPI.Intracomm, chance: random.Random, op: MPI.Op) -> None:
+        method = chance.choice(("Bcast", "Allreduce", "Allgather", "user"))
+        self.users = method == "user"
+        self.way: Way = chance.choice(("persistent", "persistent", "nonblocking", "blocking"))
+        self.starts = chance.randint(1, 3) if self.way == "persistent" else 1
+        self.turn = 0
         self.request: Any = None
-        self.given: Any = np.zeros(self.count, "i4")
-        parts = comm.size if self.kind == "Allgather" else 1
-        self.result: Any = np.zeros(self.count * parts, "i4")
-
-    def fill(self) -> None:
-        rank, self.turn = self.comm.rank, self.turn + 1
-        self.given[:] = np.arange(self.count) + 1000 * self.turn + rank
-        self.result[:] = self.given if (self.kind, rank) == ("Bcast", self.root) else -1
-
-    def check(self) -> None:
-        ranks = range(self.comm.size)
-        every = [np.arange(self.count) + 1000 * self.turn + rank for rank in ranks]
-        right = {"Bcast": every[self.root], "Allgather": np.concatenate(every)}
-        assert np.array_equal(self.result, right.get(self.kind, sum(every))), (self.kind, self.form)
-
-    def make(self, ours: cw.Comm, op: MPI.Op) -> Any:
-        """The request, started if it is not persistent; None of a blocking call."""
-        name = "Allreduce" if self.kind == "user" else self.kind
-        name = {"persistent": f"{name}_init", "blocking": name}.get(self.form, f"I{name.lower()}")
-        buffers = [self.result] if self.kind == "Bcast" else [self.given, self.result]
-        more: dict[str, list[Any]] = {"Bcast": [self.root], "Allreduce": [MPI.SUM], "user": [op]}
-        return getattr(ours, name)(*buffers, *more.get(self.kind, []))
+        root, count = chance.randrange(comm.size), chance.choice((1, 100, 3000))
+        if self.users:
+            super().__init__(comm, "Allreduce", count, op=op)
+        else:
+            super().__init__(comm, method, count, root)
 
 
 class Program:
@@ -70,25 +53,25 @@ class Program:
         self.comm, self.seed = comm, seed
         self.common, self.mine = random.Random(seed), random.Random(seed * 1009 + comm.rank)
         self.bucket: list[Any] = []
-        self.active: list[Call] = []
+        self.active: list[Generated] = []
         self.others: list[Any] = []  # likely where buffers were that were dropped
 
     def run(self) -> None:
         comm, common = self.comm, self.common
         ours = cw.Comm(comm.Dup(), machine=MACHINE, algorithms=common.choice(ALGORITHMS))
         op = MPI.Op.Create(self.add, commute=True)
-        calls = [Call(comm, common) for _ in range(common.randint(1, 4))]
+        calls = [Generated(comm, common, op) for _ in range(common.randint(1, 4))]
         for call in calls:
-            if call.form == "persistent":
-                call.request = call.make(ours, op)
-        points: list[Call | None] = [call for call in calls for _ in range(call.starts)]
+            if call.way == "persistent":
+                call.request = call.make(ours, call.way)
+        points: list[Generated | None] = [call for call in calls for _ in range(call.starts)]
         points += [None] * common.randint(0, 4)
         common.shuffle(points)
         for point in points:
             if point is None:
                 self.plain()
             else:
-                self.start(point, ours, op)
+                self.start(point, ours)
             self.between(ours)
         broken = common.random() < 0.1
         if broken:
@@ -98,11 +81,11 @@ class Program:
         self.bucket.clear()
         if self.mine.random() < 0.5:
             for call in calls:
-                if call.form == "persistent" and call.request is not None:
+                if call.way == "persistent" and call.request is not None:
                     call.request.Free()
         private = ours._dispatch.duplicate.made
         ours.Free()
-        if any(call.kind == "user" and call.result is None for call in calls):
+        if any(call.users and call.result is None for call in calls):
             while private is not None and private._left:  # what was dropped needs its operator
                 private._sweep()
         comm.Barrier()
@@ -125,21 +108,22 @@ class Program:
         elif act == 4:
             time.sleep(0.001)
 
-    def start(self, call: Call, ours: cw.Comm, op: MPI.Op) -> None:
+    def start(self, call: Generated, ours: cw.Comm) -> None:
         if call in self.active:
             self.end(call)
-        call.fill()
-        if call.form == "persistent":
+        call.turn += 1
+        call.fill(call.turn)
+        if call.way == "persistent":
             call.request.Start()
             call.starts -= 1
         else:
-            call.request = call.make(ours, op)
-        if call.form == "blocking":
+            call.request = call.make(ours, call.way)
+        if call.way == "blocking":
             call.check()
         else:
             self.active.append(call)
 
-    def end(self, call: Call) -> None:
+    def end(self, call: Generated) -> None:
         while self.mine.random() < 0.3:
             if call.request.Test():
                 break
@@ -172,7 +156,7 @@ class Program:
                 gc.collect(0)
             elif act == 2 and call is not None:
                 self.end(call)
-            elif act == 3 and call is not None and call.form == "persistent" and not call.starts:
+            elif act == 3 and call is not None and call.way == "persistent" and not call.starts:
                 self.active.remove(call)  # dropped while it is running, with its buffers
                 self.others.append(np.full(call.result.size, 7, "i4"))
                 call.request = call.given = call.result = None
@@ -194,7 +178,7 @@ class Program:
             private.mark_broken(MPI.Exception(MPI.ERR_OTHER))
             for call in self.active:
                 for act in (call.request.Test, call.request.Wait):
-                    if call.form == "persistent":
+                    if call.way == "persistent":
                         with raises(BrokenCommunicator):
                             act()
         self.active.clear()
@@ -213,7 +197,3 @@ def run(comm: MPI.Intracomm, seeds: Iterable[int]) -> None:
 def generated_programs_end_and_are_right(comm: MPI.Intracomm) -> None:
     first = 1000 * comm.size
     run(comm, range(first, first + PROGRAMS))
-
-
-if __name__ == "__main__":
-    main()

@@ -14,12 +14,11 @@ from collwise.comm.checking import ENVIRONMENT
 from collwise.comm.decision import Decision
 from collwise.errors import InvalidArgument
 from collwise.mpi.runtime.world import World
-from tests.mpi.programs.alike import works
-from tests.mpi.programs.checks import check, main, raises
+from tests.mpi.programs.alike import MACHINE, works
+from tests.mpi.programs.checks import check, raises
 from tests.profiles.example import example
 
 ALGORITHMS = {"broadcast": "chain", "allreduce": "recursive_doubling", "s_to_p": "bruck"}
-MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 
 
 def ours(comm: MPI.Intracomm, **settings: Any) -> cw.Comm:
@@ -200,7 +199,3 @@ def parts_lie_otherwise_on_nodes(comm: MPI.Intracomm) -> None:
     node = whole.on(world.part([4, 3]))
     assert node.placement == "1x2"
     assert node.profile is near
-
-
-if __name__ == "__main__":
-    main()

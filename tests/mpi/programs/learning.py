@@ -12,7 +12,7 @@ import collwise as cw
 from collwise.comm.learning import BLOCKS
 from collwise.errors import InvalidArgument
 from collwise.mpi.runtime.world import describe
-from tests.mpi.programs.checks import check, main, raises
+from tests.mpi.programs.checks import check, raises
 from tests.profiles.example import example
 
 ENOUGH = 4000
@@ -83,7 +83,3 @@ def all_ranks_switch_alike(comm: MPI.Intracomm) -> None:
         assert "of the time; the aim is at most 100.0%" in learning.lines[0]
     learning.results.clear()  # nothing is saved
     ours.Free()
-
-
-if __name__ == "__main__":
-    main()

@@ -14,18 +14,12 @@ from collwise.errors import InvalidArgument, UnknownName
 from collwise.mpi.runtime import private_communicator
 from collwise.mpi.runtime.agreement import everywhere, on_root
 from tests.mpi.programs import orders
-from tests.mpi.programs.alike import works
-from tests.mpi.programs.checks import LIMIT_S, check, main, raises
-
-MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
-ALGORITHMS = {
-    "broadcast": "binomial", "reduce": "binomial", "allreduce": "ring", "s_to_p": "ring",
-    "reduce_scatter_block": "pairwise",
-}  # fmt: skip
+from tests.mpi.programs.alike import ALGORITHMS, MACHINE, works
+from tests.mpi.programs.checks import LIMIT_S, check, raises
 
 
 def planned(comm: MPI.Intracomm, **settings: Any) -> cw.Comm:
-    return cw.Comm(comm.Dup(), **{"machine": MACHINE, "algorithms": ALGORITHMS, **settings})
+    return cw.Comm(comm.Dup(), **{"machine": MACHINE, "algorithms": ALGORITHMS[0], **settings})
 
 
 @check
@@ -52,20 +46,6 @@ def a_nonblocking_call_waits_for_no_other_rank(comm: MPI.Intracomm) -> None:
         assert (total == comm.size).all()
     for here in every:
         here.Free()
-
-
-@check
-def nonblocking_calls_start_in_another_order_on_each_rank(comm: MPI.Intracomm) -> None:
-    ours = planned(comm)
-    made = [ours.Dup() for _ in range(4)]
-    for again in range(3):
-        data = [np.full(100, 10.0 * number + comm.rank) for number in range(4)]
-        order = list(np.random.default_rng(comm.rank + again).permutation(4))
-        running = [made[number].Ibcast(data[number], 0) for number in order]
-        cw.waitall(running)
-        assert [one[0] for one in data] == [0, 10, 20, 30]
-    for one in (*made, ours):
-        one.Free()
 
 
 @check
@@ -181,7 +161,24 @@ def ranks_with_other_algorithms_are_told(comm: MPI.Intracomm) -> None:
 
 
 @check
-def what_cannot_be_pickled_is_told_on_all_ranks(comm: MPI.Intracomm) -> None:
+def decisions_and_errors_are_shared(comm: MPI.Intracomm) -> None:
+    """Also errors that cannot be pickled."""
+    last = comm.rank == comm.size - 1
+    assert on_root(comm, lambda: comm.rank * 10) == 0
+    assert everywhere(comm, lambda: comm.rank) == comm.rank
+
+    def fail() -> None:
+        raise InvalidArgument("a", "b", "c")
+
+    def fail_last() -> None:
+        if last:
+            fail()
+
+    for shared, act in ((on_root, fail), (everywhere, fail_last)):
+        with raises(InvalidArgument) as problem:
+            shared(comm, act)
+        assert problem.value.remedy == "c"
+
     class Odd(Exception):
         pass
 
@@ -194,7 +191,7 @@ def what_cannot_be_pickled_is_told_on_all_ranks(comm: MPI.Intracomm) -> None:
         with raises(RuntimeError, match="Odd: so it is"):
             on_root(comm, wrong)
         with raises(RuntimeError, match="Odd: so it is"):
-            everywhere(comm, wrong if comm.rank == comm.size - 1 else lambda: None)
+            everywhere(comm, wrong if last else lambda: None)
     assert everywhere(comm, lambda: Odd) is Odd  # what stays on its rank need not be
 
 
@@ -222,7 +219,3 @@ def programs_in_every_legal_order_end(comm: MPI.Intracomm) -> None:
         except BaseException as problem:
             problem.add_note(f"program {number} on {comm.size} ranks")
             raise
-
-
-if __name__ == "__main__":
-    main()

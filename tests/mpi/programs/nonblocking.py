@@ -2,6 +2,7 @@
 
 import gc
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,12 @@ from mpi4py import MPI
 
 import collwise as cw
 from collwise.errors import BrokenCommunicator
+from collwise.mpi.engine.compiled_plan import ProgramInstruction
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.persistent import PersistentCollective
-from tests.mpi.programs.checks import check, main, raises
+from tests.mpi.programs.alike import MACHINE
+from tests.mpi.programs.checks import check, raises
 
-MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 HOOKS = COMPILED is not None and COMPILED.hooks()
 
 
@@ -69,54 +71,26 @@ def many_run_at_once_and_are_completed_in_any_way(comm: MPI.Intracomm) -> None:
 
 
 @check
-def mpi4py_says_who_completes_lists(comm: MPI.Intracomm) -> None:
-    if comm.size < 2:
-        return
+def lists_of_both_kinds_of_requests(comm: MPI.Intracomm) -> None:
+    """collwise completes them; where there is one of ours, mpi4py says so."""
     ours = cw.Comm(comm, machine=MACHINE, effort="estimate")
-    data = np.full(4, float(comm.rank))
-    theirs = [comm.Isend(np.ones(4), comm.rank), comm.Irecv(np.zeros(4), comm.rank)]
-    requests: list[Any] = [*theirs, ours.Bcast_init(data, 0)]
-    for act, given in ((MPI.Request.Waitall, requests), (MPI.Prequest.Startall, requests[2:])):
-        with raises(TypeError, match="collwise.startall and collwise.waitall"):
-            act(given)
-    cw.startall(requests[2:])
-    cw.waitall(requests)
-    assert (data == 0).all()
-    requests[2].Free()
-
-
-@check
-def ranks_forward_while_they_are_elsewhere_in_mpi(comm: MPI.Intracomm) -> None:
-    ours = cw.Comm(comm, machine=MACHINE, algorithms={"broadcast": "chain"})
-    data, token = np.full(1000, float(comm.rank)), np.zeros(1)
-    request = ours.Ibcast(data, 0)
-    if comm.rank == comm.size - 1:
-        request.Wait()
-        for other in range(comm.size - 1):
-            comm.Send(token, other)
-    else:
-        comm.Recv(token, comm.size - 1)
-        request.Wait()
-    assert (data == 0).all()
-
-
-@check
-def a_message_too_long_is_told_in_the_end(comm: MPI.Intracomm) -> None:
-    """Sizes that differ: the rank with the shorter buffer hears of it, and all go on."""
-    if comm.size < 2:
-        return
-    ours = cw.Comm(comm, machine=MACHINE, algorithms={"broadcast": "binomial"})
-    last = comm.size - 1
-    request = ours.Ibcast(np.zeros(3 if comm.rank == last else 4), 0)
-    if comm.rank == last:
-        with raises(MPI.Exception) as told:
-            request.Wait()
-        assert told.value.Get_error_class() in (MPI.ERR_TRUNCATE, MPI.ERR_IN_STATUS)
-    else:
-        request.Wait()
-    data = np.full(2, float(comm.rank))
-    ours.Ibcast(data, 0).Wait()
-    assert (data == 0).all()
+    left, right = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
+    data, mine, theirs = np.zeros(4), np.zeros(1), np.full(1, comm.rank + 0.5)
+    requests: list[Any] = [
+        ours.Bcast_init(data, 0), comm.Send_init(theirs, right), comm.Recv_init(mine, left),
+    ]  # fmt: skip
+    for again in range(3):
+        data[:] = comm.rank + again
+        if comm.size > 1:
+            for act in (MPI.Request.Waitall, MPI.Prequest.Startall):
+                with raises(TypeError, match="collwise.startall and collwise.waitall"):
+                    act(requests[:1])
+        cw.startall(requests)
+        cw.waitall(requests)
+        assert mine[0] == left + 0.5
+        assert (data == again).all()
+    for request in requests:
+        request.Free()
 
 
 @check
@@ -151,7 +125,9 @@ def c_starts_calls_of_a_kind_that_it_knows(comm: MPI.Intracomm) -> None:
         data.append(0)
         data.pop()
     dispatch: Any = ours._dispatch
-    request = dispatch._requesting["nonblocking"].bcast(ours, data, comm.size - 1)
+    dispatch.call = None  # Python is not asked
+    request = ours.Ibcast(data, comm.size - 1)
+    del dispatch.call
     assert type(request) is MPI.Request, request
     request.Wait()
     two = [ours.Ibcast(one, comm.size - 1) for one in (data, bytearray(8))]  # one plan is idle
@@ -159,6 +135,29 @@ def c_starts_calls_of_a_kind_that_it_knows(comm: MPI.Intracomm) -> None:
     dispatch.duplicate.made.mark_broken(KeyboardInterrupt())
     with raises(BrokenCommunicator):
         ours.Ibcast(data, comm.size - 1)
+
+
+@check
+def a_start_that_breaks_half_way_gives_its_plan_back(comm: MPI.Intracomm) -> None:
+    """In C, of a plan that receives from nobody and sends to a rank that there is not."""
+    if COMPILED is None or not HOOKS:
+        return
+    end = (0, 0), 0, MPI.BYTE.handle
+    messages = (False, MPI.PROC_NULL, *end), (True, comm.size, *end)
+    start = ProgramInstruction(COMPILED.START, 0, 2)
+    about = comm.handle, MPI.OP_NULL.handle, comm.rank, 1, 1
+    program = COMPILED.Program(*about, messages, (0, 1), (start,), 0, None)
+    told: list[Any] = []
+    plan = SimpleNamespace(program=program, over=print, Free=lambda: told.append("freed"))
+
+    def slow(_: str, key: bytes, *__: Any) -> None:
+        calls.remember(key, program, (), None, [plan], bytearray(16))
+
+    calls = COMPILED.Calls(1, ["Bcast"], comm, comm.rank, comm.size, MPI.SUM, slow, told.append)
+    calls.bcast(bytearray(1))
+    with raises(MPI.Exception) as broken:
+        calls.bcast(bytearray(1))
+    assert told == ["freed", broken.value]
 
 
 @check
@@ -182,7 +181,3 @@ def elements_with_gaps_are_copied_while_others_make_progress(comm: MPI.Intracomm
                 assert (result[:, 1::2] == -1).all()
         ours.Free()
     gaps.Free()
-
-
-if __name__ == "__main__":
-    main()

@@ -13,7 +13,7 @@ from collwise.comm.objects import FIRST_BYTES, SLOT_BYTES
 from collwise.comm.recording import OBJECTS as OBJECT_FORMS
 from collwise.mpi.runtime.world import describe
 from collwise.profiles.records import RaceResult
-from tests.mpi.programs.checks import check, main, raises
+from tests.mpi.programs.checks import check, raises
 from tests.profiles.example import example
 
 ALGORITHMS = {"broadcast": "binomial", "s_to_p": "bruck"}
@@ -139,7 +139,3 @@ def where_no_plan_may_serve_methods_are_mpi4pys(comm: MPI.Intracomm) -> None:
     for one in (plain, some, own):
         one.Free()
         assert "bcast" not in vars(one)
-
-
-if __name__ == "__main__":
-    main()

@@ -15,6 +15,9 @@ import numpy as np
 from mpi4py import MPI
 
 import collwise as cw
+from collwise.comm.recording import Way
+from collwise.comm.served import METHODS
+from tests.mpi.programs.alike import ALGORITHMS, MACHINE, Call
 
 PROGRAMS = int(os.environ.get("ORDERS", "8"))
 FIRST = 18
@@ -22,12 +25,7 @@ FIRST = 18
 
 Number 19 on 3 ranks, and 24 on 4, hung when a first non-blocking call made a duplicate.
 """
-MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
-ALGORITHMS = {
-    "broadcast": "chain", "reduce": "binomial", "allreduce": "recursive_doubling",
-    "s_to_p": "ring", "reduce_scatter_block": "pairwise",
-}  # fmt: skip
-METHODS = "Bcast", "Reduce", "Allreduce", "Reduce_scatter_block", "Allgather", "Allgatherv"
+WAYS: dict[str, Way] = {"start": "nonblocking", "init": "persistent"}
 SIZES = 2, 30, 20_000
 """Elements of a block; the longest messages wait for their receivers."""
 LOCAL = {"start", "begin"}
@@ -150,36 +148,10 @@ def ends(program: Program) -> bool:
     return all(here(rank) is None for rank in range(len(at)))
 
 
-class Call:
-    """A collective call's buffers, and what must be in them in the end."""
-
-    def __init__(self, step: Step, rank: int, size: int) -> None:
-        count, mine = step.elements, rank + step.of % 7
-        total = sum(other + step.of % 7 for other in range(size))
-        method, root = step.method, step.root
-        whole = count * size if method == "Reduce_scatter_block" else count
-        self.sent = np.full(whole, mine, np.int64)
-        self.got = np.full(count * size if method.startswith("Allgather") else count, -1, np.int64)
-        self.right: Any = total if method != "Reduce" or rank == root else -1
-        self.given: list[Any] = [self.sent, self.got]
-        if method == "Bcast":
-            self.got, self.given = self.sent, [self.sent, root]
-            self.right = root + step.of % 7
-        elif method == "Reduce":
-            self.given += [MPI.SUM, root]
-        elif method.startswith("Allgather"):
-            self.right = np.repeat(np.arange(size) + step.of % 7, count)
-            if method == "Allgatherv":
-                self.given[1] = [self.got, [count] * size]
-
-    def check(self) -> None:
-        assert (self.got == self.right).all()
-
-
 def run(comm: MPI.Intracomm, program: Program) -> None:
     """This rank's part, on fresh communicators."""
     rank, plain = comm.rank, comm.Dup()
-    settings: dict[str, Any] = {"machine": MACHINE, "algorithms": ALGORITHMS}
+    settings: dict[str, Any] = {"machine": MACHINE, "algorithms": ALGORITHMS[0]}
     settings["record"] = len(program.members) % 3 == 0  # calls take other ways
     ours: dict[int, Any] = {0: cw.Comm(comm.Dup(), **settings)}
     requests: dict[int, tuple[Any, Call]] = {}
@@ -210,10 +182,9 @@ def run(comm: MPI.Intracomm, program: Program) -> None:
             request.Wait()
             call.check()
         else:
-            call = Call(step, here.rank, here.size)
-            prefix, suffix = {"start": ("I", ""), "init": ("", "_init")}.get(step.what, ("", ""))
-            name = prefix + (step.method.lower() if prefix else step.method) + suffix
-            made = getattr(here, name)(*call.given)
+            call = Call(here, step.method, step.elements, step.root)
+            call.fill(step.of)
+            made = call.make(here, WAYS.get(step.what, "blocking"))
             if step.what == "call":
                 call.check()
             else:

@@ -30,7 +30,7 @@ from collwise.schedule.problem import Problem
 from collwise.system.host import affinity, core_limit
 from collwise.tuning.outcomes import Task
 from collwise.tuning.session import Session
-from tests.mpi.programs.checks import check, main, raises
+from tests.mpi.programs.checks import check, raises
 
 
 def assumed(world: World, *results: RaceResult) -> Profile:
@@ -351,7 +351,3 @@ def what_papers_measured_is_measured_here(comm: MPI.Intracomm) -> None:
             medians, predicted = (np.asarray(line.get_ydata(), dtype=float) for line in lines)
             assert len(medians) == len(predicted) == points
             assert medians.min() > 0
-
-
-if __name__ == "__main__":
-    main()

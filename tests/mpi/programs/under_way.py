@@ -14,9 +14,9 @@ from collwise.errors import BrokenCommunicator
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution import executor
 from collwise.mpi.runtime.progress import running
-from tests.mpi.programs.checks import check, main, raises
+from tests.mpi.programs.alike import MACHINE
+from tests.mpi.programs.checks import check, raises
 
-MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 CHAINS = {"broadcast": "chain", "allreduce": "reduce_broadcast"}
 WITHIN_S = 30
 
@@ -359,13 +359,13 @@ def calls_in_c_are_learned_again(comm: MPI.Intracomm) -> None:
         return
     ours = chains(comm)
     slow, dispatch = [0], ours._dispatch
-    served = dispatch.request
+    served = dispatch.call
 
     def counted(*arguments: Any) -> Any:
         slow[0] += 1
         return served(*arguments)
 
-    dispatch.request = counted  # type: ignore[assignment, method-assign]
+    dispatch.call = counted  # type: ignore[assignment, method-assign]
     data = np.ones(8, "i4")
     for _ in range(3):
         dispatch.calls.forget()
@@ -381,13 +381,14 @@ def displacements_beyond_31_bits_are_mpi4pys(comm: MPI.Intracomm) -> None:
     """The memory is never touched: nothing serves the call."""
     if COMPILED is None or comm.rank:
         return
-    calls = COMPILED.Calls(["Allgatherv"], repr, 2, 3)
+    keys: list[bytes | None] = []
+
+    def slow(_: str, key: bytes | None, *__: Any) -> None:
+        keys.append(key)
+
+    calls = COMPILED.Calls(0, ["Allgatherv"], comm, 2, 3, MPI.SUM, slow, repr)
     whole = np.empty((1 << 31) + 64, "u1")
     for counts, read in (([1 << 20, 5, 7], True), ([(1 << 31) - 1, 5, 7], False)):
         mine = whole[: counts[2]]
-        key = calls.allgatherv(comm, mine, [whole, counts, MPI.BYTE])
-        assert isinstance(key, bytes) == read, (counts, key)
-
-
-if __name__ == "__main__":
-    main()
+        calls.allgatherv(mine, [whole, counts, MPI.BYTE])
+        assert isinstance(keys[-1], bytes) == read, (counts, keys)

@@ -1,7 +1,7 @@
 """Runs a measuring campaign on MPI: rank 0 decides what to time next, all ranks time it."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -16,18 +16,12 @@ from collwise.measure.profile_building import build_profile, with_levels
 from collwise.measure.size_campaign import SizeCampaign
 from collwise.model.placement import Placement
 from collwise.mpi.bench.placing import NamedPlacement
-from collwise.mpi.buffers.memory import (
-    BYTES,
-    ElementType,
-    Memory,
-    ScratchLayout,
-    SharedScratch,
-    allocate,
-)
+from collwise.mpi.buffers.memory import ElementType, Memory, SharedScratch, allocate
 from collwise.mpi.buffers.mpi_operators import OPERATORS, BoundOperator
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.executor import Bound, bound_plan
 from collwise.mpi.execution.instructions import Await, RankPlan, Start
+from collwise.mpi.execution.interpreter import Binding
 from collwise.mpi.runtime.agreement import in_team, on_root
 from collwise.mpi.runtime.world import World
 from collwise.profiles.profile import Profile
@@ -134,7 +128,8 @@ class CombineTimer:
         has_loop = None if COMPILED is None else COMPILED.has_loop
         operator = BoundOperator.of(OPERATORS[cell.op], unit, has_loop)
         plan = RankPlan((), (Combine(0, 1, 1, (block,)),), 0)
-        self._bound = _bound(plan, slots, MPI.COMM_SELF, operator, keep=operands)
+        binding = Binding(plan, slots, MPI.COMM_SELF, _TAG, operator, keep=operands)
+        self._bound = bound_plan(binding)
         self.calls = 1
         self.calls = max(1, min(1000, int(BATCH_S / max(min(self.sample(), self.sample()), 1e-8))))
 
@@ -203,24 +198,9 @@ class Prober:
         numbers = tuple(range(len(on_slots)))
         groups = [(number,) for number in numbers] if rebindable else [numbers] if numbers else []
         instructions = tuple(act for group in groups for act in (Start(group), Await(group)))
-        slots = {slot: Memory(memory.ctypes.data) for slot, memory in enumerate(self._memory)}
-        bound = _bound(
-            RankPlan(on_slots, instructions, 0), slots, self._comm, rebindable=rebindable
-        )
+        slots = {slot: Memory(memory.address) for slot, memory in enumerate(self._memory)}
+        plan = RankPlan(on_slots, instructions, 0)
+        bound = bound_plan(Binding(plan, slots, self._comm, _TAG, rebindable=rebindable))
         if rebindable:
             bound.set_addresses(slots, SharedScratch())
         return bound
-
-
-def _bound(
-    plan: RankPlan,
-    slots: Mapping[int, Memory],
-    comm: MPI.Intracomm,
-    operator: BoundOperator | None = None,
-    *,
-    rebindable: bool = False,
-    keep: Any = None,
-) -> Bound:
-    """A plan without scratch."""
-    scratch = ScratchLayout((), BYTES)
-    return bound_plan(plan, slots, scratch, comm, _TAG, operator, rebindable=rebindable, keep=keep)

@@ -133,19 +133,18 @@ class Workload:
         """
         if COMPILED is None:
             return run
-        name = self.kind.methods[0]
-        places = self.private.rank, self.private.size
-        calls = COMPILED.Calls([name] * planned, self.private.mark_broken, *places)
-        serve = partial(getattr(calls, name.lower()), self.comm, *self._arguments())
 
-        def call() -> None:
-            fast_key = serve()
-            if fast_key is not True:
-                fast_call = run()
-                if fast_key is not None and fast_call is not None:
-                    calls.remember(fast_key, *fast_call)
+        def slow(_: str, fast_key: bytes | None, *__: Any) -> None:
+            fast_call = run()
+            if fast_key is not None and fast_call is not None:
+                calls.remember(fast_key, *fast_call)
 
-        return call
+        name, private = self.kind.methods[0], self.private
+        place = private.rank, private.size
+        calls: Any = COMPILED.Calls(
+            0, [name] * planned, self.comm, *place, MPI.SUM, slow, private.mark_broken
+        )
+        return partial(getattr(calls, name.lower()), *self._arguments())
 
     def _arguments(self) -> list[Any]:
         """What the MPI method takes."""

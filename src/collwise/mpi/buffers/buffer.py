@@ -29,20 +29,15 @@ class Buffer:
     __slots__ = ("address", "count", "keep", "nbytes", "unit")
 
     def __init__(self, spec: Any, *, writable: bool, parts: int = 1) -> None:
-        if type(spec) is np.ndarray and spec.size % parts == 0:
-            dtype = spec.dtype
-            if dtype.isnative and (unit := _NATIVE.get(dtype.char)) is not None:
-                memory = memory_of(spec, writable=writable)
-                self.keep: Any = (spec, memory)
-                self.address, self.nbytes, self.unit = memory.address, memory.nbytes, unit
-                self.count = spec.size
-                return
+        if type(spec) is np.ndarray and spec.size % parts == 0 and spec.dtype in _PLAIN:
+            memory, self.unit = memory_of(spec, writable=writable), _PLAIN[spec.dtype]
+            self.keep: Any = (spec, memory)
+            self.address, self.nbytes, self.count = memory.address, memory.nbytes, spec.size
+            return
         data, number, first, datatype = simple_parts(spec)
         counted = number is not None
         self.keep, address, length, unit = locate(data, datatype, counted, writable=writable)
         displacement = _index("displacement", first or 0)
-        if type(spec) is np.ndarray and spec.dtype.isnative and spec.dtype.char in _SIMPLE:
-            _NATIVE[spec.dtype.char] = unit
         offset = displacement * unit.extent
         if displacement and not 0 < offset <= length:
             raise ValueError(f"message: displacement {displacement} out of bounds")
@@ -54,6 +49,8 @@ class Buffer:
                 raise ValueError(f"message: {count} elements are no multiple of {parts} blocks")
         if count and not address:
             _check_absolute(data, count, unit)
+        if type(spec) is np.ndarray and len(_PLAIN) < _MOST_PLAIN:
+            _PLAIN[spec.dtype] = unit
         self.unit, self.count, self.nbytes = unit, count, count * unit.size
         self.address = address + offset
 
@@ -68,9 +65,9 @@ class Buffer:
         return span_of(self.address, self.nbytes, self.unit)
 
 
-_SIMPLE = frozenset("?bBhHiIlLqQfdgFDG")
-_NATIVE: dict[str, ElementType] = {}
-"""Elements of arrays, by NumPy's code; filled when used, since MPI may start after this import."""
+_PLAIN: dict[np.dtype[Any], ElementType] = {}
+"""Elements of arrays that were read before: most calls that C cannot serve bring arrays."""
+_MOST_PLAIN = 64
 
 
 class Place(NamedTuple):

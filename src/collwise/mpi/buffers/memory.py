@@ -8,9 +8,7 @@ element of the user's type, with its gaps.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 from mpi4py import MPI
-from numpy.typing import NDArray
 
 from collwise.schedule.operations import Block, Operation, Slot, blocks_in, clobbers, reads
 
@@ -19,10 +17,10 @@ USER = 1 << 30
 """A slot that no schedule uses: the user's buffer, where OUTPUT is scratch instead."""
 USER_INPUT = USER + 1
 """The same for INPUT."""
-PREDEFINED: "dict[int, ElementType]" = {}
-"""Predefined types that were used before, by their handles."""
 _NOWHERE = bytearray(1)
 _fromaddress = MPI.buffer.fromaddress
+allocate = MPI.buffer.allocate
+"""Bytes of memory, aligned for every element."""
 
 
 class ElementType(NamedTuple):
@@ -45,13 +43,9 @@ class ElementType(NamedTuple):
         Raises MPI.Exception for a type that was never committed: here, rather than in the middle
         of a collective.
         """
-        if (known := PREDEFINED.get(datatype.handle)) is not None:
-            return known
         size, (_, extent) = datatype.Get_size(), datatype.Get_extent()
         unit = ElementType(datatype, size, extent, _bytes_in_order(datatype))
-        if datatype.is_predefined:
-            PREDEFINED[datatype.handle] = unit
-        elif extent:  # mpi4py divides by it
+        if extent and not datatype.is_predefined:  # mpi4py divides by it
             datatype.Pack(b"", _NOWHERE, 0, MPI.COMM_SELF)
         return unit
 
@@ -151,26 +145,18 @@ def repack(comm: MPI.Intracomm, source: Any, target: Any) -> None:
     into_type.Unpack(memoryview(between)[:end], 0, into, comm)
 
 
-def allocate(nbytes: int) -> NDArray[np.uint8]:
-    """Bytes of memory, aligned for every element."""
-    raw = np.empty(nbytes + _ALIGNMENT, np.uint8)
-    start = -raw.ctypes.data % _ALIGNMENT
-    return raw[start : start + nbytes]
-
-
 class SharedScratch:
     """Scratch memory for blocking calls on a communicator, of which one runs at a time."""
 
     def __init__(self) -> None:
-        self.memory, self._address = allocate(0), 0
+        self.memory = allocate(0)
 
     def at_least(self, nbytes: int) -> int:
         """The address of so many bytes, valid until more are asked for or `memory` is gone."""
         if len(self.memory) < nbytes:
             # Twice as many, so that the old pieces that plans still hold add up to no more.
             self.memory = allocate(max(nbytes, 2 * len(self.memory)))
-            self._address = self.memory.ctypes.data
-        return self._address
+        return self.memory.address
 
 
 class ScratchLayout:

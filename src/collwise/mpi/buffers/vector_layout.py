@@ -4,12 +4,10 @@ An Allgatherv has counts and displacements by rank; an Allgather has equally man
 rank, one after another.  MPI requires only the bytes of every rank to be equal on all ranks.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
-import numpy as np
 from mpi4py import MPI
 
 from collwise.errors import InvalidArgument
@@ -23,7 +21,7 @@ from collwise.mpi.buffers.buffer import (
     simple_parts,
     span_of,
 )
-from collwise.mpi.buffers.memory import PREDEFINED, ElementType, Memory
+from collwise.mpi.buffers.memory import ElementType, Memory
 
 _ASKED = "a receive buffer with a part for every rank"
 
@@ -72,41 +70,6 @@ SPECS: Mapping[str, Callable[[Any, int], VectorSpec]] = {
 """By MPI's method, the function that reads its receive buffer, for so many ranks."""
 
 
-def vector_key(method: str, spec: Any) -> Hashable:
-    """A cheap cache key that determines the layout of a receive buffer; None for unusual forms.
-
-    Of an array, the key has the type and the number of bytes; of everything else, the value.  A
-    user's types have no key, since their handles may be reused for other types.
-    """
-    if type(spec) is np.ndarray:
-        return method, spec.dtype, spec.nbytes
-    if (type(spec) is not list and type(spec) is not tuple) or len(spec) < 2:
-        return None
-    data, *rest = spec
-    key = [_as_key(part) for part in rest]
-    if None in key:
-        return None
-    if type(data) is np.ndarray:
-        return method, data.dtype, data.nbytes, *key
-    complete = len(rest) > 1 and isinstance(rest[-1], MPI.Datatype | str)
-    return (method, id(type(data)), *key) if complete else None
-
-
-def _as_key(part: Any) -> Hashable:
-    """A type, counts or displacements as part of a key; equal ones may have several keys."""
-    if type(part) is list:
-        return tuple(part)
-    if isinstance(part, MPI.Datatype):
-        known = part.handle in PREDEFINED or part.is_predefined
-        return ("type", part.handle) if known else None
-    if isinstance(part, tuple):  # (counts, displacements), where a list has counts by rank
-        parts = [_as_key(one) for one in part]
-        return None if None in parts else ("tuple", *parts)
-    if type(part) is np.ndarray:
-        return part.dtype, part.tobytes()
-    return part if isinstance(part, int | str | np.integer) else None
-
-
 def lengths_of(spec: VectorSpec, ranks: int) -> tuple[int, ...]:
     """Bytes by rank.  Raises as mpi4py does, and InvalidArgument for negative counts."""
     _, _, length, unit = spec.locate()
@@ -149,61 +112,45 @@ def _numbers(spec: Any, times: Sequence[int]) -> list[int]:
     return numbers
 
 
-@dataclass(frozen=True, eq=False)
-class VectorLayout:
-    """Where every rank's part is, relative to the buffer's address.
+def _check_apart(counts: Sequence[int], displacements: Iterable[int]) -> None:
+    """Raise InvalidArgument where the parts of two ranks overlap.
 
-    lengths: bytes by rank.   starts: by rank that has any, where its part begins, in bytes from
-    the address.
+    For types with gaps, overlap is detected per element only.
+    """
+    parts = zip(displacements, counts, range(len(counts)), strict=True)
+    taken = sorted((first, first + count, rank) for first, count, rank in parts if count)
+    for (_, end, rank), (first, _, other) in pairwise(taken):
+        if end > first:
+            raise InvalidArgument(
+                _ASKED,
+                f"the parts of ranks {min(rank, other)} and {max(rank, other)} overlap: both"
+                f" have element {first}",
+                "give displacements at least as far apart as the counts",
+            )
+
+
+class VectorBuffer(NamedTuple):
+    """A receive buffer in memory.
+
+    keep: what must stay alive while requests use it.   lengths: bytes by rank.   starts: by rank
+    that has any, where its part begins, in bytes from the address.
     """
 
+    keep: Any
+    address: int
     unit: ElementType
     lengths: tuple[int, ...]
     starts: Mapping[int, int]
 
-    @staticmethod
-    def of(
-        counts: Sequence[int], displacements: Iterable[int], unit: ElementType
-    ) -> "VectorLayout":
-        """The layout for counts and displacements, in elements.
-
-        Raises InvalidArgument where two parts overlap.  For types with gaps, overlap is detected
-        per element only.
-        """
-        taken = [
-            (first, first + count, rank)
-            for rank, (first, count) in enumerate(zip(displacements, counts, strict=True))
-            if count
-        ]
-        starts = {rank: first * unit.extent for first, _, rank in taken}
-        taken.sort()
-        for (_, end, rank), (first, _, other) in pairwise(taken):
-            if end > first:
-                raise InvalidArgument(
-                    _ASKED,
-                    f"the parts of ranks {min(rank, other)} and {max(rank, other)} overlap: both"
-                    f" have element {first}",
-                    "give displacements at least as far apart as the counts",
-                )
-        return VectorLayout(unit, tuple(count * unit.size for count in counts), starts)
-
-
-class VectorBuffer(NamedTuple):
-    """A receive buffer in memory.   keep: what must stay alive while requests use it."""
-
-    keep: Any
-    address: int
-    layout: VectorLayout
-
     @property
     def memory(self) -> Memory:
         """Its memory, as a slot's."""
-        return Memory(self.address, self.layout.unit, self.layout.starts)
+        return Memory(self.address, self.unit, self.starts)
 
     def spans(self) -> dict[int, Span]:
         """Memory that belongs to each rank's part, by rank that has any."""
-        unit, lengths = self.layout.unit, self.layout.lengths
-        starts = self.layout.starts.items()
+        unit, lengths = self.unit, self.lengths
+        starts = self.starts.items()
         return {rank: span_of(self.address + at, lengths[rank], unit) for rank, at in starts}
 
     @staticmethod
@@ -215,7 +162,10 @@ class VectorBuffer(NamedTuple):
         _, counts, displacements, _ = spec
         keep, address, length, unit = spec.locate()
         numbers = _counts(counts, ranks, length, unit)
-        starts = list(accumulate(numbers[:-1], initial=0))
+        firsts = list(accumulate(numbers[:-1], initial=0))
         if displacements is not None:
-            starts = _numbers(displacements, range(ranks))
-        return VectorBuffer(keep, address, VectorLayout.of(numbers, starts, unit))
+            firsts = _numbers(displacements, range(ranks))
+        _check_apart(numbers, firsts)
+        lengths = tuple([count * unit.size for count in numbers])
+        starts = {rank: firsts[rank] * unit.extent for rank in range(ranks) if numbers[rank]}
+        return VectorBuffer(keep, address, unit, lengths, starts)

@@ -16,8 +16,7 @@ An instruction stands in `core/program.h` (the enumeration), `program.c` (its ch
 (what it does), `binding/program_object.c` (how it is read), `module.c` and `_engine.pyi` (its
 number), and `compiled_plan` writes it.
 
-A collective that C serves stands in `_FAST` and `_fast_NAME` of `comm/communicator.py`, in
-`_engine.pyi` and `library.h`, and in lists of one order in `binding/`: `enum method` in `calls.h`,
-`library_call` and `countable` in `call_serving.c`; `every`, its function, `REQUEST`, `NAMED` and
-`FAST` in `calls.c`.
+A collective that C serves stands in `_engine.pyi` and `library.h`, and in lists of one order in
+`binding/`: `enum method` in `calls.h`, `library_call` in `call_serving.c`; `every`, `METHOD` and
+`NAMED` in `calls.c`.
 """

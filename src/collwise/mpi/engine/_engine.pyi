@@ -1,7 +1,7 @@
 """The extension in C; see `binding/`."""
 
 from collections.abc import Callable, Container
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 START: int
 AWAIT: int
@@ -16,14 +16,18 @@ def describe(
     exception: type,
     in_place: object,
     in_place_address: int,
+    request: type,
+    prequest: type,
+    held: int,
+    info: int,
     handle_offset: int,
-    types: list[tuple[int, int, str]],
-    operators: list[int],
     datatype: type,
     op: type,
+    types: list[tuple[int, int, str]],
+    operators: list[int],
+    array: type,
+    dtypes: list[tuple[object, int, int]],
 ) -> None: ...
-def requests(request: type, prequest: type, held: int, info: int) -> None: ...
-def arrays(array: type, dtypes: list[tuple[object, int, int]]) -> None: ...
 def running() -> int: ...
 def advance() -> None: ...
 def allow_helper() -> None: ...
@@ -41,6 +45,7 @@ class Program:
         tag: int,
         slots: int,
         messages: tuple[Any, ...],
+        order: tuple[int, ...],
         instructions: tuple[Any, ...],
         forwarding: int,
         requests: tuple[int, ...] | None,
@@ -68,37 +73,21 @@ class Persistent:
 class Calls:
     def __new__(
         cls,
+        form: int,
         methods: Container[str],
+        comm: object,
+        rank: int,
+        ranks: int,
+        default_op: object,
+        slow: Callable[..., Any],
         failed: Callable[[BaseException], object],
-        rank: int = 0,
-        ranks: int = 0,
-        form: int = 0,
-        comm: object = None,
-        default_op: object = None,
-        slow: Callable[..., Any] | None = None,
     ) -> Calls: ...
-    def bcast(self, comm: object, buf: object, root: object) -> Literal[True] | bytes | None: ...
-    def reduce(
-        self, comm: object, sendbuf: object, recvbuf: object, op: object, root: object
-    ) -> Literal[True] | bytes | None: ...
-    def allreduce(
-        self, comm: object, sendbuf: object, recvbuf: object, op: object
-    ) -> Literal[True] | bytes | None: ...
-    def reduce_scatter_block(
-        self, comm: object, sendbuf: object, recvbuf: object, op: object
-    ) -> Literal[True] | bytes | None: ...
-    def allgather(
-        self, comm: object, sendbuf: object, recvbuf: object
-    ) -> Literal[True] | bytes | None: ...
-    def allgatherv(
-        self, comm: object, sendbuf: object, recvbuf: object
-    ) -> Literal[True] | bytes | None: ...
-    def request_bcast(self, *arguments: Any, **named: Any) -> Any: ...
-    def request_reduce(self, *arguments: Any, **named: Any) -> Any: ...
-    def request_allreduce(self, *arguments: Any, **named: Any) -> Any: ...
-    def request_reduce_scatter_block(self, *arguments: Any, **named: Any) -> Any: ...
-    def request_allgather(self, *arguments: Any, **named: Any) -> Any: ...
-    def request_allgatherv(self, *arguments: Any, **named: Any) -> Any: ...
+    def bcast(self, *arguments: Any, **named: Any) -> Any: ...
+    def reduce(self, *arguments: Any, **named: Any) -> Any: ...
+    def allreduce(self, *arguments: Any, **named: Any) -> Any: ...
+    def reduce_scatter_block(self, *arguments: Any, **named: Any) -> Any: ...
+    def allgather(self, *arguments: Any, **named: Any) -> Any: ...
+    def allgatherv(self, *arguments: Any, **named: Any) -> Any: ...
     def remember(
         self,
         key: bytes,
@@ -106,6 +95,6 @@ class Calls:
         locations: tuple[tuple[int, bool, int], ...],
         tally: bytearray | None = None,
         idle: list[Any] = ...,
-        private: object = ...,
+        tags: bytearray = ...,
     ) -> None: ...
     def forget(self) -> None: ...

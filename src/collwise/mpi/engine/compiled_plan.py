@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from mpi4py import MPI
 
-from collwise.mpi.buffers.memory import Memory, Region, ScratchLayout, SharedScratch
-from collwise.mpi.buffers.mpi_operators import BoundOperator
+from collwise.mpi.buffers.memory import Memory, Region, SharedScratch
 from collwise.mpi.engine.loading import COMPILED
-from collwise.mpi.execution.instructions import Await, Instruction, RankPlan, Start
+from collwise.mpi.execution.instructions import Await, Instruction, Start
+from collwise.mpi.execution.interpreter import Binding
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.operations import Combine, Copy, Message, Send, blocks_in
 
@@ -17,53 +17,49 @@ if TYPE_CHECKING:
 
 _Place: TypeAlias = tuple[int, int]
 """A buffer's number in the program's table, and bytes from its address."""
-
+_UNUSED = 0, 0
 
 _READ: list[Any] = []
 """Memory of plans that were given up while a send still read it."""
 
 
-class FastCall(NamedTuple):
-    """What the compiled engine serves by itself from the second call on.
+class ProgramInstruction(NamedTuple):
+    """An instruction as the extension reads it; each kind has its own use for some of the fields.
 
-    locations: of each slot of the program its number, whether it lies in the receive buffer, and
-    its displacement there, in bytes.
+    first, number: which entries of the program's `order` are the messages.   elements: how many, or
+    bytes.   operation, element: of a loop in C, as `BoundOperator` has them.
     """
 
-    program: "Program"
-    locations: tuple[tuple[int, bool, int], ...]
+    kind: int
+    first: int = 0
+    number: int = 0
+    left: _Place = _UNUSED
+    right: _Place = _UNUSED
+    into: _Place = _UNUSED
+    elements: int = 0
+    datatype: int = 0
+    into_elements: int = 0
+    into_type: int = 0
+    operation: str = ""
+    element: str = " "
 
 
 class CompiledPlan:
-    """A rank's plan on the memory of its slots; parameters and methods are `BoundPlan`'s.
+    """A rank's plan on the memory of its slots, with the methods of `BoundPlan`.
 
     Raises OverflowError for counts that the MPI library cannot take.
     """
 
-    def __init__(
-        self,
-        plan: RankPlan,
-        slots: Mapping[int, Memory],
-        scratch: ScratchLayout,
-        comm: MPI.Intracomm,
-        tag: int,
-        operator: BoundOperator | None,
-        types: Iterable[MPI.Datatype],
-        *,
-        rebindable: bool,
-        keep: Any,
-    ) -> None:
+    def __init__(self, binding: Binding) -> None:
         assert COMPILED is not None
-        self.scratch_bytes = scratch.nbytes
-        self.types = list(types)
-        self._slots, self._scratch, self._operator, self._keep = slots, scratch, operator, keep
+        slots, given = binding.slots, len(binding.types)
+        self._slots, self._operator, self._keep = slots, binding.operator, binding.keep
+        self.scratch, self.types = binding.scratch, list(binding.types)
         self._numbers = {slot: number for number, slot in enumerate(slots)}
         self._requests: list[MPI.Prequest] = []
-        self._fast_call: FastCall | None = None
         self.over: Callable[[], None] | None = None
-        given = len(self.types)
         try:
-            self.program = self._made(plan, comm, tag, rebindable=rebindable)
+            self.program = self._made(binding)
         except BaseException as problem:  # where counts are too large, Python takes the types
             self._release(given if isinstance(problem, OverflowError) else 0)
             raise
@@ -72,26 +68,25 @@ class CompiledPlan:
         self.run, self.begin, self.end = self.program.run, self.program.start, self.program.wait
         self.complete: Callable[[], bool] = self.program.test
 
-    def _made(
-        self, plan: RankPlan, comm: MPI.Intracomm, tag: int, *, rebindable: bool
-    ) -> "Program":
+    def _made(self, binding: Binding) -> "Program":
         assert COMPILED is not None
-        slots, operator = self._slots, self._operator
+        slots, plan, comm, tag = binding.slots, binding.plan, binding.comm, binding.tag
         regions = [self._message(op) for op in plan.messages]
-        if not rebindable:
+        if not binding.rebindable:
             for op, region in zip(plan.messages, regions, strict=True):
                 make = comm.Send_init if isinstance(op, Send) else comm.Recv_init
                 self._requests.append(make(slots[op.slot].at(region), op.peer, tag))
         # One instruction of the plan may become several: blocks that lie apart are combined apart.
-        instructions: list[tuple[Any, ...]] = []
+        instructions: list[ProgramInstruction] = []
+        order: list[int] = []
         forwarding = 0
         for number, instruction in enumerate(plan.instructions, 1):
-            instructions += self._instructions(instruction)
+            instructions += self._instructions(instruction, order)
             if number == plan.forwarding:
                 forwarding = len(instructions)
         made: Program = COMPILED.Program(
             comm.handle,
-            MPI.OP_NULL.handle if operator is None else operator.op.handle,
+            (MPI.OP_NULL if self._operator is None else self._operator.op).handle,
             comm.Get_rank(),
             tag,
             len(slots),
@@ -99,9 +94,10 @@ class CompiledPlan:
                 (isinstance(op, Send), op.peer, *self._span(op.slot, region))
                 for op, region in zip(plan.messages, regions, strict=True)
             ),
+            tuple(order),
             tuple(instructions),
             forwarding,
-            None if rebindable else tuple(request.handle for request in self._requests),
+            None if binding.rebindable else tuple(request.handle for request in self._requests),
         )
         return made
 
@@ -109,25 +105,24 @@ class CompiledPlan:
         """Set the addresses of slots for the next execution, of a rebindable plan."""
         for slot, memory in buffers.items():
             self.program.set_address(self._numbers[slot], memory.address)
-        if nbytes := self._scratch.nbytes:
+        if nbytes := self.scratch.nbytes:
             # Calls that C serves by itself use the scratch addresses that were set here last.
             address = scratch.at_least(nbytes)
             if self._keep is not scratch.memory:
                 self._keep = scratch.memory
-                for slot, start in self._scratch.placed_at(address).items():
+                for slot, start in self.scratch.placed_at(address).items():
                     self.program.set_address(self._numbers[slot], start)
 
-    def fast_call(self, displacements: Mapping[int, tuple[bool, int]]) -> "FastCall":
-        """What C needs to execute the plan on other buffers of the same kind.
+    def fast_call(
+        self, displacements: Mapping[int, tuple[bool, int]]
+    ) -> tuple["Program", tuple[tuple[int, bool, int], ...]]:
+        """What C needs to execute the plan on other buffers of the same kind; see `remember`.
 
         displacements: for each slot in a user's buffer, whether that is the receive buffer, and the
         bytes from its beginning to position 0 of the slot.  They are the same in all calls of a
         plan.
         """
-        if self._fast_call is None:
-            locations = tuple((self._numbers[s], *where) for s, where in displacements.items())
-            self._fast_call = FastCall(self.program, locations)
-        return self._fast_call
+        return self.program, tuple((self._numbers[s], *at) for s, at in displacements.items())
 
     @property
     def interrupted(self) -> bool:
@@ -191,30 +186,34 @@ class CompiledPlan:
     def _span(self, slot: int, region: Region) -> tuple[_Place, int, int]:
         return self._place(slot, region), region.elements, region.datatype.handle
 
-    def _instructions(self, instruction: Instruction) -> Iterator[tuple[Any, ...]]:
+    def _instructions(
+        self, instruction: Instruction, order: list[int]
+    ) -> Iterator["ProgramInstruction"]:
+        """Write an instruction; its messages are added to `order`."""
         assert COMPILED is not None
-        if isinstance(instruction, Start):
-            yield COMPILED.START, instruction.messages
-        elif isinstance(instruction, Await):
-            yield COMPILED.AWAIT, instruction.messages
+        if isinstance(instruction, Start | Await):
+            kind = COMPILED.START if isinstance(instruction, Start) else COMPILED.AWAIT
+            yield ProgramInstruction(kind, len(order), len(instruction.messages))
+            order += instruction.messages
         elif isinstance(instruction, Copy):
             slots = instruction.source, instruction.into
             contiguous = all(self._slots[slot].unit.contiguous for slot in slots)
             for source, into in self._regions(instruction, slots):
-                places = self._place(slots[0], source), self._place(slots[1], into)
-                if contiguous:
-                    yield COMPILED.COPY, *places, source.span
-                else:
-                    ends = (source.elements, source.datatype.handle)
-                    more = (into.elements, into.datatype.handle)
-                    yield COMPILED.COPY_TYPED, *places, *ends, *more
+                left, target = map(self._place, slots, (source, into))
+                kind, ends = COMPILED.COPY, (source.span, 0, 0, 0)
+                if not contiguous:
+                    end = source.elements, source.datatype.handle
+                    kind, ends = COMPILED.COPY_TYPED, (*end, into.elements, into.datatype.handle)
+                yield ProgramInstruction(kind, 0, 0, left, _UNUSED, target, *ends)
         else:
             assert self._operator is not None, "only collectives with an operator combine"
             three = instruction.left, instruction.right, instruction.into
             for regions in self._regions(instruction, three):
-                where = [self._place(*one) for one in zip(three, regions, strict=True)]
+                left, right, target = map(self._place, three, regions)
                 end = regions[1].elements, regions[1].datatype.handle
-                yield COMPILED.COMBINE, *where, *end, *self._operator.loop
+                yield ProgramInstruction(
+                    COMPILED.COMBINE, 0, 0, left, right, target, *end, 0, 0, *self._operator.loop
+                )
 
     def _regions(self, op: Combine | Copy, slots: Iterable[int]) -> Iterator[tuple[Region, ...]]:
         """The blocks in each of the slots: neighbours in one are neighbours in all of them."""

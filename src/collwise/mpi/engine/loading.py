@@ -85,14 +85,18 @@ def _extension() -> ModuleType:
             MPI.Exception,
             MPI.IN_PLACE,
             int(MPI.IN_PLACE),
+            MPI.Request,
+            MPI.Prequest,
+            _held(),
+            MPI.INFO_NULL.handle,
             offset,
-            list(_types()),
-            [op.handle for op in OPERATORS.values()],
             MPI.Datatype,
             MPI.Op,
+            list(_types()),
+            [op.handle for op in OPERATORS.values()],
+            np.ndarray,
+            list(_dtypes()),
         )
-        _engine.requests(MPI.Request, MPI.Prequest, _held(), MPI.INFO_NULL.handle)
-        _engine.arrays(np.ndarray, list(_dtypes()))
     except (AttributeError, OSError, TypeError, ValueError, MPI.Exception) as problem:
         raise _Unusable(f"it does not fit this mpi4py ({_line(problem)})") from None
     return _engine

@@ -6,7 +6,7 @@ the buffers.  The executor of a collective defines only that.
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
@@ -24,10 +24,10 @@ from collwise.mpi.buffers.memory import (
     allocate,
 )
 from collwise.mpi.buffers.mpi_operators import BoundOperator
-from collwise.mpi.engine.compiled_plan import CompiledPlan, FastCall
+from collwise.mpi.engine.compiled_plan import CompiledPlan
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.instructions import RankPlan
-from collwise.mpi.execution.interpreter import BoundPlan
+from collwise.mpi.execution.interpreter import Binding, BoundPlan
 from collwise.mpi.execution.persistent import PersistentCollective, request_of
 from collwise.mpi.runtime.private_communicator import BLOCKING_TAG, PrivateCommunicator
 from collwise.schedule.program import Schedule
@@ -40,31 +40,18 @@ IDLE, IDLE_BYTES = 8, 1 << 20
 """Most plans that an executor keeps for later non-blocking calls, and most scratch of each."""
 Bound: TypeAlias = BoundPlan | CompiledPlan
 """A rank's plan bound to memory, on either engine."""
-Started: TypeAlias = tuple[MPI.Request | PersistentCollective, tuple[Any, ...] | None]
-"""A request, and what the compiled engine needs to serve the next call of this kind itself."""
+FastCall: TypeAlias = tuple[Any, ...] | None
+"""What the compiled engine needs to serve the next call of a kind itself; None if it cannot."""
+Started: TypeAlias = tuple[MPI.Request | PersistentCollective, FastCall]
 
 
-def bound_plan(
-    plan: RankPlan,
-    slots: Mapping[int, Memory],
-    scratch: ScratchLayout,
-    comm: MPI.Intracomm,
-    tag: int,
-    operator: BoundOperator | None = None,
-    types: Iterable[MPI.Datatype] = (),
-    *,
-    rebindable: bool = False,
-    keep: Any = None,
-) -> Bound:
-    """Bind a rank's plan, on the compiled engine if it can.   Parameters: `BoundPlan`'s."""
+def bound_plan(binding: Binding) -> Bound:
+    """Bind a rank's plan, on the compiled engine if it can."""
+    operator = binding.operator
     if COMPILED is not None and (operator is None or operator.user_type is None):
         with contextlib.suppress(OverflowError):  # more than its functions can count
-            return CompiledPlan(
-                plan, slots, scratch, comm, tag, operator, types, rebindable=rebindable, keep=keep
-            )
-    return BoundPlan(
-        plan, slots, scratch, comm, tag, operator, types, rebindable=rebindable, keep=keep
-    )
+            return CompiledPlan(binding)
+    return BoundPlan(binding)
 
 
 class BoundedCache(dict[K, V]):
@@ -97,8 +84,8 @@ class CallBuffers:
     """The buffers of one call, as a rank's plan uses them.
 
     slots: the memory of the user's buffers.   variant: which of the rank's plans suits them.
-    layout: together with the variant, the key of a bound plan that can be used at other addresses.
-    None if there can be none, since the handle of a user's type may be reused for another type.
+    layout: with the variant, what a plan needs that can be used at other addresses; None if there
+    can be none, since the handle of a user's type may be reused for another type.
     keep: what must stay alive while requests use the buffers.   unit: of scratch (see
     `IN_SCRATCH`).   starts: by rank, where its data begins in such scratch, if not all at position
     0.   types: to be freed in the end.   displacements: see `CompiledPlan.fast_call`.
@@ -113,6 +100,11 @@ class CallBuffers:
     types: Sequence[MPI.Datatype] = ()
     starts: Mapping[int, int] | None = None
     displacements: Mapping[int, tuple[bool, int]] = field(default_factory=dict)
+
+    @property
+    def key(self) -> Hashable:
+        """Of plans that are bound to such buffers; None if there can be none."""
+        return None if self.layout is None else (self.variant, self.layout)
 
     def own_types(self) -> None:
         """Duplicate the user's types: the user may free them before persistent requests."""
@@ -158,10 +150,9 @@ class Executor(ABC):
     def _plan(self, variant: Any) -> RankPlan:
         """The rank's plan for buffers of a variant."""
 
-    def run(self, *buffers: Any) -> FastCall | None:
+    def run(self, *buffers: Any) -> FastCall:
         """Run it once, on buffers as the MPI method takes them.
 
-        Returns what the compiled engine needs to serve the next call of this kind itself.
         Raises as mpi4py does for buffers that it cannot read, InvalidArgument for sizes that are
         not the schedule's, BrokenCommunicator after an interrupted collective.
         """
@@ -196,9 +187,7 @@ class Executor(ABC):
         operator, tag = call_buffers.operator, self.private.next_tag
         hooks = COMPILED is not None and COMPILED.hooks()
         if hooks and (operator is None or operator.op.is_predefined):
-            key = (
-                None if call_buffers.layout is None else (call_buffers.variant, call_buffers.layout)
-            )
+            key = call_buffers.key
             idle = self._idle.setdefault(key, [])
             bound = self._idle_plan(idle, call_buffers, tag)
             if isinstance(bound, CompiledPlan):
@@ -211,7 +200,7 @@ class Executor(ABC):
                     raise
                 if key is None:
                     return request, None
-                again = idle, self.private
+                again = idle, self.private.tags
                 return request, (*bound.fast_call(call_buffers.displacements), None, *again)
             bound.Free()
         call_buffers.own_types()
@@ -230,13 +219,13 @@ class Executor(ABC):
         """Keep a plan for the next call of its kind, if it is small and not many are kept."""
         count = sum(map(len, self._idle.values()))
         forgotten = self._idle.get(key) is not idle  # `Free` was called meanwhile
-        if key is None or forgotten or count >= IDLE or bound.scratch_bytes > IDLE_BYTES:
+        if key is None or forgotten or count >= IDLE or bound.scratch.nbytes > IDLE_BYTES:
             bound.Free()
         else:
             idle.append(bound)
 
-    def _execute(self, call_buffers: CallBuffers) -> FastCall | None:
-        key = None if call_buffers.layout is None else (call_buffers.variant, call_buffers.layout)
+    def _execute(self, call_buffers: CallBuffers) -> FastCall:
+        key = call_buffers.key
         bound = self._bound.get(key)
         if bound is None:
             bound = self._bind(call_buffers, BLOCKING_TAG, rebindable=True)
@@ -271,14 +260,12 @@ class Executor(ABC):
         scratch = ScratchLayout(plan.operations, call_buffers.unit, in_scratch, starts)
         memory = allocate(0 if shared else scratch.nbytes)
         slots = dict(call_buffers.slots)
-        for slot, address in scratch.placed_at(memory.ctypes.data).items():
+        for slot, address in scratch.placed_at(memory.address).items():
             slots[slot] = Memory(address, call_buffers.unit, starts)
-        operator, types = call_buffers.operator, call_buffers.types
         keep = None if shared else (call_buffers.keep, memory)
-        comm = self.private.comm
-        return bound_plan(
-            plan, slots, scratch, comm, tag, operator, types, rebindable=rebindable, keep=keep
-        )
+        operator, types = call_buffers.operator, call_buffers.types
+        memory_of_it = rebindable, scratch, types, keep
+        return bound_plan(Binding(plan, slots, self.private.comm, tag, operator, *memory_of_it))
 
     def _fitting(self, spec: Any, nbytes: int, *, writable: bool, parts: int = 1) -> Buffer:
         """Read a user's buffer; raises InvalidArgument unless it has so many bytes."""

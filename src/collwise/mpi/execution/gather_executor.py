@@ -9,19 +9,11 @@ from collections.abc import Hashable
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from mpi4py import MPI
-
 from collwise.errors import InvalidArgument
 from collwise.mpi.buffers.buffer import check_apart, is_in_place
 from collwise.mpi.buffers.memory import BYTES, PACKED, USER, Memory
-from collwise.mpi.buffers.vector_layout import (
-    SPECS,
-    VectorBuffer,
-    VectorLayout,
-    contribution,
-    vector_key,
-)
-from collwise.mpi.execution.executor import LAYOUTS, BoundedCache, CallBuffers, Executor
+from collwise.mpi.buffers.vector_layout import SPECS, VectorBuffer, contribution
+from collwise.mpi.execution.executor import CallBuffers, Executor
 from collwise.mpi.execution.instructions import RankPlan, rank_plan
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.operations import Copy, Operation, Send, Slot
@@ -59,12 +51,10 @@ class GatherExecutor(Executor):
         self._lengths = tuple(lengths.get(rank, 0) for rank in range(private.size))
         whole = set(self.problem.gathered)
         self._cut = not all(whole.issuperset(op.blocks) for op in self._operations)
-        self._layouts: BoundedCache[Hashable, VectorLayout] = BoundedCache(LAYOUTS)
 
     def _read_buffers(self, *buffers: Any) -> CallBuffers:
         sendbuf, recvbuf = buffers
-        key = vector_key(self._method, recvbuf)
-        received = self._received(recvbuf, key)
+        received = self._received(recvbuf)
         memory, packed = received.memory, False
         if self._cut and not (packed := not memory.unit.contiguous):
             memory.unit = BYTES
@@ -73,8 +63,8 @@ class GatherExecutor(Executor):
         contiguous = True
         if not (in_place := is_in_place(sendbuf)):
             sent = contribution(sendbuf, self.private.rank, self._lengths)
-            own, parts = sent.span, received.spans()
-            for rank, part in parts.items():
+            own = sent.span
+            for rank, part in received.spans().items():
                 if rank != self.private.rank or own != part:
                     check_apart(own, part)
             contiguous = sent.unit.contiguous
@@ -84,22 +74,19 @@ class GatherExecutor(Executor):
         if packed:
             starts = dict(enumerate(accumulate(self._lengths, initial=0)))
             return CallBuffers(slots, variant, keep=keep, unit=PACKED, starts=starts)
-        layout = None if key is None or not contiguous else received.layout
+        layout: Hashable = None
+        if contiguous and memory.unit.datatype.is_predefined:
+            layout = memory.unit.datatype.handle, *received.starts.values()
         displacements: dict[int, tuple[bool, int]] = {Slot.OUTPUT: (True, 0)}
         if not in_place:
             displacements[Slot.INPUT] = False, 0
         return CallBuffers(slots, variant, layout, keep, displacements=displacements)
 
-    def _received(self, recvbuf: Any, key: Hashable) -> VectorBuffer:
+    def _received(self, recvbuf: Any) -> VectorBuffer:
         """Read the receive buffer; raises unless it has the schedule's bytes of every rank."""
-        layout = None if key is None else self._layouts.get(key)
-        data = recvbuf[0] if isinstance(recvbuf, list | tuple) else recvbuf
-        if layout is not None and data is not None and data is not MPI.BOTTOM:
-            memory = MPI.buffer.frombuffer(data)
-            return VectorBuffer(memory, memory.address, layout)
         ranks = self.private.size
         received = VectorBuffer.read(SPECS[self._method](recvbuf, ranks), ranks)
-        lengths = received.layout.lengths
+        lengths = received.lengths
         if lengths != self._lengths:
             rank = next(r for r, ours in enumerate(self._lengths) if lengths[r] != ours)
             raise InvalidArgument(
@@ -107,8 +94,6 @@ class GatherExecutor(Executor):
                 f"the receive buffer of rank {self.private.rank} has {lengths[rank]} for it",
                 "plan for the counts that all ranks pass, or correct counts and type",
             )
-        if key is not None:
-            self._layouts.remember(key, received.layout)
         return received
 
     def _plan(self, variant: _Variant) -> RankPlan:
@@ -127,12 +112,3 @@ class GatherExecutor(Executor):
             others = (block for block in self.problem.gathered if block not in own)
             operations += [Copy(Slot.OUTPUT, USER, (block,)) for block in others]
         return rank_plan(operations)
-
-    @property
-    def derived_types(self) -> int:
-        """The number of derived types kept for blocking calls."""
-        return sum(len(bound.types) for bound in self._bound.values())
-
-    def Free(self) -> None:  # noqa: N802, D102
-        super().Free()
-        self._layouts.clear()

@@ -3,13 +3,20 @@
 It is the plain twin of the engine in C (`mpi/engine/core/`), for blocking and persistent calls.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from mpi4py import MPI
 
-from collwise.mpi.buffers.memory import Memory, Region, ScratchLayout, SharedScratch, repack
+from collwise.mpi.buffers.memory import (
+    BYTES,
+    Memory,
+    Region,
+    ScratchLayout,
+    SharedScratch,
+    repack,
+)
 from collwise.mpi.buffers.mpi_operators import BoundOperator
 from collwise.mpi.execution.instructions import Await, Instruction, RankPlan, Start
 from collwise.mpi.runtime.progress import ENGINE, advance, running
@@ -21,35 +28,38 @@ def _too_long(problem: BaseException) -> bool:
     return isinstance(problem, MPI.Exception) and problem.Get_error_class() == MPI.ERR_TRUNCATE
 
 
+class Binding(NamedTuple):
+    """A rank's plan, and what either engine binds it to.
+
+    slots: where they are in memory.   rebindable: for other memory of the same layout, too, whose
+    addresses are set before each execution.   scratch: what lies in it, if it is rebindable.
+    types: derived types, to be freed in the end.   keep: what must stay alive as long, such as the
+    owners of the memory.
+    """
+
+    plan: RankPlan
+    slots: Mapping[int, Memory]
+    comm: MPI.Intracomm
+    tag: int
+    operator: BoundOperator | None = None
+    rebindable: bool = False
+    scratch: ScratchLayout = ScratchLayout((), BYTES)
+    types: Sequence[MPI.Datatype] = ()
+    keep: Any = None
+
+
 class BoundPlan:
     """A rank's plan on the memory of its slots, ready to be executed any number of times.
-
-    rebindable: for blocking calls; `set_addresses` is called before every execution.
-    keep: what must stay alive as long, such as the owners of the memory.   types: derived types to
-    free in the end.
 
     An error before the first message is started changes nothing.  After a message that was too long
     the rest is executed, since other ranks wait for it, and the error is raised in the end, as MPI
     libraries do.   interrupted: whether another error ended it while messages were pending.
     """
 
-    def __init__(
-        self,
-        plan: RankPlan,
-        slots: Mapping[int, Memory],
-        scratch: ScratchLayout,
-        comm: MPI.Intracomm,
-        tag: int,
-        operator: BoundOperator | None,
-        types: Iterable[MPI.Datatype],
-        *,
-        rebindable: bool,
-        keep: Any,
-    ) -> None:
-        self.slots, self.scratch = slots, scratch
-        self._plan, self._comm, self._tag, self._operator = plan, comm, tag, operator
-        self._keep = keep
-        self._regions = [slots[op.slot].message(op.blocks) for op in plan.messages]
+    def __init__(self, binding: Binding) -> None:
+        plan, self.slots, self._comm, self._tag, self._operator, _, scratch, types, keep = binding
+        self.scratch, self._plan, self._keep = scratch, plan, keep
+        self._regions = [self.slots[op.slot].message(op.blocks) for op in plan.messages]
         self.types = [*types, *(region.datatype for region in self._regions if region.derived)]
         self._requests = [MPI.REQUEST_NULL] * len(plan.messages)
         self._local = [self._blocks(one) for one in plan.instructions]

@@ -1,15 +1,18 @@
 """Persistent requests of ours, and lists of requests of both kinds."""
 
 from collections.abc import Iterable
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from mpi4py import MPI
 
 from collwise.errors import InvalidArgument
 from collwise.mpi.engine.compiled_plan import CompiledPlan
 from collwise.mpi.engine.loading import COMPILED
-from collwise.mpi.runtime.private_communicator import Executable, PrivateCommunicator
+from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.progress import advance, wait_with_progress
+
+if TYPE_CHECKING:
+    from collwise.mpi.execution.executor import Bound
 
 _NAME = "a request of collwise's (lists need collwise.startall and collwise.waitall)"
 """mpi4py's methods for lists raise a TypeError with the name of the class: it says what to do."""
@@ -26,7 +29,7 @@ class PersistentCollective:
     def __init_subclass__(cls) -> None:
         cls.__name__ = _NAME
 
-    def __init__(self, private: PrivateCommunicator, bound: Executable) -> None:
+    def __init__(self, private: PrivateCommunicator, bound: "Bound") -> None:
         self._private = private
         self._bound = bound
         self._begin, self._end = bound.begin, bound.end
@@ -187,7 +190,7 @@ if COMPILED is not None:
 
 
 def request_of(
-    private: PrivateCommunicator, bound: Executable, *, once: bool = False
+    private: PrivateCommunicator, bound: "Bound", *, once: bool = False
 ) -> PersistentCollective:
     """A persistent request, on the engine of its plan.
 

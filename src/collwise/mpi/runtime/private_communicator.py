@@ -4,45 +4,26 @@ It also keeps what belongs to it: the next tag, requests not yet freed, and whet
 interrupted a collective.  Messages may be pending then, so nothing else may run on it.
 """
 
-import atexit
 import logging
 import weakref
+from array import array
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from time import monotonic
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from mpi4py import MPI
 
 from collwise.errors import BrokenCommunicator
 from collwise.mpi.buffers.memory import SharedScratch
+from collwise.mpi.runtime.progress import before_mpi_ends
+
+if TYPE_CHECKING:
+    from collwise.mpi.execution.executor import Bound
 
 log = logging.getLogger("collwise")
-
-
-class Freeable(Protocol):
-    """Something that holds MPI objects: a persistent request, an executor, a bound plan."""
-
-    def Free(self) -> None:  # noqa: N802
-        """Give these objects back to MPI."""
-
-
-class Executable(Freeable, Protocol):
-    """A plan that is executed on its memory.
-
-    begin, end: start and complete it.   complete: whether all its messages are complete; never
-    blocks.   interrupted: whether an error ended it while messages were pending.
-    """
-
-    @property
-    def begin(self) -> Callable[[], object]: ...  # noqa: D102
-    @property
-    def complete(self) -> Callable[[], bool]: ...  # noqa: D102
-    @property
-    def end(self) -> Callable[[], object]: ...  # noqa: D102
-    @property
-    def interrupted(self) -> bool: ...  # noqa: D102
 
 
 MOST = 256
@@ -51,7 +32,7 @@ libraries have some 2,000 communicators, and these are the program's."""
 NO_ROOM = f"there are {MOST} duplicates of other communicators, or no room for one"
 BLOCKING_TAG = 0
 """All blocking calls share this tag: MPI guarantees that all ranks make them in the same order."""
-_FIRST_PERSISTENT_TAG = 1
+_FIRST_TAG = 1
 END_LIMIT_S = 5.0
 """So long MPI_Finalize waits for collectives that nobody completed."""
 
@@ -69,8 +50,8 @@ class PrivateCommunicator:
     """A duplicate of `comm`.  Making one is collective.
 
     broken: why a collective on it was interrupted; empty if none was.   when_broken: what is
-    called then.   next_tag: for the next persistent or non-blocking collective; all ranks make
-    these in the same order.
+    called then.   tags: the next tag for a persistent or non-blocking collective, which all ranks
+    make in the same order, and the last one; the compiled engine has this memory, too.
     """
 
     def __init__(self, comm: MPI.Intracomm) -> None:
@@ -80,25 +61,34 @@ class PrivateCommunicator:
         self.broken = ""
         self.when_broken: list[Callable[[], object]] = []
         self.scratch = SharedScratch()
-        self.next_tag = _FIRST_PERSISTENT_TAG
-        self._last_tag = int(self.comm.Get_attr(MPI.TAG_UB) or 32767)
+        self.tags = bytearray(16)
+        self._tags = memoryview(self.tags).cast("q")
+        self._tags[:] = array("q", (_FIRST_TAG, self.comm.Get_attr(MPI.TAG_UB) or 32767))
         self._owned: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._left: list[Executable] = []
+        self._left: list[Bound] = []
         _open.add(self)
         _free_before_mpi_ends()
 
+    @property
+    def next_tag(self) -> int:
+        """The tag for the next persistent or non-blocking collective."""
+        return self._tags[0]
+
     def use_tag(self) -> None:
         """Keep `next_tag` for a collective that was made; one that raised leaves it to the next."""
-        tag = self.next_tag
-        self.next_tag = tag + 1 if tag < self._last_tag else _FIRST_PERSISTENT_TAG
+        tag, last = self._tags
+        self._tags[0] = tag + 1 if tag < last else _FIRST_TAG
 
-    def own(self, holder: Freeable) -> None:
-        """Have an object freed with this communicator, or before MPI ends, if it is not earlier."""
+    def own(self, holder: Any) -> None:
+        """Have an object freed with this communicator, or before MPI ends, if it is not earlier.
+
+        holder: of MPI's objects: a persistent request or an executor.
+        """
         self._owned.add(holder)
         for private in (self, *_lingering):
             private._sweep()
 
-    def leave(self, holder: Executable, *, running: bool) -> None:
+    def leave(self, holder: "Bound", *, running: bool) -> None:
         """Free an object that nothing refers to any more, as soon as it is complete."""
         if running and not self.broken:
             self._left.append(holder)
@@ -129,7 +119,7 @@ class PrivateCommunicator:
             if (refuse := getattr(holder, "refuse", None)) is not None:
                 refuse()
 
-    def judge(self, bound: Executable, problem: BaseException) -> None:
+    def judge(self, bound: "Bound", problem: BaseException) -> None:
         """Mark it broken if the error interrupted the plan."""
         if bound.interrupted:
             self.mark_broken(problem)
@@ -169,7 +159,7 @@ class PrivateCommunicator:
         self._left.clear()
 
 
-def _is_over(holder: Executable) -> bool:
+def _is_over(holder: "Bound") -> bool:
     with suppress(MPI.Exception):  # `Wait` raises it, if anybody does that
         return holder.complete()
     return True
@@ -178,26 +168,15 @@ def _is_over(holder: Executable) -> bool:
 _open: "weakref.WeakSet[PrivateCommunicator]" = weakref.WeakSet()
 _lingering: list[PrivateCommunicator] = []
 """Those that were freed while requests that nobody has were still running."""
-_watching = False
 
 
+@cache
 def _free_before_mpi_ends() -> None:
-    """Free everything when Python ends, or in MPI_Finalize, which deletes COMM_SELF's attributes.
-
-    With hooks, MPICH waits for what is running before it deletes them, so Python's end counts.
-    """
-    global _watching
-    if _watching:
-        return
-    _watching = True
-
-    def delete(*_: object) -> None:
+    def end() -> None:
         for private in list(_open):
             private.end(END_LIMIT_S)
 
-    atexit.register(delete)
-    keyval = MPI.Comm.Create_keyval(delete_fn=delete, nopython=False)
-    MPI.COMM_SELF.Set_attr(keyval, _open)
+    before_mpi_ends(end)
 
 
 class PrivateDuplicate:

@@ -10,25 +10,18 @@ own collectives serve.  The compiled engine does the same in C, with a helper th
 import atexit
 import threading
 import time
-from collections.abc import Iterable
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
 from collwise.mpi.engine.loading import COMPILED
 
+if TYPE_CHECKING:
+    from collwise.mpi.execution.interpreter import BoundPlan
+
 PATIENCE_S = 0.001
 _IDLE_ROUNDS = 100
-
-
-class Running(Protocol):
-    """A started schedule that still has to forward data."""
-
-    def advance(self) -> bool:
-        """Execute what can be executed now; True when no other rank waits for this one any more.
-
-        Never blocks, and keeps errors for `Wait` or `Test`.
-        """
 
 
 class ProgressEngine:
@@ -39,19 +32,19 @@ class ProgressEngine:
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self.running: list[Running] = []
+        self.running: list[BoundPlan] = []
         self._wake = threading.Event()
         self._end = False
         self._helper: threading.Thread | None = None
 
-    def add(self, schedule: Running) -> None:
+    def add(self, schedule: "BoundPlan") -> None:
         """Take over a started schedule."""
         with self.lock:
             self.running.append(schedule)
         if self._helper is None and MPI.Query_thread() >= MPI.THREAD_MULTIPLE:
             self._helper = threading.Thread(target=self._help, name="collwise", daemon=True)
             self._helper.start()
-            stop_before_mpi_ends(self)
+            before_mpi_ends(self.stop)
         if not self._wake.is_set():
             self._wake.set()
 
@@ -62,7 +55,7 @@ class ProgressEngine:
                 if one.advance():
                     self.remove(one)
 
-    def remove(self, schedule: Running) -> None:
+    def remove(self, schedule: "BoundPlan") -> None:
         """Remove a schedule that is complete or has failed."""
         with self.lock:
             if schedule in self.running:
@@ -119,20 +112,16 @@ def wait_with_progress(requests: Iterable[Any]) -> None:
         request.Wait()
 
 
-class Stoppable(Protocol):
-    """Something with a helper thread."""
+def before_mpi_ends(act: Callable[[], None]) -> None:
+    """Call something when Python ends, or in MPI_Finalize, which deletes COMM_SELF's attributes.
 
-    def stop(self) -> None:
-        """End it."""
-
-
-def stop_before_mpi_ends(engine: Stoppable) -> None:
-    """Stop it in MPI_Finalize, which deletes the attributes of COMM_SELF first."""
-    atexit.register(engine.stop)
-    keyval = MPI.Comm.Create_keyval(delete_fn=lambda *_: engine.stop(), nopython=False)
-    MPI.COMM_SELF.Set_attr(keyval, engine)
+    With hooks, MPICH waits for what is running before it deletes them, so Python's end counts.
+    """
+    atexit.register(act)
+    keyval = MPI.Comm.Create_keyval(delete_fn=lambda *_: act(), nopython=False)
+    MPI.COMM_SELF.Set_attr(keyval, act)
 
 
 if COMPILED is not None and MPI.Query_thread() >= MPI.THREAD_MULTIPLE:
     COMPILED.allow_helper()
-    stop_before_mpi_ends(COMPILED)
+    before_mpi_ends(COMPILED.stop)

@@ -37,13 +37,11 @@ enum outcome program_execute(Program *self, enum outcome (*act)(struct program *
 extern PyTypeObject *program_type;
 extern PyType_Spec program_spec, calls_spec, persistent_spec;
 
-/* Set where handles lie in objects of mpi4py's, and which types and operators are predefined: `types`
-   is a list of (handle, bytes of an element, format), `operators` a list of handles, and the classes
-   are mpi4py's. */
-int reader_setup(Py_ssize_t offset, PyObject *types, PyObject *operators, PyObject *datatype, PyObject *op);
-
-/* Set NumPy's class of arrays, and its types of elements: a list of (dtype, handle, bytes). */
-int reader_arrays(PyObject *array, PyObject *dtypes);
+/* Set where handles lie in objects of mpi4py's, and what is predefined: `types` is a list of (handle,
+   bytes of an element, format), `operators` one of handles, `dtypes` one of (NumPy's dtype, handle,
+   bytes); and the classes of mpi4py and of NumPy's arrays. */
+int reader_setup(Py_ssize_t offset, PyObject *types, PyObject *operators, PyObject *datatype,
+                 PyObject *op, PyObject *array, PyObject *dtypes);
 
 /* A contiguous buffer of elements of a predefined type. */
 struct reading {

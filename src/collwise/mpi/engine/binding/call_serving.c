@@ -16,12 +16,16 @@ void call_release(struct call *call) {
     }
 }
 
+#define UNABLE INT_MIN /* the library has no such function, or none for so large a count */
+
+/* most: the larger count.   Of Allgatherv's large form the counts of all ranks are wider, too. */
 #define IN_FORM(name, later, args, most, ...)                                                        \
-    return call->form == NONBLOCKING                                                                 \
+    return (most) > INT_MAX && (call->form != BLOCKING || !mpi.name##_c || call->method == ALLGATHERV) ? UNABLE   \
+           : call->form == NONBLOCKING                                                               \
                ? CALL(later, I##args, &mpi, (__VA_ARGS__, &call->request))                           \
-           : call->form == PERSISTENT                                                                \
-               ? CALL(name##_init, args##_INIT, &mpi, (__VA_ARGS__, mpi.no_info, &call->request))    \
-               : CALL_COUNT(name, args, most, &mpi, (__VA_ARGS__))
+           : call->form == BLOCKING   ? CALL_COUNT(name, args, most, &mpi, (__VA_ARGS__))            \
+           : mpi.name##_init == NULL ? UNABLE                                                        \
+               : CALL(name##_init, args##_INIT, &mpi, (__VA_ARGS__, mpi.no_info, &call->request))
 
 static int library_call(struct call *call) {
     const void *from = call->in_place ? mpi_in_place_value : call->sent.address;
@@ -44,56 +48,13 @@ static int library_call(struct call *call) {
         IN_FORM(Allgather, Iallgather, ALLGATHER, most, from, count, type, into, part,
                 call->received.type, comm);
     }
-    default: /* `countable` has seen to the counts */
-        IN_FORM(Allgatherv, Iallgatherv, ALLGATHERV, 0, from, count, type, into, (void *)call->vectors,
-                (void *)(call->vectors + call->ranks), call->received.type, comm);
+    default: {
+        int64_t most = call->in_place ? 0 : count;
+        IN_FORM(Allgatherv, Iallgatherv, ALLGATHERV, most, from, count, type, into,
+                (void *)call->vectors, (void *)(call->vectors + call->ranks), call->received.type,
+                comm);
     }
-}
-
-/* Whether the library has a form for counts as large as this call's. */
-static int countable(const struct call *call) {
-    static const size_t large[METHODS] = {
-        offsetof(struct library, Bcast_c),     offsetof(struct library, Reduce_c),
-        offsetof(struct library, Allreduce_c), offsetof(struct library, Reduce_scatter_block_c),
-        offsetof(struct library, Allgather_c), offsetof(struct library, Allgatherv_c),
-    };
-    static const size_t later[METHODS] = {
-        offsetof(struct library, Bcast_init),     offsetof(struct library, Reduce_init),
-        offsetof(struct library, Allreduce_init), offsetof(struct library, Reduce_scatter_block_init),
-        offsetof(struct library, Allgather_init), offsetof(struct library, Allgatherv_init),
-    };
-    int64_t sent = call->in_place ? 0 : call->sent.count;
-    int64_t received = call->receives && call->method != ALLGATHERV ? call->received.count : 0;
-    int small = sent <= INT_MAX && received <= INT_MAX;
-    if (call->form == PERSISTENT) {
-        return small && *(const function *)((const char *)&mpi + later[call->method]) != NULL;
     }
-    if (small || call->form == NONBLOCKING) {
-        return small;
-    }
-    function form = *(const function *)((const char *)&mpi + large[call->method]);
-    return call->method != ALLGATHERV && form != NULL;
-}
-
-static PyObject *by_librarys_request(struct call *read);
-
-static PyObject *by_library(struct call *call) {
-    int error;
-    if (call->form != BLOCKING) {
-        return by_librarys_request(call);
-    }
-    if (!countable(call)) {
-        call_release(call);
-        Py_RETURN_NONE;
-    }
-    Py_BEGIN_ALLOW_THREADS
-    error = library_call(call);
-    Py_END_ALLOW_THREADS
-    call_release(call);
-    if (error) {
-        return mpi_error(error);
-    }
-    Py_RETURN_TRUE;
 }
 
 PyObject *request_classes[3];
@@ -121,7 +82,7 @@ static void release_held(PyObject *capsule) {
 
 /* The library's own request; None if it has no such function. */
 static PyObject *by_librarys_request(struct call *read) {
-    struct call *call = request_held > 0 && countable(read) ? malloc(sizeof *call) : NULL;
+    struct call *call = request_held > 0 ? malloc(sizeof *call) : NULL;
     if (!call) {
         call_release(read);
         Py_RETURN_NONE;
@@ -140,10 +101,26 @@ static PyObject *by_librarys_request(struct call *read) {
     Py_BEGIN_ALLOW_THREADS
     error = library_call(call);
     Py_END_ALLOW_THREADS
-    request = error ? mpi_error(error)
-                    : request_object(call->form, handle_at(&mpi, &call->request), held);
+    request = error == UNABLE ? Py_NewRef(Py_None)
+              : error         ? mpi_error(error)
+                              : request_object(call->form, handle_at(&mpi, &call->request), held);
     Py_DECREF(held);
     return request;
+}
+
+static PyObject *by_library(struct call *call) {
+    int error;
+    if (call->form != BLOCKING) {
+        return by_librarys_request(call);
+    }
+    Py_BEGIN_ALLOW_THREADS
+    error = library_call(call);
+    Py_END_ALLOW_THREADS
+    call_release(call);
+    if (error == UNABLE) {
+        Py_RETURN_NONE;
+    }
+    return error ? mpi_error(error) : Py_NewRef(Py_True);
 }
 
 static void set_addresses(const struct call *call, const struct entry *entry,
@@ -196,19 +173,15 @@ static PyObject *by_program(Calls *self, struct call *call, const struct entry *
 
 /* Start the call on an idle plan.  A tag is used up by a call that was made. */
 static PyObject *by_request(Calls *self, struct call *call, const struct entry *place) {
-    const struct entry known = *place, *entry = &known; /* Python may let the table forget it */
-    Py_ssize_t last = PyList_Size(entry->idle) - 1;
-    PyObject *plan = Py_NewRef(PyList_GetItem(entry->idle, last)), *request = NULL;
-    if (PyList_SetSlice(entry->idle, last, last + 1, NULL) < 0) {
-        Py_DECREF(plan);
-        call_release(call);
-        return NULL;
-    }
-    PyObject *private = Py_NewRef(entry->private), *tag = NULL, *used = NULL;
+    struct entry entry = *place; /* Python may let the table forget it */
+    Py_ssize_t last = PyList_Size(entry.idle) - 1;
+    PyObject *plan = Py_NewRef(PyList_GetItem(entry.idle, last)), *request = NULL;
+    entry_hold(&entry);
     PyObject *owner = PyObject_GetAttrString(plan, "program");
     PyObject *over = PyObject_GetAttrString(plan, "over");
-    if (owner && over && (tag = PyObject_GetAttrString(private, "next_tag"))) {
+    if (owner && over && PyList_SetSlice(entry.idle, last, last + 1, NULL) == 0) {
         struct program *program = ((Program *)owner)->program;
+        int64_t *tags = numbers_of(entry.tags);
         struct reading held[2];
         int number = 0;
         if (!call->in_place) {
@@ -217,25 +190,25 @@ static PyObject *by_request(Calls *self, struct call *call, const struct entry *
         if (call->receives) {
             held[number++] = call->received;
         }
-        program->tag = (int)PyLong_AsLong(tag);
-        set_addresses(call, entry, program);
+        program->tag = (int)tags[NEXT_TAG];
+        set_addresses(call, &entry, program);
         request = program_start_request((Program *)owner, over, held, number);
         if (request) { /* the buffers are held until it is complete */
             call->sent.view.obj = call->received.view.obj = NULL;
-            used = PyObject_CallMethod(private, "use_tag", NULL);
+            tags[NEXT_TAG] = tags[NEXT_TAG] < tags[LAST_TAG] ? tags[NEXT_TAG] + 1 : FIRST_TAG;
         } else if (program->state == BROKEN) {
+            PyErr_Clear();
+            Py_XDECREF(PyObject_CallMethod(plan, "Free", NULL)); /* its types are nobody else's */
             PyErr_Clear();
             program_failed(program, self->failed, "__call__");
         } else { /* the call was not made, and the next one can use the plan */
-            PyList_Append(entry->idle, plan);
+            PyList_Append(entry.idle, plan);
         }
     }
-    Py_XDECREF(tag);
     Py_XDECREF(over);
     Py_XDECREF(owner);
-    Py_XDECREF(used);
-    Py_DECREF(private);
     Py_DECREF(plan);
+    entry_release(&entry);
     call_release(call);
     if (request) {
         unsigned long long value = PyLong_AsUnsignedLongLong(request);
@@ -289,7 +262,7 @@ PyObject *call_serve(Calls *self, struct call *call) {
     Py_XINCREF(tally); /* the table may forget it meanwhile */
     if (!entry || !entry->key || (entry->program && entry->program->freed) ||
         (entry->idle && PyList_Size(entry->idle) <= 0) ||
-        (tally && tally_numbers(tally)[TIMES] >= entry->until)) {
+        (tally && numbers_of(tally)[TIMES] >= entry->until)) {
         call_release(call);
         result = PyBytes_FromStringAndSize((const char *)key, nbytes);
     } else if ((entry->idle || entry->program) && !apart(call)) {

@@ -31,23 +31,35 @@ struct entry *table_find(struct entry *entries, unsigned size, const void *key, 
     }
 }
 
+void entry_hold(struct entry *entry) {
+    Py_XINCREF(entry->key);
+    Py_XINCREF((PyObject *)entry->program);
+    Py_XINCREF(entry->tally);
+    Py_XINCREF(entry->idle);
+    Py_XINCREF(entry->tags);
+}
+
+void entry_release(struct entry *entry) {
+    Py_XDECREF(entry->key);
+    Py_XDECREF((PyObject *)entry->program);
+    Py_XDECREF(entry->tally);
+    Py_XDECREF(entry->idle);
+    Py_XDECREF(entry->tags);
+}
+
 void table_forget(Calls *self) {
     struct entry *entries = self->entries;
     unsigned size = self->size;
     self->entries = NULL;
     self->size = self->used = 0;
     for (unsigned n = 0; n < size; n++) {
-        Py_XDECREF(entries[n].key);
-        Py_XDECREF((PyObject *)entries[n].program);
-        Py_XDECREF(entries[n].tally);
-        Py_XDECREF(entries[n].idle);
-        Py_XDECREF(entries[n].private);
+        entry_release(&entries[n]);
     }
     free(entries);
 }
 
-int64_t *tally_numbers(PyObject *tally) {
-    return (int64_t *)(void *)PyByteArray_AsString(tally);
+int64_t *numbers_of(PyObject *memory) {
+    return (int64_t *)(void *)PyByteArray_AsString(memory);
 }
 
 int64_t tally_now(void) {
@@ -58,7 +70,7 @@ int64_t tally_now(void) {
 
 /* Count a call that began at a time and is over now. */
 void tally_count(PyObject *tally, int64_t begin) {
-    int64_t *numbers = tally_numbers(tally), end = tally_now();
+    int64_t *numbers = numbers_of(tally), end = tally_now();
     int64_t kept = (PyByteArray_Size(tally) / (Py_ssize_t)sizeof *numbers - NUMBERS) / 2;
     if (kept) {
         int64_t *place = numbers + NUMBERS + 2 * (numbers[TIMES] % kept);
@@ -116,20 +128,36 @@ static int read_locations(PyObject *locations, const struct program *program, st
     return 1;
 }
 
-/* remember(key, program, locations, tally, idle, private): the program serves calls of this key from
-   now on; if it is None, the library's own collective does.
+/* The memory of so many numbers, or None. */
+static int read_memory(PyObject *object, Py_ssize_t numbers, PyObject **memory) {
+    if (object == Py_None) {
+        return 1;
+    }
+    *memory = object;
+    if (!PyByteArray_Check(object) ||
+        PyByteArray_Size(object) < numbers * (Py_ssize_t)sizeof(int64_t)) {
+        PyErr_Format(PyExc_TypeError, "a bytearray for %zd numbers, or None", numbers);
+        return 0;
+    }
+    return 1;
+}
+
+/* remember(key, program, locations, tally, idle, tags): the program serves calls of this key from now
+   on; if it is None, the library's own collective does.
    locations: (slot, whether it lies in the receive buffer, displacement in bytes) of each slot.
    tally: the memory in which calls are counted, or None.
-   idle, private: for non-blocking and persistent calls, the list of idle plans to start them on, and
-   the private communicator, which has the next tag. */
+   idle, tags: for non-blocking and persistent calls, the list of idle plans to start them on, and the
+   memory of the next tag and the last one. */
 PyObject *calls_remember(Calls *self, PyObject *args) {
-    PyObject *key, *program, *locations, *tally = Py_None, *idle = NULL, *private = NULL;
+    PyObject *program, *locations, *tally = Py_None, *tags = Py_None;
     struct entry entry = {.until = INT64_MAX};
     char *text;
     Py_ssize_t length;
-    if (!PyArg_ParseTuple(args, "O!OO!|OO!O", &PyBytes_Type, &key, &program, &PyTuple_Type,
-                          &locations, &tally, &PyList_Type, &idle, &private) ||
-        PyBytes_AsStringAndSize(key, &text, &length) < 0) {
+    if (!PyArg_ParseTuple(args, "O!OO!|OO!O", &PyBytes_Type, &entry.key, &program, &PyTuple_Type,
+                          &locations, &tally, &PyList_Type, &entry.idle, &tags) ||
+        PyBytes_AsStringAndSize(entry.key, &text, &length) < 0 ||
+        !read_memory(tally, NUMBERS, &entry.tally) ||
+        !read_memory(tags, TAGS, &entry.tags)) {
         return NULL;
     }
     if (program != Py_None) {
@@ -137,22 +165,18 @@ PyObject *calls_remember(Calls *self, PyObject *args) {
             PyErr_SetString(PyExc_TypeError, "a Program with a few slots, or None");
             return NULL;
         }
-        entry.program = idle ? NULL : (Program *)program;
+        entry.program = entry.idle ? NULL : (Program *)program;
         if (!read_locations(locations, ((Program *)program)->program, &entry)) {
             return NULL;
         }
     }
-    if ((idle != NULL) != (self->form != BLOCKING && program != Py_None)) {
+    int starts = self->form != BLOCKING && program != Py_None;
+    if ((entry.idle != NULL) != starts || (entry.tags != NULL) != starts) {
         PyErr_SetString(PyExc_TypeError, "idle plans, where programs are started, and only there");
         return NULL;
     }
-    if (tally != Py_None) {
-        if (!PyByteArray_Check(tally) || PyByteArray_Size(tally) < (Py_ssize_t)sizeof(int64_t[NUMBERS])) {
-            PyErr_SetString(PyExc_TypeError, "a bytearray for the numbers of a tally, or None");
-            return NULL;
-        }
-        entry.tally = tally;
-        entry.until = tally_numbers(tally)[UNTIL];
+    if (entry.tally) {
+        entry.until = numbers_of(entry.tally)[UNTIL];
     }
     if (!grow(self)) {
         return NULL;
@@ -161,18 +185,9 @@ PyObject *calls_remember(Calls *self, PyObject *args) {
     struct entry *place = table_find(self->entries, self->size, text, length, entry.hash);
     struct entry old = *place;
     self->used += !old.key;
-    Py_INCREF(key);
-    Py_XINCREF((PyObject *)entry.program);
-    Py_XINCREF(entry.tally);
-    entry.key = key;
-    entry.idle = Py_XNewRef(idle);
-    entry.private = Py_XNewRef(private);
+    entry_hold(&entry);
     *place = entry;
-    Py_XDECREF(old.tally);
-    Py_XDECREF(old.idle);
-    Py_XDECREF(old.private);
-    Py_XDECREF(old.key);
-    Py_XDECREF((PyObject *)old.program);
+    entry_release(&old);
     Py_RETURN_NONE;
 }
 

@@ -1,10 +1,14 @@
-/* `Calls`: the blocking calls on one communicator that need nothing of Python.
+/* `Calls`: the calls of one form on one communicator, as methods that take what mpi4py's take.
 
    A call whose buffers are plain is looked up by a key that determines all that MPI guarantees to be
    equal on all ranks.  A program, or the library's own collective, then runs on the buffers where
-   they are.  Each method returns True if it served; the key if nobody taught what serves it (see
-   `remember`); None if the buffers are for mpi4py to read.  Non-blocking and persistent calls, the
-   methods with `request`, take what mpi4py's take, and return a request; `slow` serves what C cannot. */
+   they are.  Everything else is for `slow`.  The functions that read and serve a call return
+
+       NULL         if an exception was raised,
+       None         if mpi4py has to read the buffers,
+       bytes        if nobody taught what serves it (see `remember`): its key,
+       True         if a blocking call was served,
+       its request  if another call was served. */
 #include "calls.h"
 
 #include <stdlib.h>
@@ -12,42 +16,21 @@
 
 /* --- reading the arguments ------------------------------------------------------------------ */
 
-static void advance_others(void) {
-    if (progress_running()) {
-        Py_BEGIN_ALLOW_THREADS
-        progress_advance();
-        Py_END_ALLOW_THREADS
-    }
-}
-
-/* The communicator of a call, and this rank's place in it. */
-static int read_comm(const Calls *self, PyObject *comm, struct call *call) {
-    call->comm = handle_of(comm);
-    call->form = self->form;
-    call->vectors = call->some_vectors;
-    call->op = 0;
-    call->root = 0;
-    call->in_place = call->receives = 0;
-    call->rank = self->rank;
-    call->ranks = self->ranks;
-    if (self->ranks) {
+/* root: NULL where none was given. */
+static int read_root(PyObject *root, struct call *call) {
+    if (!root) {
         return 1;
     }
-    return !CALL(Comm_rank, COMM_INT, &mpi, (call->comm, &call->rank)) &&
-           !CALL(Comm_size, COMM_INT, &mpi, (call->comm, &call->ranks));
-}
-
-static int read_root(PyObject *object, struct call *call) {
-    if (!PyLong_CheckExact(object)) {
+    if (!PyLong_CheckExact(root)) {
         return 0;
     }
-    long root = PyLong_AsLong(object);
-    if (root == -1 && PyErr_Occurred()) {
+    long number = PyLong_AsLong(root);
+    if (number == -1 && PyErr_Occurred()) {
         PyErr_Clear();
         return 0;
     }
-    call->root = (int)root;
-    return root >= 0 && root < call->ranks;
+    call->root = (int)number;
+    return number >= 0 && number < call->ranks;
 }
 
 static int read_sent(PyObject *object, int parts, struct call *call) {
@@ -55,41 +38,28 @@ static int read_sent(PyObject *object, int parts, struct call *call) {
     return call->in_place || read_buffer(object, 0, parts, &call->sent);
 }
 
-static int arguments(Py_ssize_t number, Py_ssize_t expected) {
-    if (number != expected) {
-        PyErr_Format(PyExc_TypeError, "%zd arguments, not %zd", expected, number);
-    }
-    return number == expected;
-}
-
-/* bcast(comm, buffer, root) */
-static PyObject *calls_bcast(Calls *self, PyObject *const *args, Py_ssize_t number) {
-    struct call call = {.method = BCAST};
-    if (!arguments(number, 3)) {
-        return NULL;
-    }
-    advance_others();
-    if (!read_comm(self, args[0], &call) || !read_root(args[2], &call) ||
-        !read_buffer(args[1], call.rank != call.root, 1, &call.sent)) {
+static PyObject *broadcasting(Calls *self, PyObject *const *args, struct call *call) {
+    if (!read_root(args[1], call) ||
+        !read_buffer(args[0], call->rank != call->root, 1, &call->sent)) {
         Py_RETURN_NONE;
     }
-    return call_serve(self, &call);
+    return call_serve(self, call);
 }
 
-/* What Reduce, Allreduce and Reduce_scatter_block have in common.   parts: ranks that divide what is
-   combined among them; counts are those of one. */
-static PyObject *combining(Calls *self, PyObject *sent, PyObject *received, PyObject *op,
-                           int receives, int parts, struct call *call) {
-    if (!read_operator(op, &call->op) || !read_sent(sent, parts, call)) {
+/* Counts of a Reduce_scatter_block are those of one rank. */
+static PyObject *combining(Calls *self, PyObject *const *args, struct call *call) {
+    int parts = call->method == REDUCE_SCATTER_BLOCK ? call->ranks : 1;
+    if ((call->method == REDUCE && !read_root(args[3], call)) ||
+        !read_operator(args[2], &call->op) || !read_sent(args[0], parts, call)) {
         Py_RETURN_NONE;
     }
-    call->receives = receives;
+    int receives = call->method != REDUCE || call->rank == call->root;
     if ((call->in_place && !receives) ||
-        (receives && !read_buffer(received, 1, call->in_place ? parts : 1, &call->received))) {
-        call->receives = 0;
+        (receives && !read_buffer(args[1], 1, call->in_place ? parts : 1, &call->received))) {
         call_release(call);
         Py_RETURN_NONE;
     }
+    call->receives = receives;
     if (receives && !call->in_place &&
         (call->sent.type != call->received.type || call->sent.count != call->received.count)) {
         call_release(call);
@@ -98,108 +68,34 @@ static PyObject *combining(Calls *self, PyObject *sent, PyObject *received, PyOb
     return call_serve(self, call);
 }
 
-/* reduce(comm, sendbuf, recvbuf, op, root) */
-static PyObject *calls_reduce(Calls *self, PyObject *const *args, Py_ssize_t number) {
-    struct call call = {.method = REDUCE};
-    if (!arguments(number, 5)) {
-        return NULL;
-    }
-    advance_others();
-    if (!read_comm(self, args[0], &call) || !read_root(args[4], &call)) {
+static PyObject *gathering(Calls *self, PyObject *const *args, struct call *call) {
+    if (!read_sent(args[0], 1, call)) {
         Py_RETURN_NONE;
     }
-    return combining(self, args[1], args[2], args[3], call.rank == call.root, 1, &call);
-}
-
-/* allreduce(comm, sendbuf, recvbuf, op) */
-static PyObject *calls_allreduce(Calls *self, PyObject *const *args, Py_ssize_t number) {
-    struct call call = {.method = ALLREDUCE};
-    if (!arguments(number, 4)) {
-        return NULL;
+    int vectors = call->method == ALLGATHERV;
+    if (vectors && call->ranks > FEW_RANKS &&
+        !(call->vectors = malloc(2 * sizeof(int) * (size_t)call->ranks))) {
+        call_release(call);
+        return PyErr_NoMemory();
     }
-    advance_others();
-    if (!read_comm(self, args[0], &call)) {
-        Py_RETURN_NONE;
-    }
-    return combining(self, args[1], args[2], args[3], 1, 1, &call);
-}
-
-/* reduce_scatter_block(comm, sendbuf, recvbuf, op) */
-static PyObject *calls_reduce_scatter_block(Calls *self, PyObject *const *args,
-                                            Py_ssize_t number) {
-    struct call call = {.method = REDUCE_SCATTER_BLOCK};
-    if (!arguments(number, 4)) {
-        return NULL;
-    }
-    advance_others();
-    if (!read_comm(self, args[0], &call)) {
-        Py_RETURN_NONE;
-    }
-    return combining(self, args[1], args[2], args[3], 1, call.ranks, &call);
-}
-
-/* Whether this rank sends what the receive buffer says of it. */
-static PyObject *gathering(Calls *self, int64_t part, struct call *call) {
-    if (!call->in_place &&
-        call->sent.count * call->sent.size != part * call->received.size) {
+    call->receives = vectors ? read_vector(args[1], call->ranks, call->vectors,
+                                           call->vectors + call->ranks, &call->received)
+                             : read_buffer(args[1], 1, call->ranks, &call->received);
+    int64_t part = vectors ? call->vectors[call->rank] : call->received.count;
+    if (!call->receives || (!call->in_place && call->sent.count * call->sent.size !=
+                                                   part * call->received.size)) {
         call_release(call);
         Py_RETURN_NONE;
     }
     return call_serve(self, call);
 }
 
-/* allgather(comm, sendbuf, recvbuf) */
-static PyObject *calls_allgather(Calls *self, PyObject *const *args, Py_ssize_t number) {
-    struct call call = {.method = ALLGATHER};
-    if (!arguments(number, 3)) {
-        return NULL;
-    }
-    advance_others();
-    if (!read_comm(self, args[0], &call) || !read_sent(args[1], 1, &call)) {
-        Py_RETURN_NONE;
-    }
-    if (!read_buffer(args[2], 1, call.ranks, &call.received)) {
-        call_release(&call);
-        Py_RETURN_NONE;
-    }
-    call.receives = 1;
-    return gathering(self, call.received.count, &call);
-}
-
-/* allgatherv(comm, sendbuf, recvbuf) */
-static PyObject *calls_allgatherv(Calls *self, PyObject *const *args, Py_ssize_t number) {
-    struct call call = {.method = ALLGATHERV};
-    if (!arguments(number, 3)) {
-        return NULL;
-    }
-    advance_others();
-    if (!read_comm(self, args[0], &call) || !read_sent(args[1], 1, &call)) {
-        Py_RETURN_NONE;
-    }
-    if (call.ranks > FEW_RANKS) {
-        call.vectors = malloc(2 * sizeof(int) * (size_t)call.ranks);
-        if (!call.vectors) {
-            call_release(&call);
-            return PyErr_NoMemory();
-        }
-    }
-    if (!read_vector(args[2], call.ranks, call.vectors, call.vectors + call.ranks,
-                     &call.received)) {
-        call_release(&call);
-        Py_RETURN_NONE;
-    }
-    call.receives = 1;
-    return gathering(self, call.vectors[call.rank], &call);
-}
-
-/* --- calls that make requests -------------------------------------------------------------------- */
+/* --- the methods -------------------------------------------------------------------------------- */
 
 static const char *const every[METHODS] = {
     "Bcast", "Reduce", "Allreduce", "Reduce_scatter_block", "Allgather", "Allgatherv"};
 
-typedef PyObject *serving(Calls *self, PyObject *const *args, Py_ssize_t number);
-
-/* What C cannot serve: slow(method, key or None, arguments). */
+/* slow(method, key or None, arguments) */
 static PyObject *by_python(Calls *self, enum method method, PyObject *key, PyObject *const *args,
                            Py_ssize_t number, PyObject *names) {
     Py_ssize_t named = names ? PyTuple_Size(names) : 0;
@@ -223,58 +119,62 @@ static PyObject *by_python(Calls *self, enum method method, PyObject *key, PyObj
     return result;
 }
 
+typedef PyObject *serving(Calls *self, PyObject *const *args, struct call *call);
+
 /* fewest, most: arguments of the method; those that are left out are MPI.SUM and root 0. */
-static PyObject *request(Calls *self, enum method method, serving *serve, Py_ssize_t fewest,
-                         Py_ssize_t most, PyObject *const *args, Py_ssize_t number,
-                         PyObject *names) {
-    PyObject *key = Py_NewRef(Py_None);
-    if (self->form == BLOCKING) {
-        return PyErr_Format(PyExc_TypeError, "these calls make no requests");
+static PyObject *served(Calls *self, enum method method, serving *serve, Py_ssize_t fewest,
+                        Py_ssize_t most, PyObject *const *args, Py_ssize_t number,
+                        PyObject *names) {
+    PyObject *answer = Py_NewRef(Py_None);
+    if (progress_running()) {
+        Py_BEGIN_ALLOW_THREADS
+        progress_advance();
+        Py_END_ALLOW_THREADS
     }
     if (!names && number >= fewest && number <= most) {
-        PyObject *zero = PyLong_FromLong(0), *all[] = {self->comm, NULL, NULL, self->sum, zero};
-        if (method == BCAST) {
-            all[2] = zero;
-        }
-        memcpy(all + 1, args, (size_t)number * sizeof *args);
-        PyObject *answer = zero ? serve(self, all, most + 1) : NULL;
-        Py_DECREF(key);
-        Py_XDECREF(zero);
-        key = answer;
-        if (!key || (key != Py_None && !PyBytes_Check(key))) {
-            return key;
-        }
+        PyObject *all[] = {NULL, NULL, self->sum, NULL};
+        struct call call = {.method = method, .form = self->form, .comm = handle_of(self->comm),
+                            .rank = self->rank, .ranks = self->ranks};
+        call.vectors = call.some_vectors;
+        memcpy(all, args, (size_t)number * sizeof *args);
+        Py_DECREF(answer);
+        answer = serve(self, all, &call);
     }
-    PyObject *result = by_python(self, method, key, args, number, names);
-    Py_DECREF(key);
-    return result;
+    if (answer == Py_None || (answer && PyBytes_Check(answer))) {
+        PyObject *key = answer;
+        answer = by_python(self, method, key, args, number, names);
+        Py_DECREF(key);
+    } else if (answer == Py_True) {
+        Py_DECREF(answer);
+        answer = Py_NewRef(Py_None);
+    }
+    return answer;
 }
 
-#define REQUEST(name, METHOD, fewest, most)                                                        \
-    static PyObject *calls_request_##name(Calls *self, PyObject *const *args, Py_ssize_t number,  \
-                                          PyObject *names) {                                       \
-        return request(self, METHOD, calls_##name, fewest, most, args, number, names);            \
+#define METHOD(name, NAME, serve, fewest, most)                                                    \
+    static PyObject *calls_##name(Calls *self, PyObject *const *args, Py_ssize_t number,          \
+                                  PyObject *names) {                                               \
+        return served(self, NAME, serve, fewest, most, args, number, names);                      \
     }
-REQUEST(bcast, BCAST, 1, 2)
-REQUEST(reduce, REDUCE, 2, 4)
-REQUEST(allreduce, ALLREDUCE, 2, 3)
-REQUEST(reduce_scatter_block, REDUCE_SCATTER_BLOCK, 2, 3)
-REQUEST(allgather, ALLGATHER, 2, 2)
-REQUEST(allgatherv, ALLGATHERV, 2, 2)
+METHOD(bcast, BCAST, broadcasting, 1, 2)
+METHOD(reduce, REDUCE, combining, 2, 4)
+METHOD(allreduce, ALLREDUCE, combining, 2, 3)
+METHOD(reduce_scatter_block, REDUCE_SCATTER_BLOCK, combining, 2, 3)
+METHOD(allgather, ALLGATHER, gathering, 2, 2)
+METHOD(allgatherv, ALLGATHERV, gathering, 2, 2)
 
 /* --- the type ------------------------------------------------------------------------------- */
 
 static PyObject *calls_new(PyTypeObject *type, PyObject *args, PyObject *named) {
-    PyObject *methods, *failed, *comm = NULL, *sum = NULL, *slow = NULL;
-    int rank = 0, ranks = 0, form = BLOCKING;
-    static char *names[] = {"methods", "failed", "rank", "ranks", "form", "comm", "default_op", "slow", NULL};
-    if (!PyArg_ParseTupleAndKeywords(args, named, "OO|iiiOOO", names, &methods, &failed, &rank, &ranks,
-                                     &form, &comm, &sum, &slow)) {
+    PyObject *methods, *failed, *comm, *sum, *slow;
+    int rank, ranks, form;
+    static char *names[] = {"form", "methods", "comm", "rank", "ranks", "default_op", "slow", "failed", NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, named, "iOOiiOOO", names, &form, &methods, &comm, &rank,
+                                     &ranks, &sum, &slow, &failed)) {
         return NULL;
     }
-    if (form < BLOCKING || form > PERSISTENT || (form != BLOCKING && (!ranks || !slow))) {
-        PyErr_SetString(PyExc_ValueError, "a form, and for requests all that they need");
-        return NULL;
+    if (form < BLOCKING || form > PERSISTENT || rank < 0 || rank >= ranks) {
+        return PyErr_Format(PyExc_ValueError, "form %d, rank %d of %d", form, rank, ranks);
     }
     unsigned planned = 0;
     for (int method = 0; method < METHODS; method++) {
@@ -291,11 +191,11 @@ static PyObject *calls_new(PyTypeObject *type, PyObject *args, PyObject *named) 
     if (self) {
         self->planned = planned;
         self->form = (enum form)form;
-        self->comm = Py_XNewRef(comm);
-        self->sum = Py_XNewRef(sum);
-        self->slow = Py_XNewRef(slow);
         self->rank = rank;
         self->ranks = ranks;
+        self->comm = Py_NewRef(comm);
+        self->sum = Py_NewRef(sum);
+        self->slow = Py_NewRef(slow);
         self->failed = Py_NewRef(failed);
     }
     return (PyObject *)self;
@@ -308,7 +208,6 @@ static int calls_traverse(Calls *self, visitproc visit, void *arg) {
     Py_VISIT(self->slow);
     for (unsigned n = 0; n < self->size; n++) {
         Py_VISIT(self->entries[n].idle);
-        Py_VISIT(self->entries[n].private);
     }
     return 0;
 }
@@ -331,21 +230,13 @@ static void calls_dealloc(Calls *self) {
     Py_DECREF(type);
 }
 
-#define FAST(name, text) {#name, (PyCFunction)(void (*)(void))calls_##name, METH_FASTCALL, text}
-
 #define NAMED(name)                                                                                \
-    {"request_" #name, (PyCFunction)(void (*)(void))calls_request_##name,                          \
-     METH_FASTCALL | METH_KEYWORDS, "As mpi4py's method or form."}
+    {#name, (PyCFunction)(void (*)(void))calls_##name, METH_FASTCALL | METH_KEYWORDS,              \
+     "As mpi4py's method of this form."}
 
 static PyMethodDef methods[] = {
     NAMED(bcast), NAMED(reduce), NAMED(allreduce), NAMED(reduce_scatter_block), NAMED(allgather),
     NAMED(allgatherv),
-    FAST(bcast, "bcast(comm, buffer, root)"),
-    FAST(reduce, "reduce(comm, sendbuf, recvbuf, op, root)"),
-    FAST(allreduce, "allreduce(comm, sendbuf, recvbuf, op)"),
-    FAST(reduce_scatter_block, "reduce_scatter_block(comm, sendbuf, recvbuf, op)"),
-    FAST(allgather, "allgather(comm, sendbuf, recvbuf)"),
-    FAST(allgatherv, "allgatherv(comm, sendbuf, recvbuf)"),
     {"remember", (PyCFunction)calls_remember, METH_VARARGS,
      "remember(key, program or None, locations)"},
     {"forget", (PyCFunction)calls_forget, METH_NOARGS, "Forget what was learned."},
@@ -353,7 +244,7 @@ static PyMethodDef methods[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "The blocking calls on one communicator that need nothing of Python."},
+    {Py_tp_doc, "The calls of one form on one communicator that need nothing of Python."},
     {Py_tp_new, calls_new},
     {Py_tp_dealloc, calls_dealloc},
     {Py_tp_traverse, calls_traverse},

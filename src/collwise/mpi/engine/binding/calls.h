@@ -19,15 +19,17 @@ struct slot_location {
     int64_t displacement;
 };
 
-/* The numbers of a tally (comm/recording.py); what follows are starts and ends of the last calls. */
+/* Numbers in memory that Python has, too: those of a tally (comm/recording.py), which the starts and
+   ends of the last calls follow; and the tags of a private communicator. */
 enum { TIMES, UNTIL, NANOSECONDS, LAST, NUMBERS };
+enum { NEXT_TAG, LAST_TAG, TAGS, FIRST_TAG = 1 };
 
 struct entry {
     PyObject *key; /* bytes; NULL for an empty entry */
     uint64_t hash;
     Program *program; /* NULL: the library's own serves, or plans that are started */
-    PyObject *idle, *private; /* these: a list, and the communicator that gives tags */
-    PyObject *tally;  /* a bytearray where calls are counted; or NULL */
+    PyObject *idle;   /* these: a list */
+    PyObject *tally, *tags; /* bytearrays where calls are counted, and where their tags are; or NULL */
     int64_t until;    /* how many calls it may have counted when this entry serves */
     int locations_number;
     struct slot_location locations[MOST_SLOTS];
@@ -38,9 +40,9 @@ typedef struct {
     unsigned planned; /* a bit for each method that programs may serve */
     enum form form;
     PyObject *failed; /* called with the error of an interrupted program */
-    PyObject *comm, *sum, *slow; /* of calls that make requests: the communicator, the operator where
-                                    none is given, and who serves what C cannot; or NULL */
-    int rank, ranks;  /* in the communicator; 0 ranks: it is asked at each call */
+    PyObject *comm, *sum, *slow; /* the communicator, the operator where none is given, and who serves
+                                    what C cannot */
+    int rank, ranks;
     struct entry *entries;
     unsigned size, used;
 } Calls;
@@ -63,7 +65,9 @@ uint64_t table_hash(const int64_t *key, Py_ssize_t numbers);
 struct entry *table_find(struct entry *entries, unsigned size, const void *key, Py_ssize_t nbytes,
                          uint64_t hash);
 void table_forget(Calls *self);
-int64_t *tally_numbers(PyObject *tally);
+void entry_hold(struct entry *entry);
+void entry_release(struct entry *entry);
+int64_t *numbers_of(PyObject *memory);
 int64_t tally_now(void);
 void tally_count(PyObject *tally, int64_t begin);
 PyObject *calls_remember(Calls *self, PyObject *args);

@@ -50,8 +50,8 @@ static function look_up(void *library, const char *prefix, const char *name) {
     return result;
 }
 
-/* connect(path, width, status_size, too_long, no_memory, byte): look up MPI's functions in a library that is
-   loaded, and in those that it needs.  Returns the names of those that are missing. */
+/* connect(path, width, status_size, too_long, no_memory, byte): look up MPI's functions in a library
+   that is loaded, and in those that it needs.  Returns the names of those that are missing. */
 static PyObject *connect_library(PyObject *module, PyObject *args) {
     const char *path;
     int width, status_size, too_long, no_memory;
@@ -102,52 +102,32 @@ static PyObject *connect_library(PyObject *module, PyObject *args) {
     return missing;
 }
 
-/* describe(exception, in_place, address of in_place, offset of handles, types, operators, Datatype,
-   Op): what mpi4py's objects are like. */
+/* describe(what mpi4py's and NumPy's objects are like): mpi4py's Exception, IN_PLACE and its address,
+   Request and Prequest, where what must live as long lies in these, the handle of MPI_INFO_NULL, the
+   offset of handles in all objects, Datatype and Op; `types`, a list of (handle, bytes of an element,
+   format); `operators`, a list of handles; NumPy's class of arrays; `dtypes`, a list of (dtype, handle,
+   bytes of an element). */
 static PyObject *describe(PyObject *module, PyObject *args) {
-    PyObject *exception, *in_place, *types, *operators, *datatype, *op;
+    PyObject *exception, *in_place, *request, *prequest, *datatype, *op, *types, *operators, *array;
+    PyObject *dtypes;
     long long address;
-    Py_ssize_t handle_offset;
-    (void)module;
-    if (!PyArg_ParseTuple(args, "OOLnO!O!O!O!", &exception, &in_place, &address, &handle_offset,
-                          &PyList_Type, &types, &PyList_Type, &operators, &PyType_Type, &datatype,
-                          &PyType_Type, &op) ||
-        !reader_setup(handle_offset, types, operators, datatype, op)) {
-        return NULL;
-    }
-    Py_INCREF(exception);
-    Py_INCREF(in_place);
-    mpi_exception = exception;
-    mpi_in_place = in_place;
-    mpi_in_place_value = (void *)(intptr_t)address;
-    Py_RETURN_NONE;
-}
-
-/* requests(Request, Prequest, offset, info): mpi4py's classes, where in their objects what must live as
-   long lies, and the handle of MPI_INFO_NULL. */
-static PyObject *requests(PyObject *module, PyObject *args) {
-    PyObject *request, *prequest;
-    Py_ssize_t offset;
     unsigned long long info;
+    Py_ssize_t held, handle_offset;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOnK", &request, &prequest, &offset, &info)) {
+    if (!PyArg_ParseTuple(args, "OOLOOnKnO!O!O!O!O!O!", &exception, &in_place, &address, &request,
+                          &prequest, &held, &info, &handle_offset, &PyType_Type, &datatype,
+                          &PyType_Type, &op, &PyList_Type, &types, &PyList_Type, &operators,
+                          &PyType_Type, &array, &PyList_Type, &dtypes) ||
+        !reader_setup(handle_offset, types, operators, datatype, op, array, dtypes)) {
         return NULL;
     }
+    mpi_exception = Py_NewRef(exception);
+    mpi_in_place = Py_NewRef(in_place);
+    mpi_in_place_value = (void *)(intptr_t)address;
     request_classes[NONBLOCKING] = Py_NewRef(request);
     request_classes[PERSISTENT] = Py_NewRef(prequest);
-    request_held = offset;
+    request_held = held;
     mpi.no_info = info;
-    Py_RETURN_NONE;
-}
-
-/* arrays(class, [(dtype, handle, bytes of an element)]): NumPy's arrays. */
-static PyObject *arrays(PyObject *module, PyObject *args) {
-    PyObject *array, *dtypes;
-    (void)module;
-    if (!PyArg_ParseTuple(args, "O!O!", &PyType_Type, &array, &PyList_Type, &dtypes) ||
-        !reader_arrays(array, dtypes)) {
-        return NULL;
-    }
     Py_RETURN_NONE;
 }
 
@@ -200,10 +180,9 @@ static PyObject *has_loop(PyObject *module, PyObject *args) {
 }
 
 static PyMethodDef functions[] = {
-    {"connect", connect_library, METH_VARARGS, "connect(path, width, status_size, too_long, no_memory, byte)"},
-    {"describe", describe, METH_VARARGS, "describe(what mpi4py's objects are like)"},
-    {"requests", requests, METH_VARARGS, "requests(what mpi4py's requests are like)"},
-    {"arrays", arrays, METH_VARARGS, "arrays(class, dtypes)"},
+    {"connect", connect_library, METH_VARARGS,
+     "connect(path, width, status_size, too_long, no_memory, byte)"},
+    {"describe", describe, METH_VARARGS, "describe(what mpi4py's and NumPy's objects are like)"},
     {"running", running, METH_NOARGS, "How many programs other ranks wait for."},
     {"advance", advance, METH_NOARGS, "Advance them."},
     {"allow_helper", allow_helper, METH_NOARGS, "Let a helper thread advance them."},
@@ -214,24 +193,22 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
+#define FAILS_TO_ADD(kind) PyModule_AddIntConstant(module, #kind, kind) < 0
+
 static int add_types(PyObject *module) {
     PyObject *program = PyType_FromModuleAndSpec(module, &program_spec, NULL);
     PyObject *calls = PyType_FromModuleAndSpec(module, &calls_spec, NULL);
     PyObject *persistent = PyType_FromModuleAndSpec(module, &persistent_spec, NULL);
-    if (!program || !calls || !persistent ||
-        PyModule_AddObjectRef(module, "Persistent", persistent) < 0 || PyModule_AddObjectRef(module, "Program", program) < 0 ||
-        PyModule_AddObjectRef(module, "Calls", calls) < 0 ||
-        PyModule_AddIntConstant(module, "START", START) < 0 ||
-        PyModule_AddIntConstant(module, "AWAIT", AWAIT) < 0 ||
-        PyModule_AddIntConstant(module, "COMBINE", COMBINE) < 0 ||
-        PyModule_AddIntConstant(module, "COPY", COPY) < 0 ||
-        PyModule_AddIntConstant(module, "COPY_TYPED", COPY_TYPED) < 0) {
-        return -1;
-    }
     program_type = (PyTypeObject *)program;
-    Py_DECREF(calls);
-    Py_DECREF(persistent);
-    return 0;
+    int fails = !program || !calls || !persistent ||
+                PyModule_AddObjectRef(module, "Program", program) < 0 ||
+                PyModule_AddObjectRef(module, "Calls", calls) < 0 ||
+                PyModule_AddObjectRef(module, "Persistent", persistent) < 0 ||
+                FAILS_TO_ADD(START) || FAILS_TO_ADD(AWAIT) || FAILS_TO_ADD(COMBINE) ||
+                FAILS_TO_ADD(COPY) || FAILS_TO_ADD(COPY_TYPED);
+    Py_XDECREF(calls);
+    Py_XDECREF(persistent);
+    return -fails;
 }
 
 static PyModuleDef_Slot slots[] = {

@@ -6,15 +6,6 @@
 
 PyTypeObject *program_type;
 
-static int read_place(PyObject *object, struct place *place) {
-    long long offset;
-    if (!PyArg_ParseTuple(object, "iL;a place is (slot, offset)", &place->slot, &offset)) {
-        return 0;
-    }
-    place->offset = offset;
-    return 1;
-}
-
 static int too_large(int64_t count, function large) {
     if (count > INT_MAX && !large) {
         PyErr_SetString(PyExc_OverflowError, "this MPI library takes no counts beyond 2^31");
@@ -23,147 +14,105 @@ static int too_large(int64_t count, function large) {
     return 0;
 }
 
+/* (sends, peer, place, count, type) */
 static int read_message(PyObject *object, struct message *message) {
-    PyObject *at;
-    long long count;
+    long long offset, count;
     unsigned long long type;
-    if (!PyArg_ParseTuple(object, "piOLK;a message", &message->sends, &message->peer, &at, &count,
-                          &type) ||
-        !read_place(at, &message->at)) {
+    if (!PyArg_ParseTuple(object, "pi(iL)LK;a message", &message->sends, &message->peer,
+                          &message->place.slot, &offset, &count, &type)) {
         return 0;
     }
+    message->place.offset = offset;
     message->count = count;
     message->type = type;
     return !too_large(count, message->sends ? mpi.Isend_c : mpi.Irecv_c);
 }
 
-static int read_messages_of(PyObject *numbers, struct program *program, int *used,
-                            struct instruction *one) {
-    Py_ssize_t number = PyTuple_Size(numbers);
-    if (number < 0) {
+/* (kind, first, number, left, right, into, count, type, count and type of into, operator's name,
+   element), whatever of that its kind needs */
+static int read_instruction(PyObject *object, struct instruction *instruction) {
+    int kind, element;
+    long long left, right, into, count, into_count;
+    unsigned long long type, into_type;
+    const char *operation;
+    if (!PyArg_ParseTuple(object, "iii(iL)(iL)(iL)LKLKsC;an instruction", &kind,
+                          &instruction->first, &instruction->number, &instruction->left.slot, &left,
+                          &instruction->right.slot, &right, &instruction->into.slot, &into, &count,
+                          &type, &into_count, &into_type, &operation, &element)) {
         return 0;
     }
-    one->first = *used;
-    one->number = (int)number;
-    for (Py_ssize_t n = 0; n < number; n++) {
-        program->order[(*used)++] = (int)PyLong_AsLong(PyTuple_GetItem(numbers, n));
+    if (kind < START || kind > COPY_TYPED) {
+        PyErr_SetString(PyExc_ValueError, "an instruction that nobody knows");
+        return 0;
+    }
+    instruction->kind = (enum kind)kind;
+    instruction->left.offset = left;
+    instruction->right.offset = right;
+    instruction->into.offset = into;
+    instruction->count = count;
+    instruction->type = type;
+    instruction->into_count = into_count;
+    instruction->into_type = into_type;
+    if (kind == COMBINE) {
+        instruction->loop = element < 128 ? kernel_for(operation, (char)element) : NULL;
+        return !too_large(count, mpi.Reduce_local_c);
+    }
+    return kind != COPY_TYPED ||
+           !too_large(count > into_count ? count : into_count, mpi.Sendrecv_c);
+}
+
+static PyObject *row(PyObject *table, int n) {
+    PyObject *object = PyTuple_GetItem(table, n);
+    if (!PyTuple_Check(object)) {
+        PyErr_SetString(PyExc_TypeError, "messages and instructions are tuples");
+        return NULL;
+    }
+    return object;
+}
+
+/* Its tables are as long as those of Python.   requests: None if it makes them itself. */
+static int fill(struct program *program, PyObject *messages, PyObject *order,
+                PyObject *instructions, PyObject *requests) {
+    for (int n = 0; n < program->messages_number; n++) {
+        PyObject *message = row(messages, n);
+        if (!message || !read_message(message, &program->messages[n])) {
+            return 0;
+        }
+    }
+    for (int n = 0; n < program->order_number; n++) {
+        program->order[n] = (int)PyLong_AsLong(PyTuple_GetItem(order, n));
+    }
+    for (int n = 0; n < program->instructions_number; n++) {
+        PyObject *instruction = row(instructions, n);
+        if (!instruction || !read_instruction(instruction, &program->instructions[n])) {
+            return 0;
+        }
+    }
+    program->persistent = requests != Py_None;
+    if (program->persistent &&
+        (!PyTuple_Check(requests) || PyTuple_Size(requests) != program->messages_number)) {
+        PyErr_SetString(PyExc_ValueError, "persistent programs have a request per message");
+        return 0;
+    }
+    for (int n = 0; program->persistent && n < program->messages_number; n++) {
+        handle value = PyLong_AsUnsignedLongLong(PyTuple_GetItem(requests, n));
+        set_handle(&mpi, program_request(program, n), value);
+    }
+    if (!PyErr_Occurred() && !program_check(program)) {
+        PyErr_SetString(PyExc_ValueError, "a program with numbers outside of its tables");
     }
     return !PyErr_Occurred();
 }
 
-/* (START or AWAIT, messages), (COMBINE, left, right, into, count, type, operator's name, element),
-   (COPY, from, into, bytes) or (COPY_TYPED, from, into, count, type, count, type). */
-static int read_instruction(PyObject *object, struct program *program, int *used,
-                            struct instruction *one) {
-    PyObject *left, *right, *into, *kind = PyTuple_GetItem(object, 0);
-    long long count, into_count;
-    unsigned long long type, into_type;
-    const char *operation;
-    int element, unused;
-    if (!kind || (one->kind = (enum kind)PyLong_AsLong(kind), PyErr_Occurred())) {
-        return 0;
-    }
-    switch (one->kind) {
-    case START:
-    case AWAIT: {
-        PyObject *numbers;
-        return PyArg_ParseTuple(object, "iO!", &unused, &PyTuple_Type, &numbers) &&
-               read_messages_of(numbers, program, used, one);
-    }
-    case COMBINE:
-        if (!PyArg_ParseTuple(object, "iOOOLKsC", &unused, &left, &right, &into, &count, &type,
-                              &operation, &element) ||
-            !read_place(left, &one->left) || !read_place(right, &one->right) ||
-            !read_place(into, &one->into) || too_large(count, mpi.Reduce_local_c)) {
-            return 0;
-        }
-        one->loop = element < 128 ? kernel_for(operation, (char)element) : NULL;
-        one->count = count;
-        one->type = type;
-        return 1;
-    case COPY:
-        if (!PyArg_ParseTuple(object, "iOOL", &unused, &left, &into, &count)) {
-            return 0;
-        }
-        break;
-    case COPY_TYPED:
-        if (!PyArg_ParseTuple(object, "iOOLKLK", &unused, &left, &into, &count, &type, &into_count,
-                              &into_type) ||
-            too_large(count > into_count ? count : into_count, mpi.Sendrecv_c)) {
-            return 0;
-        }
-        one->type = type;
-        one->into_count = into_count;
-        one->into_type = into_type;
-        break;
-    default:
-        PyErr_SetString(PyExc_ValueError, "an instruction that nobody knows");
-        return 0;
-    }
-    one->count = count;
-    return read_place(left, &one->left) && read_place(into, &one->into);
-}
-
-static int numbers_in(PyObject *instructions) {
-    Py_ssize_t total = 0;
-    for (Py_ssize_t n = 0; n < PyTuple_Size(instructions); n++) {
-        PyObject *one = PyTuple_GetItem(instructions, n);
-        if (PyTuple_Check(one) && PyTuple_Size(one) == 2) {
-            PyObject *numbers = PyTuple_GetItem(one, 1);
-            total += PyTuple_Check(numbers) ? PyTuple_Size(numbers) : 0;
-        }
-    }
-    return (int)total;
-}
-
-static int fill(struct program *program, PyObject *messages, PyObject *instructions,
-                PyObject *requests) {
-    int used = 0;
-    for (int n = 0; n < program->messages_number; n++) {
-        if (!read_message(PyTuple_GetItem(messages, n), &program->messages[n])) {
-            return 0;
-        }
-    }
-    for (int n = 0; n < program->instructions_number; n++) {
-        PyObject *one = PyTuple_GetItem(instructions, n);
-        if (!PyTuple_Check(one)) {
-            PyErr_SetString(PyExc_TypeError, "an instruction is a tuple");
-            return 0;
-        }
-        if (!read_instruction(one, program, &used, &program->instructions[n])) {
-            return 0;
-        }
-    }
-    if (requests != Py_None) {
-        program->persistent = 1;
-        if (!PyTuple_Check(requests) || PyTuple_Size(requests) != program->messages_number) {
-            PyErr_SetString(PyExc_ValueError, "persistent programs have a request per message");
-            return 0;
-        }
-        for (int n = 0; n < program->messages_number; n++) {
-            handle value = PyLong_AsUnsignedLongLong(PyTuple_GetItem(requests, n));
-            set_handle(&mpi, program_request(program, n), value);
-        }
-        if (PyErr_Occurred()) {
-            return 0;
-        }
-    }
-    if (!program_check(program)) {
-        PyErr_SetString(PyExc_ValueError, "a program with numbers outside of its tables");
-        return 0;
-    }
-    return 1;
-}
-
 static PyObject *program_new_object(PyTypeObject *type, PyObject *args, PyObject *named) {
     static char *names[] = {"comm",  "op",         "rank",     "tag",      "slots", "messages",
-                            "instructions", "forwarding", "requests", NULL};
+                            "order", "instructions", "forwarding", "requests", NULL};
     unsigned long long comm, op;
     int rank, tag, slots, forwarding;
-    PyObject *messages, *instructions, *requests;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "KKiiiO!O!iO", names, &comm, &op, &rank, &tag,
-                                     &slots, &PyTuple_Type, &messages, &PyTuple_Type,
-                                     &instructions, &forwarding, &requests)) {
+    PyObject *messages, *order, *instructions, *requests;
+    if (!PyArg_ParseTupleAndKeywords(args, named, "KKiiiO!O!O!iO", names, &comm, &op, &rank, &tag,
+                                     &slots, &PyTuple_Type, &messages, &PyTuple_Type, &order,
+                                     &PyTuple_Type, &instructions, &forwarding, &requests)) {
         return NULL;
     }
     if (!mpi.width || slots < 0) {
@@ -175,7 +124,7 @@ static PyObject *program_new_object(PyTypeObject *type, PyObject *args, PyObject
     if (!self) {
         return NULL;
     }
-    self->program = program_new(&mpi, (int)PyTuple_Size(messages), numbers_in(instructions),
+    self->program = program_new(&mpi, (int)PyTuple_Size(messages), (int)PyTuple_Size(order),
                                 (int)PyTuple_Size(instructions), slots);
     if (!self->program) {
         Py_DECREF(self);
@@ -187,7 +136,7 @@ static PyObject *program_new_object(PyTypeObject *type, PyObject *args, PyObject
     self->program->rank = rank;
     self->program->tag = tag;
     self->program->forwarding = forwarding;
-    if (!fill(self->program, messages, instructions, requests)) {
+    if (!fill(self->program, messages, order, instructions, requests)) {
         Py_DECREF(self);
         return NULL;
     }
@@ -268,25 +217,15 @@ static PyObject *executed(Program *self, enum outcome (*act)(struct program *), 
     return PyBool_FromLong(outcome == DONE);
 }
 
-static PyObject *program_run_object(Program *self, PyObject *unused) {
-    (void)unused;
-    return executed(self, progress_run, 1);
-}
-
-static PyObject *program_start(Program *self, PyObject *unused) {
-    (void)unused;
-    return executed(self, progress_begin, 1);
-}
-
-static PyObject *program_wait(Program *self, PyObject *unused) {
-    (void)unused;
-    return executed(self, progress_finish, 0);
-}
-
-static PyObject *program_test(Program *self, PyObject *unused) {
-    (void)unused;
-    return executed(self, progress_test, 0);
-}
+#define EXECUTES(name, act, begins) \
+    static PyObject *name(Program *self, PyObject *unused) { \
+        (void)unused; \
+        return executed(self, act, begins); \
+    }
+EXECUTES(program_run_object, progress_run, 1)
+EXECUTES(program_start, progress_begin, 1)
+EXECUTES(program_wait, progress_finish, 0)
+EXECUTES(program_test, progress_test, 0)
 
 static PyObject *program_give_back(Program *self, PyObject *unused) {
     int pending = 0;

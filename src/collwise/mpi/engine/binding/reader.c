@@ -52,33 +52,14 @@ static struct known_type *format_entry(const char *format) {
     return &by_format[is_complex][letter];
 }
 
-int reader_arrays(PyObject *array, PyObject *dtypes) {
-    Py_ssize_t known = PyList_Size(dtypes);
-    array_class = (PyTypeObject *)Py_NewRef(array);
-    dtype_name = PyUnicode_InternFromString("dtype");
-    if (!dtype_name || known < 0 || known > MOST_DTYPES) {
-        PyErr_SetString(PyExc_ValueError, "too many types of elements");
-        return 0;
-    }
-    for (Py_ssize_t n = 0; n < known; n++) {
-        PyObject *dtype;
-        unsigned long long type;
-        long long size;
-        if (!PyArg_ParseTuple(PyList_GetItem(dtypes, n), "OKL", &dtype, &type, &size)) {
-            return 0;
-        }
-        by_dtype[n].dtype = Py_NewRef(dtype);
-        by_dtype[n].type = (struct known_type){type, size};
-    }
-    return 1;
-}
-
 int reader_setup(Py_ssize_t offset, PyObject *types, PyObject *given_operators, PyObject *datatype,
-                 PyObject *op) {
-    Py_ssize_t known = PyList_Size(types);
+                 PyObject *op, PyObject *array, PyObject *dtypes) {
+    Py_ssize_t known = PyList_Size(types), native = PyList_Size(dtypes);
     handle_offset = offset;
     operators_number = (int)PyList_Size(given_operators);
-    if (known < 0 || known > TABLE / 2 || operators_number < 0 || operators_number > 64) {
+    dtype_name = PyUnicode_InternFromString("dtype");
+    if (known < 0 || known > TABLE / 2 || operators_number < 0 || operators_number > 64 ||
+        native < 0 || native > MOST_DTYPES) {
         PyErr_SetString(PyExc_ValueError, "too many types or operators");
         return 0;
     }
@@ -102,10 +83,19 @@ int reader_setup(Py_ssize_t offset, PyObject *types, PyObject *given_operators, 
     for (int n = 0; n < operators_number; n++) {
         operators[n] = PyLong_AsUnsignedLongLong(PyList_GetItem(given_operators, n));
     }
-    Py_INCREF(datatype);
-    Py_INCREF(op);
-    datatype_class = (PyTypeObject *)datatype;
-    op_class = (PyTypeObject *)op;
+    for (Py_ssize_t n = 0; n < native; n++) {
+        PyObject *dtype;
+        unsigned long long type;
+        long long size;
+        if (!PyArg_ParseTuple(PyList_GetItem(dtypes, n), "OKL", &dtype, &type, &size)) {
+            return 0;
+        }
+        by_dtype[n].dtype = Py_NewRef(dtype);
+        by_dtype[n].type = (struct known_type){type, size};
+    }
+    array_class = (PyTypeObject *)Py_NewRef(array);
+    datatype_class = (PyTypeObject *)Py_NewRef(datatype);
+    op_class = (PyTypeObject *)Py_NewRef(op);
     return !PyErr_Occurred();
 }
 

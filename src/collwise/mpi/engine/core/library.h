@@ -44,7 +44,6 @@ typedef uint64_t handle;
 #define ALLREDUCE_INIT_ARGS(H, N) (OF_ALLREDUCE(H, N), H, void *)
 #define ALLGATHER_INIT_ARGS(H, N) (OF_ALLGATHER(H, N), H, void *)
 #define ALLGATHERV_INIT_ARGS(H, N) (OF_ALLGATHERV(H, N), H, void *)
-#define COMM_INT_ARGS(H, N) (H, int *)
 #define ERROR_CLASS_ARGS(H, N) (int, int *)
 
 /* Every function that is called: its name in MPI, and its parameters. */
@@ -57,7 +56,7 @@ typedef uint64_t handle;
     _(Allgather, ALLGATHER) _(Allgatherv, ALLGATHERV) \
     _(Ibcast, IBCAST) _(Ireduce, IREDUCE) _(Iallreduce, IALLREDUCE) \
     _(Ireduce_scatter_block, IALLREDUCE) _(Iallgather, IALLGATHER) _(Iallgatherv, IALLGATHERV) \
-    _(Comm_rank, COMM_INT) _(Comm_size, COMM_INT) _(Error_class, ERROR_CLASS)
+    _(Error_class, ERROR_CLASS)
 
 /* Functions that some libraries have, by their full names.  With the first three the library calls us
    whenever it makes progress, and started programs move on in any call of MPI. */

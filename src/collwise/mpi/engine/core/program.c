@@ -46,7 +46,7 @@ static int known(const struct program *program, struct place place) {
 
 int program_check(const struct program *program) {
     for (int n = 0; n < program->messages_number; n++) {
-        if (!known(program, program->messages[n].at) || program->messages[n].count < 0) {
+        if (!known(program, program->messages[n].place) || program->messages[n].count < 0) {
             return 0;
         }
     }
@@ -56,14 +56,14 @@ int program_check(const struct program *program) {
         }
     }
     for (int n = 0; n < program->instructions_number; n++) {
-        const struct instruction *one = &program->instructions[n];
-        if (one->kind == START || one->kind == AWAIT) {
-            if (one->first < 0 || one->number < 0 ||
-                one->first > program->order_number - one->number) {
+        const struct instruction *todo = &program->instructions[n];
+        if (todo->kind == START || todo->kind == AWAIT) {
+            if (todo->first < 0 || todo->number < 0 ||
+                todo->first > program->order_number - todo->number) {
                 return 0;
             }
-        } else if (!known(program, one->left) || !known(program, one->into) ||
-                   !known(program, one->right) || one->count < 0) {
+        } else if (!known(program, todo->left) || !known(program, todo->into) ||
+                   !known(program, todo->right) || todo->count < 0) {
             return 0;
         }
     }

@@ -19,7 +19,7 @@ struct place {
 struct message {
     int sends;
     int peer;
-    struct place at;
+    struct place place;
     int64_t count;
     handle type;
 };

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OF(number) program->order[one->first + (number)]
+#define OF(number) program->order[todo->first + (number)]
 
 static int started(struct program *program, int number) {
     const struct library *library = program->library;
@@ -12,64 +12,64 @@ static int started(struct program *program, int number) {
     if (program->persistent) {
         return CALL(Start, START, library, (request));
     }
-    void *at = program_place(program, m->at);
+    void *data = program_place(program, m->place);
     if (m->sends) {
         return CALL_COUNT(Isend, ISEND, m->count, library,
-                          (at, m->count, m->type, m->peer, program->tag, program->comm, request));
+                          (data, m->count, m->type, m->peer, program->tag, program->comm, request));
     }
     return CALL_COUNT(Irecv, IRECV, m->count, library,
-                      (at, m->count, m->type, m->peer, program->tag, program->comm, request));
+                      (data, m->count, m->type, m->peer, program->tag, program->comm, request));
 }
 
-static int combined(struct program *program, const struct instruction *one) {
-    void *left = program_place(program, one->left), *right = program_place(program, one->right);
-    if (one->loop) {
-        one->loop(left, right, program_place(program, one->into), one->count);
+static int combined(struct program *program, const struct instruction *todo) {
+    void *left = program_place(program, todo->left), *right = program_place(program, todo->right);
+    if (todo->loop) {
+        todo->loop(left, right, program_place(program, todo->into), todo->count);
         return 0;
     }
-    return CALL_COUNT(Reduce_local, REDUCE_LOCAL, one->count, program->library,
-                      (left, right, one->count, one->type, program->op));
+    return CALL_COUNT(Reduce_local, REDUCE_LOCAL, todo->count, program->library,
+                      (left, right, todo->count, todo->type, program->op));
 }
 
 /* Copy elements with gaps where the library calls us: in its hooks nothing may be called that makes
    progress, as messages do. */
-static int packed(const struct program *program, const struct instruction *one, const void *from,
+static int packed(const struct program *program, const struct instruction *todo, const void *from,
                   void *into) {
     const struct library *library = program->library;
     int64_t room = 0, end = 0, begin = 0;
     int error = CALL_AS(Pack_size_c, PACK_SIZE_ARGS, int64_t, library,
-                        (one->count, one->type, program->comm, &room));
+                        (todo->count, todo->type, program->comm, &room));
     void *between = malloc((size_t)room + 1);
     if (!between) {
         return library->no_memory;
     }
     if (!error) {
         error = CALL_AS(Pack_c, PACK_ARGS, int64_t, library,
-                        (from, one->count, one->type, between, room, &end, program->comm));
+                        (from, todo->count, todo->type, between, room, &end, program->comm));
     }
     if (!error) {
         error = CALL_AS(Unpack_c, UNPACK_ARGS, int64_t, library,
-                        (between, end, &begin, into, one->into_count, one->into_type,
+                        (between, end, &begin, into, todo->into_count, todo->into_type,
                          program->comm));
     }
     free(between);
     return error;
 }
 
-static int copied(struct program *program, const struct instruction *one) {
-    void *from = program_place(program, one->left), *into = program_place(program, one->into);
-    if (one->kind == COPY) {
-        memmove(into, from, (size_t)one->count);
+static int copied(struct program *program, const struct instruction *todo) {
+    void *from = program_place(program, todo->left), *into = program_place(program, todo->into);
+    if (todo->kind == COPY) {
+        memmove(into, from, (size_t)todo->count);
         return 0;
     }
     if (program->library->hooks && program->library->Unpack_c) {
-        return packed(program, one, from, into);
+        return packed(program, todo, from, into);
     }
-    int64_t most = one->count > one->into_count ? one->count : one->into_count;
+    int64_t most = todo->count > todo->into_count ? todo->count : todo->into_count;
     /* Only MPI knows the gaps: this rank sends the elements to itself. */
     return CALL_COUNT(Sendrecv, SENDRECV, most, program->library,
-                      (from, one->count, one->type, program->rank, program->tag, into,
-                       one->into_count, one->into_type, program->rank, program->tag,
+                      (from, todo->count, todo->type, program->rank, program->tag, into,
+                       todo->into_count, todo->into_type, program->rank, program->tag,
                        program->comm, program->status));
 }
 
@@ -86,10 +86,10 @@ static enum outcome over(struct program *program, int error) {
     return known && class == program->library->too_long ? DONE : BROKE;
 }
 
-typedef enum outcome waiting(struct program *program, const struct instruction *one);
+typedef enum outcome waiting(struct program *program, const struct instruction *todo);
 
-static enum outcome tested(struct program *program, const struct instruction *one) {
-    for (int n = 0; n < one->number; n++) { /* those that were complete are so at once */
+static enum outcome tested(struct program *program, const struct instruction *todo) {
+    for (int n = 0; n < todo->number; n++) { /* those that were complete are so at once */
         int complete = 0;
         int error = CALL(Test, TEST, program->library,
                          (program_request(program, OF(n)), &complete, program->status));
@@ -103,8 +103,8 @@ static enum outcome tested(struct program *program, const struct instruction *on
     return DONE;
 }
 
-static enum outcome looked_at(struct program *program, const struct instruction *one) {
-    for (int n = 0; n < one->number; n++) {
+static enum outcome looked_at(struct program *program, const struct instruction *todo) {
+    for (int n = 0; n < todo->number; n++) {
         if (!CALL(MPIX_Request_is_complete, IS_COMPLETE, program->library,
                   (handle_at(program->library, program_request(program, OF(n)))))) {
             return PENDING;
@@ -130,9 +130,9 @@ static int wait_for(struct program *program, int number, int *patience) {
     return CALL(Wait, WAIT, library, (request, program->status));
 }
 
-static enum outcome waited_for(struct program *program, const struct instruction *one) {
+static enum outcome waited_for(struct program *program, const struct instruction *todo) {
     int patience = program->library->patience;
-    for (int n = 0; n < one->number; n++) {
+    for (int n = 0; n < todo->number; n++) {
         if (over(program, wait_for(program, OF(n), &patience)) == BROKE) {
             return BROKE;
         }
@@ -143,15 +143,15 @@ static enum outcome waited_for(struct program *program, const struct instruction
 /* --- walking -------------------------------------------------------------------------------- */
 
 /* Execute an instruction that waits for nothing. */
-static enum outcome executed(struct program *program, const struct instruction *one) {
+static enum outcome executed(struct program *program, const struct instruction *todo) {
     int error = 0;
-    if (one->kind == START) {
-        for (int n = 0; n < one->number && !error; n++) {
+    if (todo->kind == START) {
+        for (int n = 0; n < todo->number && !error; n++) {
             error = started(program, OF(n));
             program->started += !error;
         }
     } else {
-        error = one->kind == COMBINE ? combined(program, one) : copied(program, one);
+        error = todo->kind == COMBINE ? combined(program, todo) : copied(program, todo);
     }
     if (!error) {
         return DONE;
@@ -162,11 +162,11 @@ static enum outcome executed(struct program *program, const struct instruction *
 
 static enum outcome walk(struct program *program, int end, waiting *await) {
     for (; program->at < end; program->at++) {
-        const struct instruction *one = &program->instructions[program->at];
-        int users = program->users_op && one->kind == COMBINE && !one->loop;
-        enum outcome outcome = one->kind == AWAIT                ? await(program, one)
+        const struct instruction *todo = &program->instructions[program->at];
+        int users = program->users_op && todo->kind == COMBINE && !todo->loop;
+        enum outcome outcome = todo->kind == AWAIT                ? await(program, todo)
                                : users && await == looked_at ? PENDING
-                                                             : executed(program, one);
+                                                             : executed(program, todo);
         if (outcome != DONE) {
             return outcome;
         }
@@ -195,8 +195,8 @@ enum outcome program_poll(struct program *program, int end) {
 
 enum outcome program_settle(struct program *program) {
     for (; program->settled < program->at; program->settled++) {
-        const struct instruction *one = &program->instructions[program->settled];
-        if (one->kind == AWAIT && waited_for(program, one) == BROKE) {
+        const struct instruction *todo = &program->instructions[program->settled];
+        if (todo->kind == AWAIT && waited_for(program, todo) == BROKE) {
             return BROKE;
         }
     }
@@ -233,8 +233,8 @@ int program_abandon(struct program *program) {
     const struct library *library = program->library;
     int pending = 0, left = program->started;
     for (int at = 0; left; at++) {
-        const struct instruction *one = &program->instructions[at];
-        for (int n = 0; one->kind == START && n < one->number && left; n++, left--) {
+        const struct instruction *todo = &program->instructions[at];
+        for (int n = 0; todo->kind == START && n < todo->number && left; n++, left--) {
             void *request = program_request(program, OF(n));
             int complete = 0; /* one that is over is found complete again */
             if (CALL(Test, TEST, library, (request, &complete, program->status)) || complete) {

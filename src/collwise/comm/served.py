@@ -1,0 +1,121 @@
+"""What serves each method of a communicator: one table of functions, by the method's name.
+
+The table becomes the object's attributes, which Python finds before the methods of its class.  So a
+call costs what serves it and nothing else.  A function of the table is
+
+- a method in C (`Calls`), which executes a plan or calls the library;
+- mpi4py's own method, where no plan may serve;
+- one of these, counted (`recording`) or after the ranks compared their arguments (`checking`).
+
+The class's own methods do in Python what C does.  All of them are `call`, which also serves what C
+cannot serve, or not yet.  Methods of a user's subclass are left alone.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from inspect import Parameter, Signature, signature
+from typing import Any
+
+from mpi4py import MPI
+
+from collwise.comm.recording import OBJECTS, Way
+from collwise.mpi.engine.loading import COMPILED
+from collwise.mpi.runtime.progress import advance
+from collwise.schedule.collectives import COLLECTIVES
+
+METHODS = [method for collective in COLLECTIVES.values() for method in collective.methods]
+NAMES: Mapping[tuple[Way, str], str] = {
+    **{("blocking", method): method for method in METHODS},
+    **{("nonblocking", method): f"I{method[0].lower()}{method[1:]}" for method in METHODS},
+    **{("persistent", method): f"{method}_init" for method in METHODS},
+}
+"""The names of a method's forms."""
+_SIGNATURES: dict[str, Signature] = {}
+"""Of each form, with the communicator."""
+_DEFAULTS: dict[str, tuple[Any, ...]] = {}
+"""The defaults of all parameters but the communicator; `Parameter.empty` where there is none."""
+_OURS: dict[str, Any] = {}
+"""The class's own methods, by name."""
+_BY_OBJECTS = {name: "Bcast" if name == "bcast" else "Allgather" for name in OBJECTS}
+"""The method that a collective of objects is made of."""
+
+
+def served_methods(comm: Any) -> dict[str, Callable[..., Any]]:
+    """The table of a communicator, without what counts and checks."""
+    table: dict[str, Callable[..., Any]] = {}
+    in_c: dict[str, Any] = {}
+    if COMPILED is not None:
+        ways: list[Way] = ["blocking"]
+        if comm._served and comm._record is None:  # Python counts the starts of requests
+            ways += ["nonblocking", "persistent"]
+        in_c = {way: comm._dispatch.calls_in_c(way, comm, partial(call, comm, way)) for way in ways}
+    for (way, method), name in NAMES.items():
+        if way in in_c and (way == "blocking" or method in comm._served):
+            table[name] = getattr(in_c[way], method.lower())
+        elif way != "blocking" and method not in comm._served:
+            table[name] = getattr(MPI.Intracomm, name).__get__(comm)
+    for name, method in _BY_OBJECTS.items():
+        if method not in comm._served:
+            table[name] = getattr(MPI.Intracomm, name).__get__(comm)
+    return {name: f for name, f in table.items() if getattr(type(comm), name) is _OURS[name]}
+
+
+def call(
+    comm: Any, way: Way, method: str, fast_key: bytes | None, *positional: Any, **named: Any
+) -> Any:
+    """Serve a call in Python.   way, method: its form.   fast_key: see `Dispatch.call`."""
+    advance()
+    name = NAMES[way, method]
+    defaults = _DEFAULTS[name]
+    arguments = positional + defaults[len(positional) :]
+    missing = any(argument is Parameter.empty for argument in arguments)
+    if named or missing or len(arguments) > len(defaults):
+        bound = _SIGNATURES[name].bind(comm, *positional, **named)  # it takes microseconds
+        bound.apply_defaults()
+        arguments = bound.args[1:]
+    library = partial(getattr(MPI.Intracomm, name), comm, *arguments)
+    if method not in comm._served:
+        return library()
+    return comm._dispatch.call(way, method, library, arguments, fast_key)
+
+
+def add_request_forms(owner: type[Any]) -> None:
+    """Give a class the other forms of its blocking methods."""
+    for (way, method), name in NAMES.items():
+        form = signature(getattr(owner, method))
+        if way == "persistent":
+            info = Parameter("info", Parameter.POSITIONAL_OR_KEYWORD, default=MPI.INFO_NULL)
+            form = form.replace(parameters=[*form.parameters.values(), info])
+        _SIGNATURES[name] = form
+        _DEFAULTS[name] = tuple(known.default for known in [*form.parameters.values()][1:])
+        if way != "blocking":
+            setattr(owner, name, _request_form(way, method, name))
+    _OURS.update((name, getattr(owner, name)) for name in (*NAMES.values(), *OBJECTS))
+
+
+def _request_form(way: Way, method: str, name: str) -> Callable[..., Any]:
+    def make(comm: Any, *positional: Any, **named: Any) -> Any:
+        return call(comm, way, method, None, *positional, **named)
+
+    make.__name__, make.__qualname__ = name, f"Comm.{name}"
+    make.__doc__ = _DOCSTRINGS[way].format(method)
+    make.__signature__ = _SIGNATURES[name]  # type: ignore[attr-defined]
+    return make
+
+
+_DOCSTRINGS: Mapping[Way, str] = {
+    "nonblocking": """Start a {0}; its buffers belong to it until `Wait`.
+
+        Collective, in the same order on all ranks; errors are those of `{0}`.  A user's `op`
+        must not be freed before the request has completed.
+        Returns an `MPI.Request` if the library serves the call, or calls collwise when it makes
+        progress (MPICH from 4.2).  Otherwise the request has the same methods, and lists of
+        requests need `collwise.waitall`.
+        """,
+    "persistent": """Make a persistent {0}: `Start`, `Wait`, and at the end `Free`.
+
+        Collective, in the same order on all ranks; errors are those of `{0}`.  A user's `op`
+        must not be freed before the request.  For lists of requests use `collwise.startall` and
+        `collwise.waitall`.
+        """,
+}

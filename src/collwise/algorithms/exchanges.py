@@ -162,7 +162,7 @@ def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
 def _integer_costs(
     problem: Problem, machine: Machine, lengths: Iterable[int]
 ) -> dict[int, tuple[int, int, int]]:
-    """For each length in elements: (gap, latency, combining) as integers in a common unit of time."""
+    """For each length in elements, (gap, latency, combining time) as integers in one unit."""
     costs = {}
     for items in lengths:
         nbytes = items * problem.itemsize
@@ -192,7 +192,7 @@ def _cores(ranks: int) -> tuple[int, ...]:
 
 
 def multiplied(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
-    """Stages in groups of `radix` ranks, and a last smaller one, that cover at least half the ranks."""
+    """Stages of `radix` ranks, and a smaller last one, that cover at least half of the ranks."""
     left, radices = problem.ranks, []
     while left > 1:
         radices.append(min(settings["radix"], left))

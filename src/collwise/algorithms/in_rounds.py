@@ -61,7 +61,7 @@ class _Kind(NamedTuple):
 
 
 def _has_cyclic_trees(ranks: int, latency: int) -> bool:
-    """Whether a closed-form arrangement of cyclic trees exists (no simulation of all ranks needed)."""
+    """Whether a closed-form arrangement of cyclic trees exists (no global simulation needed)."""
     return latency > 2 and arrangement(ranks - 1, latency) is not None
 
 

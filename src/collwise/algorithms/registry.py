@@ -59,7 +59,7 @@ class Algorithm:
     order: Callable[[Problem], Order] = lambda problem: "rank"
     """Returns the order in which it combines contributions; unused if the collective combines none."""
     levels: bool = False
-    """True if it is for machines with levels only: it uses the problem's placement."""
+    """True if it is made for machines with levels: it uses the problem's placement."""
     usual: bool = False
     """Whether MPI libraries commonly use it; plans then always show it, for comparison."""
     searched: bool = True

@@ -121,7 +121,10 @@ def circulant_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
 
 
 def lengths(problem: Problem, apart: int = 8) -> set[int]:
-    """Piece lengths in bytes to try: for numbers of pieces in steps of 1/apart, and for one item."""
+    """Piece lengths in bytes to try: one item, and lengths for growing numbers of pieces.
+
+    apart: each number of pieces is about 1 + 1/apart times the one before.
+    """
     items = problem.nbytes // problem.itemsize
     counts, count = {items} if 1 < items <= MOST_PIECES else set[int](), 2
     while count <= min(items, MOST_PIECES):
@@ -208,7 +211,7 @@ def _arrives_at_once(machine: Machine, nbytes: int) -> bool:
 
 
 def _even_time(problem: Problem, machine: Machine, count: int, nbytes: int) -> Fraction:
-    """Seconds for `count` pieces of `nbytes` each on a circulant graph: exact if λ is 1, else rough."""
+    """Seconds for `count` equal pieces on a circulant graph: exact if λ is 1, else rough."""
     rounds = count - 1 + (problem.ranks - 1).bit_length()
     return rounds * (machine.message(nbytes).latency + (_combine(problem, machine, nbytes) or 0))
 

@@ -57,7 +57,7 @@ class Algorithm:
     segmented: bool = False
     """True if it may send less than the whole vector in one message."""
     order: Callable[[Problem], Order] = lambda problem: "rank"
-    """Returns the order in which it combines contributions; unused if the collective combines none."""
+    """The order in which it combines contributions; unused if the collective combines none."""
     levels: bool = False
     """True if it is made for machines with levels: it uses the problem's placement."""
     usual: bool = False

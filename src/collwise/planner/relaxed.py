@@ -27,7 +27,7 @@ def least_time(schedule: Schedule, machine: Machine, limit: int = QUICK) -> Frac
     from one sender.  It is no bound for all-port machines.
     """
     problem, free = schedule.problem, machine.ports_only()
-    # In a census, combines may overtake sends; otherwise ranks would wait for each other in a cycle.
+    # In a census, combines may overtake sends: otherwise ranks would wait for each other.
     overtaken = problem.kind.combines and problem.kind.output != "root" and problem.order == "any"
     late = machine.law == "loggp" and not isinstance(schedule.program, DownTree)
     unknown = machine.all_port or late or overtaken or len(problem.sources) > 1
@@ -138,7 +138,7 @@ def _busy_per_piece(piece: Program, problem: Problem, machine: Levels) -> Fracti
 def _receives_in_turn(
     rank: int, operations: Sequence[Operation], machine: Levels
 ) -> tuple[Fraction, Fraction]:
-    """Seconds of a rank's receives and combines in turn, and of waiting for others at shared ports."""
+    """Seconds of a rank's receives and combines in turn, and seconds of waiting at shared ports."""
     placement = machine.placement
     kinds = Counter(
         (type(op), placement.meeting(rank, op.peer) if isinstance(op, Recv) else 0, size_of(op))

@@ -1,4 +1,4 @@
-"""Picks the candidates of a plan that are worth a race: the fastest by the model, and safer ones.
+"""Picks the candidates of a plan to race: the fastest by the model, and some safer ones.
 
 In the model a message takes a port for t0 and is never late.  On real hosts many short messages take
 longer, and a rank that waits for many others in turn is delayed by the latest of them.  So a race

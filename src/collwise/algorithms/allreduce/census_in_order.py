@@ -53,7 +53,7 @@ class CensusInOrder(Program):
         return operations
 
     def _vectors(self, first: int, number: int) -> tuple[Block, ...]:
-        """The gathered vectors of `number` ranks from `first` on, modulo p, as byte ranges of _ALL."""
+        """Byte ranges in _ALL of the vectors of `number` ranks from `first` on, modulo p."""
         nbytes, ahead = self.problem.nbytes, min(number, self.problem.ranks - first)
         blocks = Block(0, first * nbytes, ahead * nbytes), Block(0, 0, (number - ahead) * nbytes)
         return tuple(block for block in blocks if block.length)

@@ -19,7 +19,7 @@ COMPARED = 3
 
 
 def _program(problem: Problem, settings: Settings) -> Exchange | ExchangeInPieces:
-    """The exchange in at most as many pieces as each part has items; in one if p exceeds the groups."""
+    """The exchange in at most as many pieces as parts have items; one piece if ranks are left over."""
     plain = Exchange(problem, stages_of(problem, settings))
     most = 1 if plain.extra else problem.nbytes // problem.itemsize // divisor(plain.stages)
     pieces = min(settings["pieces"], most)
@@ -70,8 +70,12 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
             program = ExchangeInPieces(problem, stages, pieces, min(max(under_way, 1), LONGEST))
             tried.append((even_time(program, machine), program))
     return [
-        {"stages": " ".join(map(str, best.stages)), "pieces": best.pieces, "latency": best.latency}
-        for _, best in sorted(tried, key=lambda row: row[0])[:1]
+        {
+            "stages": " ".join(map(str, program.stages)),
+            "pieces": program.pieces,
+            "latency": program.latency,
+        }
+        for _, program in sorted(tried, key=lambda row: row[0])[:1]
     ]
 
 

@@ -67,7 +67,7 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
 
     @cache
     def best(ranks: int, items: int, divide: bool) -> _Best:
-        """Rough seconds and the best stages for `ranks` ranks.   divide: whether they may divide."""
+        """Rough seconds, and the best stages, for `ranks` ranks; they divide only if `divide`."""
         tried = [] if ranks > 1 else [(0.0, tuple[Stage, ...]())]
         for radix in _radices(ranks):
             for divided in {False, divide and items > 1}:

@@ -1,7 +1,6 @@
 """Reduce in the order of the ranks to any root, for operators that do not commute.
 
-The ranks from the root to p − 1 combine up a λ-tree whose root is the root.  The ranks below the
-root combine up a mirrored λ-tree to rank root − 1, which sends its result to the root at the end.
+The ranks from the root to p − 1 combine up a λ-tree to the root.  The ranks below the root combine up a mirrored λ-tree to rank root − 1, which sends its result to the root at the end.
 """
 
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from collwise.schedule.reduction import receive_and_combine
 
 @dataclass(frozen=True)
 class InOrder(Program):
-    """Virtual ranks 0 … p − root − 1 are ranks root … p − 1; the others are the ranks below root."""
+    """The program.  Virtual ranks 0 … p − root − 1 are ranks root … p − 1; the rest are below root."""
 
     problem: Problem
     lam: Fraction

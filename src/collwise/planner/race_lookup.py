@@ -130,7 +130,7 @@ def verdict(races: Iterable[RaceResult], problem: Problem, form: Form) -> Verdic
 
 
 def nearest_of_kind(races: Iterable[RaceResult], problem: Problem, form: Form) -> RaceResult | None:
-    """The nearest race of the same collective, form and ranks, at any distance; None without one."""
+    """The nearest race of the same collective, form and ranks, however far; None without one."""
     alike = [race for race in races if _same_kind(race, problem, form)]
     return min(alike, key=lambda race: _distance(race, problem), default=None)
 

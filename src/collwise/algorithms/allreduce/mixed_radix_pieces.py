@@ -19,7 +19,7 @@ COMPARED = 3
 
 
 def _program(problem: Problem, settings: Settings) -> Exchange | ExchangeInPieces:
-    """The exchange in at most as many pieces as parts have items; one piece if ranks are left over."""
+    """The exchange in at most as many pieces as parts have items; in one if ranks are left over."""
     plain = Exchange(problem, stages_of(problem, settings))
     most = 1 if plain.extra else problem.nbytes // problem.itemsize // divisor(plain.stages)
     pieces = min(settings["pieces"], most)

@@ -29,7 +29,7 @@ from collwise.schedule.problem import Order, Problem
 from collwise.schedule.program import Program
 
 BEST = 3
-"""How many algorithms of the outermost level are combined with those of the other levels."""
+"""Default number of algorithms that `best_parts` returns."""
 
 
 def parts_parameter(name: str, collective: str, example: str) -> Parameter:
@@ -82,7 +82,7 @@ def in_teams(
 
 
 def in_all_teams(problem: Problem, text: str, collective: str, levels: int) -> list[On]:
-    """For each of `levels` levels, innermost first, the algorithm that `text` names, in all teams."""
+    """The algorithms that `text` names, in all teams of `levels` levels, the innermost first."""
     teams = hierarchy_of(problem)
 
     def phase(level: int, algorithm: Configured) -> On:

@@ -1,4 +1,4 @@
-"""S-to-p broadcasts that gather contributions in groups, exchange across, and broadcast inside.
+"""S-to-p broadcasts that gather in groups, exchange across groups, and broadcast inside.
 
 In the exchange a group counts as one source that has all contributions of its ranks.  So the time
 depends on which groups contribute, not on which of their ranks.
@@ -17,7 +17,7 @@ from collwise.schedule.problem import Problem, Source
 
 @dataclass(frozen=True)
 class Joined(Deliveries):
-    """The program: gather at leaders, exchange among the leaders of the outermost groups, broadcast.
+    """Gather at leaders, exchange among the leaders of the outermost groups, broadcast inside.
 
     exchange: the s-to-p broadcast across.   tree: the trees of the broadcasts inside, by level.
     """
@@ -32,7 +32,7 @@ class Joined(Deliveries):
 
     @cached_property
     def held(self) -> list[dict[int, Blocks]]:
-        """For each level from 0 on: by leader, the blocks that it holds after gathering its group."""
+        """For each level from 0 on, the blocks that each leader holds after gathering its group."""
         levels: list[dict[int, Blocks]] = [{b.owner: (b,) for b in self.problem.gathered}]
         for level in range(1, self.teams.depth + 1):
             joined: dict[int, Blocks] = {}
@@ -44,7 +44,7 @@ class Joined(Deliveries):
         return levels
 
     def _teams(self, level: int, rank: int | None) -> Iterable[tuple[tuple[int, ...], int | None]]:
-        """Teams of a level: all, each with None; or only that of `rank`, with the rank's place in it."""
+        """All teams of a level, each with None; or the team of `rank` with the rank's place in it."""
         if rank is None:
             return ((team, None) for team in self.teams.teams[level - 1])
         seat = self.teams.seat(level, rank)
@@ -63,7 +63,7 @@ class Joined(Deliveries):
                 yield from self._outwards(level, team, place)
 
     def _across(self, team: tuple[int, ...], place: int | None) -> Iterator[Delivery]:
-        """Deliveries of the exchange; each member sends all blocks of its group as one contribution."""
+        """Deliveries of the exchange, where a member contributes all blocks of its group."""
         problem = across(self.problem, self.teams)
         program = self.exchange.build(problem)
         assert isinstance(program, Deliveries)

@@ -36,7 +36,7 @@ INSIDE = ("bruck", "ring", "xor", "recursive_doubling", "two_step")
 
 @dataclass(frozen=True)
 class ReduceScatter(Program):
-    """A reduce-scatter in a node: all ranks send part i to the node's i-th rank, which combines it."""
+    """A reduce-scatter in a node: all ranks send part i to the i-th rank, which combines it."""
 
     parts: tuple[Block, ...]
     size: int

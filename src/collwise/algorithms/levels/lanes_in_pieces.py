@@ -36,7 +36,7 @@ def _longest_piece(problem: Problem, pieces: int) -> Problem:
 
 
 def _latencies(settings: Settings, depth: int) -> tuple[int, ...]:
-    """The latency of each level in rounds; the text gives the outermost levels, the others have 1."""
+    """The latency of each level in rounds: 1 for inner levels that the setting leaves out."""
     latencies = tuple(map(int, settings["latencies"].split()))[-depth:]
     if max(latencies) > ROUNDS_UNDER_WAY:
         seen = f"messages travel for {max(latencies):,} rounds"
@@ -65,7 +65,7 @@ def _build(problem: Problem, settings: Settings) -> Program:
 
 
 def _choices(problem: Problem, machine: Levels) -> list[Settings]:
-    """The best settings of `lanes` for several numbers of pieces; empty if no latency exceeds a round."""
+    """The best settings of `lanes`, in several pieces; empty if no latency exceeds one round."""
     best, made = lanes.choices(problem, machine)[:1], list[Settings]()
     for count in PIECES if best else ():
         if _messages(problem, count) > LANES_TRIED or count * problem.itemsize > problem.nbytes:

@@ -48,8 +48,8 @@ from collwise.timing.trace import completion
 EVEN = 4
 """Rounds span a level if its t0 is at least the outermost level's t0 divided by EVEN."""
 APART, COMPARED = 16, 12
-"""Each number of pieces tried is about 1 + 1/APART times the one before; COMPARED settings, the best
-by a rough time, are compared by exact times."""
+"""Each number of pieces tried is about 1 + 1/APART times the one before.  The COMPARED settings with
+the best rough times are compared by exact times."""
 _MEANING = "for each level how long a message travels, the innermost first, such as '4 45'"
 
 
@@ -74,7 +74,7 @@ def members(teams: Hierarchy, levels: int) -> tuple[int, ...]:
 
 
 def rounds(problem: Problem, latencies: Sequence[int], segment: int) -> FreeRounds:
-    """The rounds among the leaders.   segment: bytes of a piece.   Raises BeyondLimits if too many."""
+    """The rounds of pieces of `segment` bytes among the leaders; raises BeyondLimits if too many."""
     teams, pieces = hierarchy_of(problem), pieces_of(problem, segment)
     team = members(teams, len(latencies))
     if len(team) * len(pieces) > ROUNDS_PLAYED:
@@ -90,7 +90,7 @@ def rounds(problem: Problem, latencies: Sequence[int], segment: int) -> FreeRoun
 
 
 def rounds_under_way(latency: Fraction, gap: Fraction) -> int:
-    """The latency in rounds of `gap` seconds, rounded up unless it exceeds a round by 1/8 or less."""
+    """The latency in rounds of `gap` seconds: rounded up, with a tolerance of 1/8 round."""
     return max(ceil(latency / gap - Fraction(1, 8)), 1)
 
 
@@ -102,7 +102,7 @@ def _costs(problem: Problem, machine: Levels, segment: int) -> list[Cost]:
 
 
 class _SettingsToTry(NamedTuple):
-    """Settings to try: rough seconds, bytes of a piece, number of outer levels, latencies as text."""
+    """Rough seconds, bytes of a piece, number of outer levels, and latencies as text, to try."""
 
     rough: Fraction
     segment: int

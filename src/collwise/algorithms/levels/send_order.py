@@ -17,14 +17,14 @@ MAX_RUNS = 1500
 LARGEST_SEARCHED = 16
 """Ranks up to which orders that follow no rule are tried, too."""
 MANY = 1024
-"""Ranks up to which every power of two is a rule; beyond, every power of four is one."""
+"""Ranks up to which every power of two is a rule; beyond, only every power of four."""
 
 
 _Parts: TypeAlias = list[list[tuple[int, int]]]
 
 
 class LevelCost(NamedTuple):
-    """Gap and latency of a message at a level, and its time at a group's port there; integer ticks."""
+    """Gap and latency of a message at a level, and its time at a group's port, in integer ticks."""
 
     gap: int
     latency: int
@@ -156,7 +156,7 @@ class _Run:
         yield None
 
     def _next(self, level: int, rank: int) -> int | None:
-        """First rank of the largest group without data one level below, inside the group of `rank`."""
+        """First rank of the largest group without data, one level below, in the group of `rank`."""
         parts = self.fresh[level - 1][self.groups[level - 1][rank]]
         informed = self.informed if level == 1 else self.counts[level - 2]
         while parts:

@@ -1,6 +1,7 @@
 """Reduce in the order of the ranks to any root, for operators that do not commute.
 
-The ranks from the root to p − 1 combine up a λ-tree to the root.  The ranks below the root combine up a mirrored λ-tree to rank root − 1, which sends its result to the root at the end.
+The ranks from the root to p − 1 combine up a λ-tree to the root.  The ranks below the root combine
+up a mirrored λ-tree to rank root − 1, which sends its result to the root at the end.
 """
 
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from collwise.schedule.reduction import receive_and_combine
 
 @dataclass(frozen=True)
 class InOrder(Program):
-    """The program.  Virtual ranks 0 … p − root − 1 are ranks root … p − 1; the rest are below root."""
+    """Virtual ranks 0 … p − root − 1 are ranks root … p − 1; the others are below the root."""
 
     problem: Problem
     lam: Fraction

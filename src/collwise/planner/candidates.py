@@ -125,7 +125,9 @@ def tried(
     else:
         finalists: set[str] = set()
         if isinstance(machine, Levels) and problem.ranks <= MAX_INSIDE:
-            flat = _finalists([one for one in among if not one.levels], problem, machine, reason)
+            flat = _finalists(
+                [algorithm for algorithm in among if not algorithm.levels], problem, machine, reason
+            )
             finalists = {describe(algorithm.name, settings) for algorithm, settings in flat}
             known = {describe(algorithm.name, settings) for algorithm, settings in choices}
             choices += [pair for pair in flat if describe(pair[0].name, pair[1]) not in known]

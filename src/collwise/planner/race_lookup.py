@@ -144,7 +144,7 @@ def _same_kind(race: RaceResult, problem: Problem, form: Form) -> bool:
 def _ratios(race: RaceResult, problem: Problem) -> tuple[Fraction, Fraction]:
     """Exact ratios, larger over smaller, of the sizes and of the source counts; 0 counts as 1."""
     pairs = (race.nbytes, problem.nbytes), (race.sources, len(problem.sources))
-    ordered = (sorted((max(one, 1), max(other, 1))) for one, other in pairs)
+    ordered = (sorted((max(raced, 1), max(called, 1))) for raced, called in pairs)
     first, second = (Fraction(high, low) for low, high in ordered)
     return first, second
 

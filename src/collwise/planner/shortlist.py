@@ -1,9 +1,9 @@
 """Picks the candidates of a plan to race: the fastest by the model, and some safer ones.
 
 In the model a message takes a port for t0 and is never late.  On real hosts many short messages
-take longer, and a rank that waits for many others in turn is delayed by the latest of them.  So a race
-also has candidates with somewhat fewer messages and with far fewer, and one in which every rank
-depends on only one other.
+take longer, and a rank that waits for many others in turn is delayed by the latest of them.  So a
+race also has candidates with somewhat fewer messages and with far fewer, and one in which every
+rank depends on only one other.
 """
 
 from dataclasses import replace

@@ -26,7 +26,7 @@ from collwise.schedule.program import Program
 from collwise.schedule.trees import Edges, Family, Shape, Tree
 
 TICKS = 32
-"""Ticks per innermost t0, the unit of costs: times cannot be measured more finely."""
+"""Ticks, the unit of costs, per smallest t0 of the levels: finer times cannot be measured."""
 _MEANING = "t0, λ·t0 and the port of every level in any one unit, such as '32,64,16; 190,800'"
 
 

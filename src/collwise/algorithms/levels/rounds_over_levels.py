@@ -48,8 +48,8 @@ from collwise.timing.trace import completion
 EVEN = 4
 """Rounds span a level if its t0 is at least the outermost level's t0 divided by EVEN."""
 APART, COMPARED = 16, 12
-"""Each number of pieces tried is about 1 + 1/APART times the one before.  The COMPARED settings with
-the best rough times are compared by exact times."""
+"""Each number of pieces tried is about 1 + 1/APART times the last one.  The COMPARED settings that
+are best by a rough time are compared by exact times."""
 _MEANING = "for each level how long a message travels, the innermost first, such as '4 45'"
 
 
@@ -74,7 +74,7 @@ def members(teams: Hierarchy, levels: int) -> tuple[int, ...]:
 
 
 def rounds(problem: Problem, latencies: Sequence[int], segment: int) -> FreeRounds:
-    """The rounds of pieces of `segment` bytes among the leaders; raises BeyondLimits if too many."""
+    """The leaders' rounds with pieces of `segment` bytes; raises BeyondLimits if too many."""
     teams, pieces = hierarchy_of(problem), pieces_of(problem, segment)
     team = members(teams, len(latencies))
     if len(team) * len(pieces) > ROUNDS_PLAYED:

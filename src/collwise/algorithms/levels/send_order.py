@@ -24,7 +24,7 @@ _Parts: TypeAlias = list[list[tuple[int, int]]]
 
 
 class LevelCost(NamedTuple):
-    """Gap and latency of a message at a level, and its time at a group's port, in integer ticks."""
+    """Gap and latency of a message at a level, and its time at a group's port, in ticks."""
 
     gap: int
     latency: int
@@ -43,7 +43,7 @@ class Order(NamedTuple):
 
 
 def best_order(placement: Placement, costs: Sequence[LevelCost]) -> Order:
-    """The fastest order of sends from rank 0 that the search finds.   costs: innermost level first."""
+    """The fastest order of sends from rank 0 that the search finds.   costs: by level."""
     largest = max(map(len, placement.members[0]))
     step = 1 if placement.ranks <= MANY else 2
     rules = sorted({1, *(1 << n for n in range(step, largest.bit_length(), step)), largest})

@@ -20,13 +20,13 @@ class Pairwise(Circular):
         p, operations = self.problem.ranks, list[Operation]()
         if not self.problem.nbytes:
             return operations
-        own, value = self.problem.output_of(rank), int(Slot.INPUT)
+        block, value = self.problem.output_of(rank), int(Slot.INPUT)
         for distance in range(1, p):
             after = (rank + distance) % p
             into = Slot.OUTPUT if distance == p - 1 else scratch(distance)
             operations.append(Send(after, self.problem.output_of(after), Slot.INPUT))
-            operations.append(Recv((rank - distance) % p, own, into))
-            operations.append(Combine(value, into, into, own))
+            operations.append(Recv((rank - distance) % p, block, into))
+            operations.append(Combine(value, into, into, block))
             value = into
         return operations
 

@@ -58,7 +58,7 @@ class Census(Deliveries):
         return [around_a_circle(self.problem.ranks)] if self.problem.all_give_alike else None
 
     def rows(self, *, combines: bool) -> Rows | None:
-        """The messages as arrays; of a rank's send and receive in a round, the lower sender's is first."""
+        """All messages as arrays; in a round, a list has the lower sender's message first."""
         if not self.problem.all_give_alike:
             return None
         ranks, messages = self.problem.ranks, shifts(self.problem.ranks, self.k)
@@ -83,7 +83,7 @@ class Census(Deliveries):
 
 
 def latencies(ranks: int, each: int, machine: Machine) -> list[int]:
-    """Integer latencies to try: λ rounded down and up, for messages of `each`, 2·`each`, … bytes."""
+    """Latencies to try: λ rounded down and up, for messages of `each`, 2·`each`, … bytes."""
     sizes = (each << power for power in range(ranks.bit_length()))
     lams = {min(max(machine.planning_lam(size), Fraction(1)), Fraction(ranks)) for size in sizes}
     return sorted({rounded(lam) for lam in lams for rounded in (floor, ceil)})

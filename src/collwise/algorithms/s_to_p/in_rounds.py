@@ -37,8 +37,9 @@ def _program(problem: Problem, settings: Settings) -> AllRounds:
 
 
 def _rough_time(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-    """Rough seconds if all ranks contribute equally: a census of the first pieces, then one round
-    per further piece.
+    """Rough seconds if all ranks contribute equally.
+
+    They are those of a census of the first pieces, then one round per further piece.
     """
     ranks, count, latency = problem.ranks, settings["pieces"], settings.get("latency", 1)
     widths = [(shift.width, 1) for shift in shifts(ranks, latency)]
@@ -50,7 +51,7 @@ def _rough_time(problem: Problem, machine: Machine, settings: Settings) -> Fract
 
 
 def _choices(problem: Problem, machine: Machine, *, latencies: bool) -> Iterable[Settings]:
-    """The best number of pieces, by local search from the best by rough time.   latencies: also λ."""
+    """The best number of pieces by exact time, by local search from the best by rough time."""
     ranks, sources = problem.ranks, problem.sources
     if ranks > SEARCHED_RANKS or len(sources) < 2:  # with one source it is a broadcast
         return []

@@ -1,4 +1,4 @@
-"""All sources send to the first source, which broadcasts down a λ-tree.
+"""All other sources send to the first source, which broadcasts everything down a λ-tree.
 
 It broadcasts all contributions as one message.  The tree is optimal in the postal model.  It is for
 few sources and large λ.

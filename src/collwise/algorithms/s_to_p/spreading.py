@@ -43,14 +43,14 @@ def spread_line(line: Sequence[int], holdings: Holdings, rank: int | None) -> It
             first: dict[int, Blocks] = {}
             second: dict[int, Blocks] = {}
             for at, blocks in sorted(holding.items()):
-                mine, theirs = (first, second) if at < middle else (second, first)
+                kept, sent = (first, second) if at < middle else (second, first)
                 to = at - middle + low if at >= middle else min(at - low + middle, low + n)
                 if to == low + n:
                     to = middle
                 if here is None or here in (at, to):
                     yield Delivery(line[at], line[to], blocks)
-                mine[at] = mine.get(at, ()) + blocks
-                theirs[to] = theirs.get(to, ()) + blocks
+                kept[at] = kept.get(at, ()) + blocks
+                sent[to] = sent.get(to, ()) + blocks
             halves += [(low, middle - low, first), (middle, low + n - middle, second)]
 
 

@@ -1,8 +1,8 @@
 """Limits of searching, planning and simulating, in one place, each with its unit and reason.
 
 All ranks must choose the same plan, so limits count messages, pieces or ranks, never seconds.  A
-limit with several users suits the slowest of them.  Limits of a picture, a file or a table stay
-beside it.  *Work* is the result of `timing.messages_played`: the number of messages; a message
+limit with several users suits the slowest of them.  Limits of a picture, a file or a table are
+defined where they are used.  *Work* is the result of `timing.messages_played`: the number of messages; a message
 counts AS_LISTS times if operation lists have to be written out for it.
 """
 
@@ -60,11 +60,11 @@ ROUNDS_EVER = 1 << 22
 TABLED_ROUNDS = 1 << 14
 """Pieces × ranks up to which rounds for latencies above 1 are tried when planning."""
 CYCLIC_ROUNDS = 1 << 17
-"""Pieces × ranks for cyclic trees, where one rank's sends are known without simulating all."""
+"""Pieces × ranks up to which cyclic trees, which need no simulation of all ranks, are tried."""
 ROUNDS_UNDER_WAY = 1 << 12
 """Latency of a message over levels, in rounds: with more, most rounds are empty."""
 LANES_TRIED, LANES_PLAYED = 1 << 13, 1 << 17
-"""Messages of an allreduce in lanes and pieces: with more, it is not tried, or it is refused."""
+"""Messages of an allreduce in lanes and pieces up to which it is tried, and is allowed at all."""
 CIRCULANT_MESSAGES = 512
 """Messages per rank up to which circulant exchanges in pieces are tried."""
 LARGEST_RADIX = 32

@@ -101,7 +101,7 @@ class Plan:
     """The network's shape; None for a network without contention."""
     choice: Candidate
     candidates: tuple[Candidate, ...]
-    """All candidates, the fastest first; each verdict says why the candidate is not the choice."""
+    """All candidates, the fastest predicted first; each verdict says why it is not the choice."""
     excluded: Mapping[str, str] = field(hash=False)
     """By name, the algorithms that were not considered, and why."""
     reason: str = ""
@@ -172,7 +172,7 @@ class Plan:
 
     @cached_property
     def level_times(self) -> Mapping[str, Fraction]:
-        """Exact seconds that the choice spends at each level, by words such as "inside a node".
+        """Exact seconds that the choice spends at each level; keys are words such as "inside a node".
 
         Simulates the schedule.  Empty for more than MAX_TOLD ranks, on machines without levels, and
         for the MPI library's own collective.

@@ -24,7 +24,7 @@ from collwise.schedule.problem import Problem
 from collwise.system import formatting
 
 REACH = 4
-"""Largest ratio between a call and the race that decides it, of sizes and of source counts."""
+"""Largest ratio of sizes, and of source counts, between a call and the race that decides it."""
 
 
 class Verdict(NamedTuple):
@@ -155,7 +155,7 @@ def _distance(race: RaceResult, problem: Problem) -> tuple[Fraction, int, int]:
 
 
 def _neighbours(alike: Iterable[RaceResult], problem: Problem) -> list[RaceResult]:
-    """The two races with the next smaller and the next larger size, and equally many sources."""
+    """The races of the next smaller and the next larger size, with equally many sources; or none."""
     races = [race for race in alike if race.sources == len(problem.sources)]
     smaller = [race for race in races if race.nbytes <= problem.nbytes]
     larger = [race for race in races if race.nbytes >= problem.nbytes]

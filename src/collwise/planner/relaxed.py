@@ -77,7 +77,7 @@ FEW = 3
 
 
 def by_parts(program: Program, problem: Problem, machine: Levels) -> Fraction | None:
-    """Seconds of a program as the sum of its parts' times, each at its level; None without parts.
+    """Seconds of a program as the sum of its parts' times; None if the program has no parts.
 
     For segments down or up a tree over levels, the first few are simulated, and their pace counts
     for the others.

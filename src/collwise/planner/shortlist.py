@@ -20,7 +20,7 @@ from collwise.schedule.operations import Recv, Send, size_of
 from collwise.schedule.problem import Problem
 
 LOOKED_AT = 16
-"""Number of ranks whose operations are examined for the ranks that they depend on."""
+"""Number of ranks that are examined to find on which other ranks they depend."""
 OVERHEADS = (Fraction(1, 16), Fraction(1, 4))
 """Assumed extra times per message, in t0, for which candidates with fewer messages are planned."""
 MOST_SLOWER = 3

@@ -28,7 +28,7 @@ def worth(
     form: Form,
     took_s: float | None,
 ) -> Worth:
-    """What tuning may save on one call that no race decides, and that the MPI library serves.
+    """Estimate what tuning may save on one call that no race decides; the MPI library serves it.
 
     machine: None if nothing was measured.   took_s: mean seconds of such calls, if known: an upper
     bound of what can be saved.

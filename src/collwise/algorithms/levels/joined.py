@@ -44,7 +44,7 @@ class Joined(Deliveries):
         return levels
 
     def _teams(self, level: int, rank: int | None) -> Iterable[tuple[tuple[int, ...], int | None]]:
-        """All teams of a level, each with None; or the team of `rank`, with its place in the team."""
+        """All teams of a level, each with None; or the team of `rank` with the rank's place."""
         if rank is None:
             return ((team, None) for team in self.teams.teams[level - 1])
         seat = self.teams.seat(level, rank)

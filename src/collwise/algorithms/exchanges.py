@@ -1,12 +1,12 @@
 """The family of exchanges in groups: each algorithm is a name and a list of stages.
 
 Van de Geijn's versions [vandeGeijn1991 §3, §4, §5, §6] exchange in pairs: whole vectors in every
-direction (Version 2, recursive doubling), halves (Version 3), or halves in some directions, given
-by a strategy (Version 4).  Larger groups need fewer rounds where λ is above 1: a stage in groups of
-k ranks takes (k − 2 + λ)·t0 for whole vectors, and twice the time of a k-th of the vector if it is
-divided; with k = p every rank sends to all others.  One search finds the best group sizes.  In a
-reduce-scatter all stages divide, and neighbouring ranks exchange first, so operators need not
-commute.
+hypercube dimension (Version 2, recursive doubling), halves (Version 3), or halves in some
+dimensions, given by a strategy (Version 4).  Larger groups need fewer rounds where λ is above 1: a
+stage in groups of k ranks takes (k − 2 + λ)·t0 for whole vectors, and twice the time of a k-th of
+the vector if it is divided; with k = p every rank sends to all others.  One search finds the best
+group sizes.  In a reduce-scatter all stages divide, and neighbouring ranks exchange first, so
+operators need not commute.
 """
 
 import re
@@ -40,17 +40,17 @@ def cube_dimension(ranks: int) -> int:
 
 
 def whole_vectors(problem: Problem, _: Settings) -> tuple[Stage, ...]:
-    """Stages that exchange whole vectors in every direction: Version 2 of [vandeGeijn1991]."""
+    """Stages that exchange whole vectors in every dimension: Version 2 of [vandeGeijn1991]."""
     return (Stage(2, divided=False),) * cube_dimension(problem.ranks)
 
 
 def halved(problem: Problem, _: Settings) -> tuple[Stage, ...]:
-    """Stages that halve vectors in every direction: Version 3 of [vandeGeijn1991]."""
+    """Stages that halve vectors in every dimension: Version 3 of [vandeGeijn1991]."""
     return (Stage(2, divided=True),) * cube_dimension(problem.ranks)
 
 
 def by_strategy(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
-    """The stages of a strategy, direction d − 1 first: Version 4 of [vandeGeijn1991]."""
+    """The stages of a strategy, dimension d − 1 first: Version 4 of [vandeGeijn1991]."""
     strategy = hybrid.checked_strategy(settings["strategy"], cube_dimension(problem.ranks))
     return tuple(Stage(2, bool(divided)) for divided in reversed(strategy))
 

@@ -53,7 +53,7 @@ def postal_rounds(problem: Problem, settings: Settings, count: int) -> Rounds:
 
 
 class _Kind(NamedTuple):
-    """A class of rounds, and how many it needs after the last piece."""
+    """A class of rounds, and how many rounds it needs for the last piece."""
 
     rounds: type[Rounds]
     later: int
@@ -109,7 +109,7 @@ def rounds_fields(rounds_of: _RoundsOf) -> dict[str, Any]:
 
 
 def circulant_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best piece length, if the last piece is counted as long as the others."""
+    """The best piece length, timed as if all pieces were equally long."""
     most = ROUNDS_PLAYED // problem.ranks if problem.ranks <= SEARCHED_RANKS else 0
     tried = [
         (_even_time(problem, machine, count, nbytes), nbytes)

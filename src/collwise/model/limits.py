@@ -2,8 +2,8 @@
 
 All ranks must choose the same plan, so limits count messages, pieces or ranks, never seconds.  A
 limit with several users suits the slowest of them.  Limits of a picture, a file or a table are
-defined where they are used.  *Work* is the result of `timing.messages_played`: the number of messages; a message
-counts AS_LISTS times if operation lists have to be written out for it.
+defined where they are used.  *Work* is the result of `timing.messages_played`: the number of
+messages, each counted AS_LISTS times if operation lists have to be written out for it.
 """
 
 AS_LISTS = 8

@@ -172,7 +172,7 @@ class Plan:
 
     @cached_property
     def level_times(self) -> Mapping[str, Fraction]:
-        """Exact seconds that the choice spends at each level; keys are words such as "inside a node".
+        """Exact seconds that the choice spends at each level, keyed by words ("inside a node").
 
         Simulates the schedule.  Empty for more than MAX_TOLD ranks, on machines without levels, and
         for the MPI library's own collective.

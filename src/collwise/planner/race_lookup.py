@@ -155,7 +155,7 @@ def _distance(race: RaceResult, problem: Problem) -> tuple[Fraction, int, int]:
 
 
 def _neighbours(alike: Iterable[RaceResult], problem: Problem) -> list[RaceResult]:
-    """The races of the next smaller and the next larger size, with equally many sources; or none."""
+    """The races of the next smaller and next larger size, with equally many sources; or none."""
     races = [race for race in alike if race.sources == len(problem.sources)]
     smaller = [race for race in races if race.nbytes <= problem.nbytes]
     larger = [race for race in races if race.nbytes >= problem.nbytes]

@@ -69,7 +69,7 @@ class Census(Program):
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The machine's λ; empty if too many messages would have to be simulated."""
+    """Settings with the machine's λ; empty if too many messages would have to be simulated."""
     p, (choice,) = problem.ranks, BY_LAM_FROM_1["choices"](problem, machine)
     messages = min(choice["lam"] * p.bit_length(), p)
     quick = messages <= MAX_SENT or (choice["lam"] >= p and machine.combine(1) is None)

@@ -62,7 +62,7 @@ def parts_of(text: str, collective: str, levels: int) -> Sequence[Configured]:
 def in_teams(
     teams: Hierarchy, level: int, program: Callable[[int], Program], first: Program | None = None
 ) -> On:
-    """The program that runs a program in every team of a level.
+    """The program in which every team of a level runs its own program.
 
     program: maps a team's size, >= 2, to its program.   first: the first team's program instead.
     """
@@ -82,7 +82,7 @@ def in_teams(
 
 
 def in_all_teams(problem: Problem, text: str, collective: str, levels: int) -> list[On]:
-    """The algorithms that `text` names, in all teams of `levels` levels, the innermost first."""
+    """For each of the `levels` inner levels, the algorithm that `text` names, in all teams."""
     teams = hierarchy_of(problem)
 
     def phase(level: int, algorithm: Configured) -> On:
@@ -108,7 +108,7 @@ def part_time(label: str, problem: Problem, law: OneLevel) -> Fraction:
 
 
 def in_order_of_placement(problem: Problem) -> Order:
-    """Rank order if the root is 0 and every group consists of consecutive ranks; else "same".
+    """The order of combining: "rank" if the root is 0 and groups are consecutive ranks, else "same".
 
     Without a placement it is "same".
     """

@@ -86,7 +86,7 @@ class Lanes:
         return Problem("s_to_p", ranks, self.problem.nbytes, sources=sources)
 
     def across(self, label: str) -> list[Program]:
-        """The program that runs an algorithm in every lane; empty if there is only one node."""
+        """A list with the program that runs an algorithm in every lane; empty for a single node."""
         algorithm = part(label, self.problem.collective)
 
         @cache
@@ -154,7 +154,7 @@ def choices(problem: Problem, machine: Levels) -> list[dict[str, str]]:
 
 
 def order(problem: Problem) -> Order:
-    """Rank order if every node has one rank or two consecutive ranks; else "same".
+    """The order of combining: "rank" if nodes are single ranks or two neighbours, else "same".
 
     In larger nodes the contributions of the last ranks are combined first.
     """

@@ -1,4 +1,4 @@
-"""Segments down, or up, one tree that joins the trees of all levels.
+"""Segmented broadcasts and reduces along one tree that joins the trees of all levels.
 
 Leaders send to other groups first.  MagPIe [Kielmann1999] has a flat tree across and binomial trees
 inside; [Karonis2002] has more levels.  Both pick the trees by a rule; here predicted times decide.

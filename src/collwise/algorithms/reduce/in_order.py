@@ -17,7 +17,10 @@ from collwise.schedule.reduction import receive_and_combine
 
 @dataclass(frozen=True)
 class InOrder(Program):
-    """Virtual ranks 0 … p − root − 1 are ranks root … p − 1; the others are below the root."""
+    """A reduce in rank order.
+
+    Virtual ranks 0 … p − root − 1 are ranks root … p − 1; the others are the ranks below the root.
+    """
 
     problem: Problem
     lam: Fraction

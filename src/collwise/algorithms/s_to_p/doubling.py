@@ -1,7 +1,7 @@
 """Recursive doubling: in round k rank i swaps all that it holds with rank i xor 2^k.
 
-If p is no power of two, each rank beyond the largest one first sends its data to a partner, and
-receives everything from it at the end.
+If p is no power of two, each rank beyond the largest power of two first sends its data to a
+partner, and receives all data from the partner at the end.
 """
 
 from collections.abc import Iterator

@@ -16,7 +16,7 @@ from collwise.schedule.trees import Tree
 
 @dataclass(frozen=True)
 class SourceTree(Deliveries):
-    """The program.   tree: its root is the first source."""
+    """The program; `tree` is rotated so that its root is the first source."""
 
     tree: Tree
 

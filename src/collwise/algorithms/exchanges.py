@@ -127,7 +127,7 @@ def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
         return []
     reached = {(core, items) for core in _cores(problem.ranks)}
     todo = list(reached)
-    for ranks, whole in todo:  # grows while it is walked
+    for ranks, whole in todo:  # the loop appends to the list
         lengths = ((k, part) for k in radices(ranks) for part in (-(-whole // k), whole))
         further = {(ranks // k, part) for k, part in lengths if not scatters or part < whole}
         further -= reached

@@ -166,7 +166,7 @@ def load(lists: Mapping[int, Sequence[Operation]], machine: Machine) -> Fraction
     message, receipt = cache(machine.message), cache(machine.receipt)
     for operations in lists.values():
         combining, sending, receiving = Fraction(0), Fraction(0), Fraction(0)
-        lags = []  # how much later than its port is free a message arrives
+        lags = []  # seconds from when the port is free to the arrival of a message
         for (kind, nbytes), number in Counter((type(o), size_of(o)) for o in operations).items():
             if kind is Combine:
                 combining += number * (machine.combine(nbytes) or 0)
@@ -177,7 +177,7 @@ def load(lists: Mapping[int, Sequence[Operation]], machine: Machine) -> Fraction
                 receiving += number * gap
                 lags.append(message(nbytes).latency - gap)
         ending = [o for o in reversed(operations) if isinstance(o, Send | Combine)]
-        last = Fraction(0)  # how much later than its port is free the last message arrives
+        last = Fraction(0)  # seconds from when the port is free to the last arrival
         if at_last := next((o for o in ending if isinstance(o, Send)), None):
             gap, latency = message(size_of(at_last))
             last = latency - (0 if machine.all_port else gap)

@@ -46,8 +46,8 @@ class CensusInOrder(Program):
         operations.append(Copy(_ALL, value, vector))
         for other in range(1, p):
             into = spare if other < p - 1 else Slot.OUTPUT
-            theirs = Block(0, other * nbytes, nbytes)
-            operations.append(Copy(_ALL, spare, (theirs,), -other * nbytes))
+            block = Block(0, other * nbytes, nbytes)
+            operations.append(Copy(_ALL, spare, (block,), -other * nbytes))
             operations.append(Combine(value, spare, into, vector))
             value, spare = spare, value
         return operations

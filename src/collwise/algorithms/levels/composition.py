@@ -108,7 +108,7 @@ def part_time(label: str, problem: Problem, law: OneLevel) -> Fraction:
 
 
 def in_order_of_placement(problem: Problem) -> Order:
-    """The order of combining: "rank" if the root is 0 and groups are consecutive ranks, else "same".
+    """The order of combining: "rank" for root 0 and groups of consecutive ranks, else "same".
 
     Without a placement it is "same".
     """

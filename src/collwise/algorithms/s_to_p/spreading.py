@@ -65,9 +65,8 @@ def spread_mesh(
     """Spread in each line of one dimension of the grid, then in each line of the other."""
     pick, other = (grid.row, grid.column) if rows_first else (grid.column, grid.row)
     lines, others = (grid.rows, grid.columns) if rows_first else (grid.columns, grid.rows)
-    together: dict[
-        int, dict[int, Blocks]
-    ] = {}  # by first rank of a line: the holdings of its ranks
+    # Keys are the first ranks of lines; values are the holdings of the lines' ranks.
+    together: dict[int, dict[int, Blocks]] = {}
     for holder, blocks in holdings.items():
         together.setdefault(pick(holder)[0], {})[holder] = blocks
     for line in lines() if rank is None else [pick(rank)]:

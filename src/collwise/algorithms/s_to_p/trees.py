@@ -40,7 +40,7 @@ def down_trees(
 def tree_edges(tree: Tree) -> list[tuple[int, int]]:
     """All edges of a tree as (parent, child); a rank receives before it sends."""
     edges, todo = [], [0]
-    for node in todo:  # grows while it is walked
+    for node in todo:  # the loop appends to the list
         children = tree.family(node).children
         edges += [(node, child) for child in children]
         todo += children

@@ -1,15 +1,15 @@
-"""Makes schedules: a folder for each collective, a short file for each algorithm or family.
+"""The algorithms: a folder for each collective, a short file for each algorithm or family.
 
-`registry`     what an algorithm is, and how one is registered
-`reductions`   what those that combine share
-`in_rounds`    what broadcasts and reduces in rounds share
-`circulant_pieces`  reduce-scatters and allreduces around a circle, in pieces
+`registry`     the class `Algorithm`, and the table of all algorithms
+`reductions`   registration of algorithms that combine
+`in_rounds`    broadcasts and reduces in rounds: their programs, and the choice of the pieces
+`circulant_pieces`  reduce-scatters and allreduces on circulant graphs, in pieces
 `exchanges`    allreduces, reduces and reduce-scatters in groups: a table of names, one search
-`parts`        algorithms as parts of others
+`parts`        algorithms as parts of other algorithms
 `levels`       algorithms for machines with levels
 
-Importing this package registers all of them, and those of other packages that name a module of
-theirs as an entry point of the group "collwise.algorithms".
+Importing this package registers all algorithms, including those of other packages that name a
+module as an entry point of the group "collwise.algorithms".
 """
 
 import logging
@@ -30,5 +30,5 @@ for _folder in (*COLLECTIVES, "levels"):
 for _entry in entry_points(group="collwise.algorithms"):
     try:
         _entry.load()
-    except Exception:  # whatever is wrong with it, the others serve
+    except Exception:  # a broken plugin must not disable the other algorithms
         logging.getLogger("collwise").warning("no algorithms of %s", _entry.value, exc_info=True)

@@ -1,7 +1,7 @@
-"""Reduce-scatters and allreduces through circulant graphs: of radix 2, and in pieces of any radix.
+"""Reduce-scatters and allreduces on circulant graphs: radix 2 in one piece, any radix in pieces.
 
-The messages of a piece keep the ports busy for a while, and take longer to arrive where λ is above
-1.  With several pieces under way, only the first one's latency counts.
+Where λ is above 1, a message arrives some time after its sender's port is free.  With several
+pieces in flight, only the latency of the first piece counts.
 """
 
 from collections.abc import Iterable
@@ -17,11 +17,11 @@ from collwise.schedule.circulant_exchange import CirculantExchange, steps_by_rou
 from collwise.schedule.problem import Problem
 
 PIECES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
-"""Numbers of pieces that are worth a try."""
+"""Numbers of pieces that are tried."""
 LONGEST = 1 << 20
-"""In sends; what is longer under way changes no order."""
+"""Largest latency, in sends: longer ones do not change the order of operations."""
 MAX_COMPARED = 4
-"""How many settings are compared by exact times."""
+"""Number of settings that are compared by exact times."""
 PARAMETERS = {
     "radix": integer("radix", 2, "which part of its blocks a rank keeps, an integer of at least 2"),
     "pieces": integer("pieces", 1, "the pieces of the vector, an integer of at least 1"),
@@ -30,14 +30,14 @@ PARAMETERS = {
 
 
 def messages(problem: Problem, settings: Settings) -> int:
-    """Those that a rank sends."""
+    """Number of messages that each rank sends."""
     gathers = problem.kind.output != "own block"
     rounds = steps_by_round(problem.ranks, (settings["radix"],), gathers=gathers)
     return int(settings["pieces"]) * sum(map(len, rounds))
 
 
 def radices(ranks: int) -> list[int]:
-    """The least one for every number of rounds."""
+    """For each possible number of rounds, the smallest radix that needs no more."""
     radices = {ranks}
     for rounds in range(2, (ranks - 1).bit_length() + 1):
         radix = 2
@@ -48,7 +48,10 @@ def radices(ranks: int) -> list[int]:
 
 
 def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best by exact time, of those few that are best if no piece but the first ever waits."""
+    """The best settings by exact time, among the few that are best by a rough time.
+
+    The rough time assumes that only the first piece waits for messages.
+    """
     ranks, items = problem.ranks, problem.nbytes // problem.itemsize
     gathers = problem.kind.output != "own block"
     if not 1 < ranks <= min(items, SEARCHED_RANKS):
@@ -61,7 +64,7 @@ def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
 
     def rough(radix: int, pieces: int) -> tuple[float, dict[str, int]]:
         unit = -(-items // (ranks * pieces)) * problem.itemsize
-        busy = alone = waited = 0.0  # seconds of a piece; messages' seconds until they are used
+        busy = alone = waited = 0.0  # of a piece: port time; total latency and combining
         for steps in steps_by_round(ranks, (radix,), gathers=gathers):
             before, last = busy, 0.0
             for step in steps:
@@ -70,7 +73,7 @@ def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
                 busy, last = busy + gap + combine, latency - gap
                 waited += latency + combine
             alone += busy - before + last
-        # On some machines all is free.
+        # Some machines charge nothing for messages.
         latency = min(max(round(waited / busy), 1), LONGEST) if busy else 1
         settings = {"radix": radix, "pieces": pieces, "latency": latency}
         return (pieces - 1) * busy + alone, settings
@@ -86,17 +89,17 @@ def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
         and messages(problem, {"radix": radix, "pieces": pieces}) <= CIRCULANT_MESSAGES
     ]
     few = [settings for _, settings in sorted(tried, key=lambda row: row[0])[:MAX_COMPARED]]
-    few += [{**one, "latency": one["latency"] * 9 // 8 + 1} for one in few if one["pieces"] > 1]
+    few += [{**s, "latency": s["latency"] * 9 // 8 + 1} for s in few if s["pieces"] > 1]
     return [min(few, key=time)]
 
 
 def without_empty_parts(
     problem: Problem, radix: int, pieces: int, latency: int
 ) -> CirculantExchange:
-    """The exchange in no more pieces than the blocks have items.
+    """The exchange in at most as many pieces as each block has items.
 
-    With fewer items than ranks the radix is 2, for which an upper bound of the time is known even
-    if some blocks are empty.
+    With fewer items than ranks it uses radix 2, which has a known upper bound of the time even if
+    some blocks are empty.
     """
     most = problem.nbytes // problem.itemsize // problem.ranks
     if not most:
@@ -107,7 +110,7 @@ def without_empty_parts(
 def register_circulant(
     collective: str, summary: str, time: str, in_pieces: str, time_in_pieces: str
 ) -> None:
-    """Register the plain exchange and the one in pieces for a collective."""
+    """Register the exchange of radix 2 and the exchange in pieces for a collective."""
     made: dict[str, Any] = {"source": ("Traeff2024",)}
     plain = f"{collective}/circulant"
     register_circular(plain, summary, time, CirculantExchange, searched=False, **made)

@@ -1,11 +1,12 @@
-"""The family of exchanges in groups: every member is a name, and stages for a number of ranks.
+"""The family of exchanges in groups: each algorithm is a name and a list of stages.
 
 Van de Geijn's versions [vandeGeijn1991 §3, §4, §5, §6] exchange in pairs: whole vectors in every
-direction (Version 2, recursive doubling), halves (Version 3), or halves in some directions, by a
-strategy (Version 4).  Larger groups need fewer rounds where λ is above 1: a stage of k ranks takes
-(k − 2 + λ)·t0, of whole vectors or, there and back, of a k-th of them; with k = p everybody sends
-to everybody.  One search finds the best stages of groups of several sizes.  In a reduce-scatter all
-stages divide, and ranks that lie side by side exchange first, so operators need not commute.
+hypercube dimension (Version 2, recursive doubling), halves (Version 3), or halves in some
+dimensions, given by a strategy (Version 4).  Larger groups need fewer rounds where λ is above 1: a
+stage in groups of k ranks takes (k − 2 + λ)·t0 for whole vectors, and twice the time of a k-th of
+the vector if it is divided; with k = p every rank sends to all others.  One search finds the best
+group sizes.  In a reduce-scatter all stages divide, and neighbouring ranks exchange first, so
+operators need not commute.
 """
 
 import re
@@ -26,36 +27,36 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 
 RADICES = (3, 4, 5, 6, 8, 12, 16, 32)
-"""The sizes of groups that recursive multiplying tries."""
+"""Group sizes that recursive multiplying tries."""
 MAX_CORES = 8
-"""Numbers of ranks that are tried as a product, the others handing their vectors over first."""
+"""How many numbers of ranks below p are tried; excess ranks first send their vectors to others."""
 _Best: TypeAlias = tuple[int | float, tuple[Stage, ...]]
 _WRITTEN = re.compile(r"[0-9]{1,9}d?( [0-9]{1,9}d?)*")
 
 
 def cube_dimension(ranks: int) -> int:
-    """⌊log2 of the number of ranks⌋, the dimension of the largest cube among them."""
+    """⌊log2 ranks⌋, the dimension of the largest hypercube of ranks."""
     return ranks.bit_length() - 1
 
 
 def whole_vectors(problem: Problem, _: Settings) -> tuple[Stage, ...]:
-    """Exchange whole vectors in every direction: Version 2 of [vandeGeijn1991]."""
+    """Stages that exchange whole vectors in every dimension: Version 2 of [vandeGeijn1991]."""
     return (Stage(2, divided=False),) * cube_dimension(problem.ranks)
 
 
 def halved(problem: Problem, _: Settings) -> tuple[Stage, ...]:
-    """Halve vectors in every direction: Version 3."""
+    """Stages that halve vectors in every dimension: Version 3 of [vandeGeijn1991]."""
     return (Stage(2, divided=True),) * cube_dimension(problem.ranks)
 
 
 def by_strategy(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
-    """The stages of a strategy S: Version 4, direction d − 1 first."""
+    """The stages of a strategy, dimension d − 1 first: Version 4 of [vandeGeijn1991]."""
     strategy = hybrid.checked_strategy(settings["strategy"], cube_dimension(problem.ranks))
     return tuple(Stage(2, bool(divided)) for divided in reversed(strategy))
 
 
 def best_strategy(problem: Problem, machine: Machine) -> hybrid.Strategy:
-    """The best strategy for the machine's costs, by dynamic programming over its cost curve."""
+    """The best strategy for the machine's costs, by dynamic programming."""
     itemsize = problem.itemsize
     return hybrid.best_for(
         lambda items: machine.message(items * itemsize).latency,
@@ -66,19 +67,19 @@ def best_strategy(problem: Problem, machine: Machine) -> hybrid.Strategy:
     )
 
 
-def _strategy(value: Any) -> hybrid.Strategy:
-    if isinstance(value, str):  # as a profile keeps it
+def _parsed_strategy(value: Any) -> hybrid.Strategy:
+    if isinstance(value, str):  # profiles keep strategies as text
         value = [int(c) if c in "01" else c for c in value if c not in "(), "]
     return hybrid.checked_strategy(value)
 
 
 STRATEGY = Parameter(
-    _strategy,
+    _parsed_strategy,
     "S_0, …, S_(d−1), 1 where vectors are halved, for the largest 2^d ranks, such as (0, 1)",
 )
 
 
-def _read(value: Any) -> str:
+def _checked_stages(value: Any) -> str:
     written = isinstance(value, str) and _WRITTEN.fullmatch(value)
     if written and min(stage.radix for stage in read(value)) > 1:
         return str(value)
@@ -86,20 +87,20 @@ def _read(value: Any) -> str:
 
 
 def read(text: str) -> tuple[Stage, ...]:
-    """Stages as they are written, such as "20d 5"."""
+    """Parse stages from text such as "20d 5"."""
     return tuple(Stage(int(word.rstrip("d")), word.endswith("d")) for word in text.split())
 
 
 STAGES = Parameter(
-    _read,
+    _checked_stages,
     "for each stage the ranks in a group, at least 2, and a d if vectors are divided: 20d 5",
 )
 
 
 def stages_of(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
-    """The stages that are set; of a reduce-scatter all divide.
+    """The stages of the settings; in a reduce-scatter all of them divide.
 
-    Raises InvalidArgument unless they take in at least half of all ranks.
+    Raises InvalidArgument unless the product of their radices is in [p/2, p].
     """
     scatters = _scatters(problem)
     stages = tuple(s._replace(divided=s.divided or scatters) for s in read(settings["stages"]))
@@ -117,7 +118,8 @@ def _scatters(problem: Problem) -> bool:
 def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """The best stages, by dynamic programming over the machine's costs.
 
-    As in Theorem 1 of [vandeGeijn1991], vectors that do not divide count as the next that do.
+    As in Theorem 1 of [vandeGeijn1991], a vector that does not divide evenly is timed as the next
+    longer one that does.
     """
     items, never = problem.nbytes // problem.itemsize, (inf, ())
     scatters = _scatters(problem)
@@ -125,12 +127,13 @@ def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
         return []
     reached = {(core, items) for core in _cores(problem.ranks)}
     todo = list(reached)
-    for ranks, whole in todo:  # grows while it is walked
+    for ranks, whole in todo:  # the loop appends to the list
         lengths = ((k, part) for k in radices(ranks) for part in (-(-whole // k), whole))
-        news = {(ranks // k, part) for k, part in lengths if not scatters or part < whole} - reached
-        reached |= news
-        todo += news
-    costs = _in_ticks(problem, machine, {length for _, length in reached})
+        further = {(ranks // k, part) for k, part in lengths if not scatters or part < whole}
+        further -= reached
+        reached |= further
+        todo += further
+    costs = _integer_costs(problem, machine, {length for _, length in reached})
 
     @cache
     def best(ranks: int, items: int) -> _Best:
@@ -156,10 +159,10 @@ def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
     return [{"stages": " ".join(map(str, stages))}]
 
 
-def _in_ticks(
+def _integer_costs(
     problem: Problem, machine: Machine, lengths: Iterable[int]
 ) -> dict[int, tuple[int, int, int]]:
-    """By elements, a message's gap and latency and what combining takes, in a common unit."""
+    """For each length in elements, (gap, latency, combining time) as integers in one unit."""
     costs = {}
     for items in lengths:
         nbytes = items * problem.itemsize
@@ -173,13 +176,13 @@ def _in_ticks(
 
 @cache
 def radices(ranks: int) -> tuple[int, ...]:
-    """The divisors that may be a group's size."""
+    """The divisors of a number of ranks, up to LARGEST_RADIX, that may be group sizes."""
     return tuple(k for k in range(2, min(ranks, LARGEST_RADIX) + 1) if ranks % k == 0)
 
 
 @cache
 def _cores(ranks: int) -> tuple[int, ...]:
-    """All ranks, and the largest numbers of at least half of them that have small factors only."""
+    """Numbers of ranks to try: all, and the largest in [p/2, p] with no prime factor above 5."""
     smooth = [
         n
         for n in (2**a * 3**b * 5**c for a in range(32) for b in range(20) for c in range(14))
@@ -189,7 +192,7 @@ def _cores(ranks: int) -> tuple[int, ...]:
 
 
 def multiplied(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
-    """As many stages of `radix` as fit, and one of what is left: for at least half of the ranks."""
+    """Stages of `radix` ranks, and a smaller last one, that cover at least half of the ranks."""
     left, radices = problem.ranks, []
     while left > 1:
         radices.append(min(settings["radix"], left))
@@ -198,7 +201,7 @@ def multiplied(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
 
 
 def best_radix(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best size of groups for whole vectors, as if nothing waited."""
+    """The best group size for whole vectors, if every stage starts at once on all ranks."""
     gap, latency = machine.message(problem.nbytes)
     combine = machine.combine(problem.nbytes) or 0
 
@@ -213,7 +216,7 @@ def best_radix(problem: Problem, machine: Machine) -> Iterable[Settings]:
 
 
 class _Member(NamedTuple):
-    """One name of the family: its stages, and other fields of `Algorithm`."""
+    """One algorithm of the family: its stages, and other fields of `Algorithm`."""
 
     summary: str
     time: str
@@ -323,7 +326,7 @@ _FAMILY = {
 
 
 def register_exchanges(collective: str) -> None:
-    """Register the members of the family that do a collective."""
+    """Register the algorithms of the family for one collective."""
     for name, (summary, time, source, stages, facts) in _FAMILY.items():
         if name.startswith(f"{collective}/"):
             register_combining(

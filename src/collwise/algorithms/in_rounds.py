@@ -1,4 +1,4 @@
-"""What broadcasts and reduces in rounds share: the program, and the choice of the pieces."""
+"""Broadcasts and reduces of pieces in rounds: their programs, and the choice of the pieces."""
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
@@ -30,44 +30,46 @@ from collwise.schedule.rounds import DownRounds, Rounds, UpRounds, highest
 from collwise.schedule.two_trees import TwoTrees
 
 MAX_COMPARED = 4
-"""Numbers of pieces that are compared by exact times."""
+"""Number of settings that are compared by exact times."""
 SAMPLED = 16
-"""Pieces of the rounds that show how many rounds there are for other numbers of pieces."""
+"""Pieces in the rounds that are simulated to extrapolate to other numbers of pieces."""
 _RoundsOf: TypeAlias = Callable[[Problem, Settings, int], Rounds]
 
 
 def circulant(problem: Problem, settings: Settings, count: int) -> Rounds:
-    """Rounds through a circulant graph."""
+    """The rounds of `count` pieces through a circulant graph."""
     return Circulant(problem.ranks, count, 1)
 
 
 def two_trees(problem: Problem, settings: Settings, count: int) -> Rounds:
-    """Down two binary trees, for the latency that is set."""
+    """The rounds of `count` pieces down two binary trees, for the latency of the settings."""
     return TwoTrees(problem.ranks, count, settings["latency"])
 
 
 def postal_rounds(problem: Problem, settings: Settings, count: int) -> Rounds:
-    """The shortest known rounds for the latency that is set."""
+    """The shortest known rounds of `count` pieces for the latency of the settings."""
     latency = settings["latency"]
-    return _shortest(problem.ranks, latency)[0](problem.ranks, count, latency)
+    return _shortest_kind(problem.ranks, latency)[0](problem.ranks, count, latency)
 
 
 class _Kind(NamedTuple):
+    """A class of rounds, and how many rounds it needs for the last piece."""
+
     rounds: type[Rounds]
     later: int
-    """Rounds until the last piece is there, after the one in which it is sent first."""
+    """Rounds from the first send of the last piece until all ranks have it."""
 
 
-def _cyclic(ranks: int, latency: int) -> bool:
-    """Whether there are cyclic trees, of which one rank's sends are known without playing all."""
+def _has_cyclic_trees(ranks: int, latency: int) -> bool:
+    """Whether a closed-form arrangement of cyclic trees exists (no global simulation needed)."""
     return latency > 2 and arrangement(ranks - 1, latency) is not None
 
 
 @lru_cache(maxsize=256)
-def _shortest(ranks: int, latency: int) -> _Kind:
-    """The kind of rounds that ends first for a few pieces."""
+def _shortest_kind(ranks: int, latency: int) -> _Kind:
+    """The class of rounds that needs the fewest rounds for a few pieces."""
     kinds: list[type[Rounds]] = []
-    if _cyclic(ranks, latency):
+    if _has_cyclic_trees(ranks, latency):
         kinds.append(CyclicTrees)
     if ranks <= FREE_RANKS:
         kinds.append(FreeRounds)
@@ -83,7 +85,10 @@ def _shortest(ranks: int, latency: int) -> _Kind:
 
 
 def pieces_of(problem: Problem, segment: int) -> tuple[Block, ...]:
-    """The pieces of a vector; no element is cut.   Raises BeyondLimits for too many of them."""
+    """Cut a vector into pieces of about `segment` bytes, between elements.
+
+    Raises BeyondLimits for too many pieces.
+    """
     items = -(-segment // problem.itemsize)
     if (count := -(-problem.nbytes // (items * problem.itemsize))) > ROUNDS_EVER:
         raise BeyondLimits(
@@ -93,7 +98,7 @@ def pieces_of(problem: Problem, segment: int) -> tuple[Block, ...]:
 
 
 def rounds_fields(rounds_of: _RoundsOf) -> dict[str, Any]:
-    """The field `build` of an algorithm in such rounds."""
+    """The field `build` of a broadcast or reduce in the given rounds."""
 
     def build(problem: Problem, settings: Settings) -> Program:
         blocks = pieces_of(problem, settings["segment"])
@@ -104,21 +109,21 @@ def rounds_fields(rounds_of: _RoundsOf) -> dict[str, Any]:
 
 
 def circulant_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best length of pieces, by the time if all of them were of this length."""
+    """The best piece length, timed as if all pieces were equally long."""
     most = ROUNDS_PLAYED // problem.ranks if problem.ranks <= SEARCHED_RANKS else 0
     tried = [
         (_even_time(problem, machine, count, nbytes), nbytes)
         for nbytes in lengths(problem)
         if (count := -(-problem.nbytes // nbytes)) <= most
-        or (problem.nbytes % nbytes == 0 and _at_once(machine, nbytes))
+        or (problem.nbytes % nbytes == 0 and _arrives_at_once(machine, nbytes))
     ]
     return [{"segment": min(tried)[1]}] if tried and problem.ranks > 1 else []
 
 
 def lengths(problem: Problem, apart: int = 8) -> set[int]:
-    """Bytes in a piece, for numbers of pieces that are an eighth apart, and for pieces of one item.
+    """Piece lengths in bytes to try: one item, and lengths for growing numbers of pieces.
 
-    apart: 16 for a sixteenth.
+    apart: each number of pieces is about 1 + 1/apart times the one before.
     """
     items = problem.nbytes // problem.itemsize
     counts, count = {items} if 1 < items <= MOST_PIECES else set[int](), 2
@@ -129,21 +134,23 @@ def lengths(problem: Problem, apart: int = 8) -> set[int]:
 
 
 def postal_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best number of pieces and latency of the rounds, of those that a rough time favours."""
+    """The best piece length and latency of postal rounds, by exact times of the roughly best."""
 
     def later(work: int, latency: int) -> int | None:
-        if work > CYCLIC_ROUNDS or (work > TABLED_ROUNDS and not _cyclic(problem.ranks, latency)):
+        if work > CYCLIC_ROUNDS or (
+            work > TABLED_ROUNDS and not _has_cyclic_trees(problem.ranks, latency)
+        ):
             return None
-        kind = _shortest(problem.ranks, latency)
+        kind = _shortest_kind(problem.ranks, latency)
         return kind.later if work <= TABLED_ROUNDS or kind.rounds is CyclicTrees else None
 
-    return _best(problem, machine, postal_rounds, later, MAX_COMPARED)
+    return _best_settings(problem, machine, postal_rounds, later, MAX_COMPARED)
 
 
 def two_tree_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best number of pieces, and the latency of their rounds, by a rough time.
+    """The best piece length and latency of rounds down two trees, by a rough time.
 
-    None where λ is 1: rounds of a circulant graph, k − 1 + ⌈log2 p⌉ of them, are never more.
+    Empty where λ is 1: a circulant graph needs k − 1 + ⌈log2 p⌉ rounds, which is never more.
     """
     if all(machine.message(nbytes).lam <= 1 for nbytes in lengths(problem)):
         return ()
@@ -157,21 +164,21 @@ def two_tree_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     def trees(latency: int) -> TwoTrees:
         return TwoTrees(problem.ranks, 1, latency)
 
-    return _best(problem, machine, two_trees, later, 1)
+    return _best_settings(problem, machine, two_trees, later, 1)
 
 
-def _best(
+def _best_settings(
     problem: Problem,
     machine: Machine,
     rounds_of: _RoundsOf,
     later: Callable[[int, int], int | None],
     compared: int,
 ) -> Iterable[Settings]:
-    """The best latency and length of the pieces, by exact times of the best few by a rough one.
+    """The best latency and piece length, by exact times of the few that are best by a rough time.
 
-    later: from the number of pieces × ranks and the latency, the rounds that pass between the first
-    sending of the last piece and its arrival everywhere; None for what is not to be tried.
-    Combining adds to what a message takes, and to the time until it can be sent on.
+    later: maps (pieces × ranks, latency) to the number of rounds from the first send of the last
+    piece until all ranks have it; None if these rounds are not to be tried.
+    Combining adds to the gap and to the latency of a message.
     """
     rough: dict[tuple[int, int], Fraction] = {}
     for nbytes in lengths(problem) if problem.ranks > 1 else ():
@@ -183,27 +190,28 @@ def _best(
             if (rest := later(count * problem.ranks, latency)) is not None:
                 rough[nbytes, latency] = (count + rest) * max(cost.gap, cost.latency / latency)
 
-    def time(one: tuple[int, int]) -> Fraction:
-        blocks = tuple(pieces(problem.nbytes, one[0]))
-        rounds = rounds_of(problem, {"latency": one[1]}, len(blocks))
+    def time(tried: tuple[int, int]) -> Fraction:
+        nbytes, latency = tried
+        blocks = tuple(pieces(problem.nbytes, nbytes))
+        rounds = rounds_of(problem, {"latency": latency}, len(blocks))
         program = (UpRounds if problem.kind.combines else DownRounds)(rounds, blocks)
         return program_time(problem, program, machine)
 
-    few = sorted(rough, key=lambda one: (rough[one], one))[:compared]
+    few = sorted(rough, key=lambda tried: (rough[tried], tried))[:compared]
     return [
         {"latency": latency, "segment": nbytes}
         for nbytes, latency in sorted(few, key=time if len(few) > 1 else None)[:1]
     ]
 
 
-def _at_once(machine: Machine, nbytes: int) -> bool:
-    """Whether a message arrives as soon as its sender is free, as λ is 1."""
+def _arrives_at_once(machine: Machine, nbytes: int) -> bool:
+    """Whether λ is 1: a message arrives when its sender's port is free."""
     cost = machine.message(nbytes)
     return cost.gap == cost.latency
 
 
 def _even_time(problem: Problem, machine: Machine, count: int, nbytes: int) -> Fraction:
-    """Seconds for so many pieces of so many bytes each: exact if λ is 1, else about."""
+    """Seconds for `count` equal pieces on a circulant graph: exact if λ is 1, else rough."""
     rounds = count - 1 + (problem.ranks - 1).bit_length()
     return rounds * (machine.message(nbytes).latency + (_combine(problem, machine, nbytes) or 0))
 

@@ -1,6 +1,6 @@
-"""Algorithms as parts of others: how they are written, and with which settings they are tried.
+"""Algorithms as parts of other algorithms: their labels, and the settings that are tried.
 
-A part is written with its settings, as in "chain_segmented(segment=4096)".
+The label of a part includes its settings, as in "chain_segmented(segment=4096)".
 """
 
 from collections.abc import Iterable
@@ -16,26 +16,26 @@ from collwise.schedule.program import Program
 
 
 class Configured(NamedTuple):
-    """An algorithm with its settings."""
+    """An algorithm with settings, as (name, value) pairs."""
 
     algorithm: Algorithm
     settings: tuple[tuple[str, Any], ...]
 
     @property
     def label(self) -> str:
-        """The algorithm as it is written, without its collective."""
+        """The algorithm's short name with its settings."""
         values = ", ".join(f"{name}={value}" for name, value in self.settings)
         return self.algorithm.short_name + (f"({values})" if values else "")
 
     @classmethod
     def of(cls, algorithm: Algorithm, settings: Settings) -> "Configured":
-        """An algorithm with these settings, read and checked."""
+        """Read and check the settings of an algorithm."""
         return cls(algorithm, tuple(algorithm.settings(settings).items()))
 
     def build(self, problem: Problem) -> Program:
-        """The program of a problem.
+        """The algorithm's program for a problem.
 
-        Raises InvalidArgument if the algorithm combines in a weaker order than the problem's.
+        Raises InvalidArgument if the algorithm combines in a weaker order than the problem needs.
         """
         if not self.algorithm.keeps_order(problem):
             raise InvalidArgument(
@@ -48,9 +48,10 @@ class Configured(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def part(label: str, collective: str, *, levels: bool = False) -> Configured:
-    """An algorithm from how it is written.
+    """Parse the label of a part.
 
-    levels: it may be one for machines with levels.   Raises UnknownName or InvalidArgument.
+    levels: whether to allow algorithms for machines with levels.
+    Raises UnknownName or InvalidArgument.
     """
     algorithm, values = parse_label(label, collective)
     if algorithm.levels and not levels:
@@ -60,7 +61,7 @@ def part(label: str, collective: str, *, levels: bool = False) -> Configured:
 
 
 def one_part(name: str, collective: str, example: str) -> Parameter:
-    """A parameter that names an algorithm of a collective, for levels or not."""
+    """A parameter whose value is the label of one algorithm of a collective."""
     meaning = f"an algorithm of {collective}, such as {example}"
 
     def read(value: Any) -> str:
@@ -72,7 +73,7 @@ def one_part(name: str, collective: str, example: str) -> Parameter:
 
 
 def tried_labels(among: Iterable[Algorithm], problem: Problem, machine: Machine) -> list[str]:
-    """Algorithms with the settings that are worth a try, as they are written."""
+    """Labels of algorithms with each of their settings worth trying on a machine."""
     labels = []
     for algorithm in among:
         with suppress(BeyondLimits):

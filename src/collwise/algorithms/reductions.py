@@ -1,4 +1,4 @@
-"""What the collectives that combine share: registration, and the orders that they keep."""
+"""Registration of algorithms that combine, and the orders of combining that they keep."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,9 +13,9 @@ from collwise.schedule.reduction import Circular, SingleRank
 
 
 def register_combining(name: str, summary: str, time: str, build: Build, **more: Any) -> Algorithm:
-    """Register an algorithm that combines.  more: other fields of `Algorithm`.
+    """Register an algorithm that combines.   more: other fields of `Algorithm`.
 
-    A single rank's own contribution is the result; wrong settings are refused all the same.
+    With one rank the program copies its contribution; invalid settings still raise an error.
     """
 
     def built(problem: Problem, settings: Settings) -> Program:
@@ -28,9 +28,9 @@ def register_combining(name: str, summary: str, time: str, build: Build, **more:
 def register_circular(
     name: str, summary: str, time: str, program: Callable[..., Circular], **more: Any
 ) -> Algorithm:
-    """Register a program of p blocks around a circle.
+    """Register an algorithm that sends p blocks around a ring or a circulant graph.
 
-    program: of a problem, with the algorithm's settings.
+    program: called with the problem and the algorithm's settings as keywords.
     """
     facts: dict[str, Any] = {"order": lambda problem: "same", "segmented": True, **more}
     return register_combining(
@@ -39,19 +39,19 @@ def register_circular(
 
 
 def from_root_on(problem: Problem) -> Order:
-    """The order of reduces that number the ranks from the root on: the ranks' own for root 0."""
+    """The order of a reduce along root, root + 1, …, root − 1: rank order if the root is 0."""
     return "same" if problem.root else "rank"
 
 
 def in_no_order(problem: Problem) -> Order:
-    """The order of reduces to one rank that keep no order; two ranks have only two."""
+    """The order of a reduce that keeps none; with two ranks it keeps that of `from_root_on`."""
     return from_root_on(problem) if problem.ranks == 2 else "same"
 
 
 def even_time(program: Circular, machine: Machine) -> Fraction:
-    """Seconds of a program of equal blocks around a circle: of the next length that splits evenly.
+    """Seconds of a program whose vector is padded so that all blocks are equally long.
 
-    One rank stands for all; exact if the length splits evenly.
+    Only one rank is simulated.  The time is exact if the vector splits evenly.
     """
     problem = program.problem
     even = replace(problem, nbytes=-(-problem.nbytes // program.unit) * program.unit)

@@ -1,4 +1,4 @@
-"""The registry: every algorithm by name.  Tests, tables, the planner's candidates come from it."""
+"""The registry of all algorithms by name.  The planner, tables and tests take them from here."""
 
 import re
 import warnings
@@ -26,11 +26,12 @@ from collwise.timing.trace import completion, completion_of_one, messages_played
 Settings: TypeAlias = Mapping[str, Any]
 """The values of an algorithm's parameters, by name."""
 Build: TypeAlias = Callable[[Problem, Settings], Program]
+"""A function that makes the program of a problem."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One knob of an algorithm: how to read a value (or raise InvalidArgument), what it means."""
+    """A parameter of an algorithm: a function that checks a value, and its meaning in words."""
 
     read: Callable[[Any], Any]
     meaning: str
@@ -38,12 +39,12 @@ class Parameter:
 
 @dataclass(frozen=True, kw_only=True)
 class Algorithm:
-    """One way to do a collective, for any number of ranks and any root.
+    """An algorithm for a collective, for any number of ranks and any root.
 
     name: "collective/name".  summary: one line.  source: keys of docs/bibliography.bib, with the
-    section.  time: the closed form in words, in t0 and λ.  build: the program of a problem.
-    choices: the settings worth trying on a machine (none: the algorithm does not apply).
-    parameters: its knobs.   predicted: of earlier versions; nobody asks it any more.
+    section.  time: the closed form in words, in t0 and λ.  build: makes the program of a problem.
+    choices: returns the settings worth trying on a machine; empty if the algorithm does not apply.
+    parameters: by name.   predicted: deprecated and ignored.
     """
 
     name: str
@@ -54,18 +55,18 @@ class Algorithm:
     choices: Callable[[Problem, Machine], Iterable[Settings]] = lambda problem, machine: [{}]
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     segmented: bool = False
-    """True if it may send less than everything in one message."""
+    """True if it may send less than the whole vector in one message."""
     order: Callable[[Problem], Order] = lambda problem: "rank"
-    """In which order it combines, if it does."""
+    """The order in which it combines contributions; unused if the collective combines none."""
     levels: bool = False
-    """True if it is made for machines with levels: it goes by the problem's placement."""
+    """True if it is made for machines with levels: it uses the problem's placement."""
     usual: bool = False
-    """Whether MPI libraries commonly choose it; plans then show it, to be compared with."""
+    """Whether MPI libraries commonly use it; plans then always show it, for comparison."""
     searched: bool = True
-    """Whether plans try it where only ranks' own ports delay messages.  Others run by name; where
-    messages meet elsewhere (links, processors, ports of groups), all are tried."""
+    """Whether plans try it where only ranks' own ports delay messages.  Where messages also meet on
+    links, processors or shared ports, plans try all algorithms.  Any algorithm runs by name."""
     repositions: str = ""
-    """The name of the algorithm that it runs after moving the sources' data to better places."""
+    """The algorithm that it runs after it has moved the sources' data to better ranks, by name."""
     predicted: InitVar[object] = None
 
     def __post_init__(self, predicted: object) -> None:
@@ -78,12 +79,12 @@ class Algorithm:
 
     @property
     def collective(self) -> str:
-        """The collective it solves."""
+        """The name of the collective."""
         return self.name.partition("/")[0]
 
     @property
     def kind(self) -> Collective:
-        """The collective's entry in the table."""
+        """The collective's entry in `COLLECTIVES`."""
         return COLLECTIVES[self.collective]
 
     @property
@@ -92,11 +93,11 @@ class Algorithm:
         return self.name.partition("/")[2]
 
     def keeps_order(self, problem: Problem) -> bool:
-        """Whether it combines in the order that a problem asks for, if it combines at all."""
+        """Whether the algorithm combines in the order that a problem needs, or combines nothing."""
         return not self.kind.combines or satisfies(self.order(problem), problem.order)
 
     def settings(self, values: Settings) -> dict[str, Any]:
-        """The values, read and checked; raises InvalidArgument for unknown or missing ones."""
+        """Read and check values; raises InvalidArgument for unknown or missing parameters."""
         unknown = sorted(set(values) - set(self.parameters))
         if unknown:
             raise InvalidArgument(
@@ -129,10 +130,10 @@ class Algorithm:
     ) -> Schedule:
         """The schedule for `ranks` ranks and `nbytes` bytes from or to `root`.
 
-        itemsize: bytes of an element, none of which is cut; `item` is its older name.
-        order: in which contributions have to be combined; None for whichever the algorithm has.
-        sources, shape, placement: as `Problem.of`.
-        Raises InvalidArgument for a root, a size or a setting out of range, or an order that the
+        itemsize: bytes of an element; no element is cut.   item: an older name of `itemsize`.
+        order: the order of combining that is needed; None for the algorithm's own.
+        sources, shape, placement: arguments of `Problem.of`.
+        Raises InvalidArgument for a root, size or setting out of range, or an order that the
         algorithm does not keep.
         """
         itemsize = itemsize if item is None else item
@@ -145,9 +146,9 @@ class Algorithm:
     def problem(
         self, ranks: int, nbytes: int | Sequence[int], root: int = 0, **arguments: Any
     ) -> Problem:
-        """The problem of those arguments (as `Problem.of`), in the order that the algorithm has.
+        """The problem with these arguments of `Problem.of`, in the algorithm's order of combining.
 
-        Without a placement, one that is made for levels has about √p nodes of as many ranks.
+        For an algorithm for levels, the default placement has about √p nodes with √p ranks each.
         """
         problem = Problem.of(self.collective, ranks, nbytes, root, **arguments)
         if self.levels and arguments.get("placement") is None:
@@ -155,7 +156,7 @@ class Algorithm:
         return replace(problem, order=self.order(problem)) if self.kind.combines else problem
 
     def solve(self, problem: Problem, settings: Settings) -> Schedule:
-        """The schedule for a problem as it stands; raises as `schedule` does."""
+        """The schedule for a problem; raises InvalidArgument like `schedule`."""
         if not self.keeps_order(problem):
             raise InvalidArgument(
                 f"{self.name} in the order {problem.order!r}",
@@ -179,9 +180,9 @@ class Algorithm:
         placement: Placement | None = None,
         **settings: Any,
     ) -> Fraction:
-        """The completion of that schedule in exact seconds (`timing.completion`).
+        """The completion time of the `schedule` with these arguments, in exact seconds.
 
-        Raises BeyondLimits where so many ranks or segments would take minutes.
+        Raises BeyondLimits if there are too many ranks or segments to simulate in seconds.
         """
         checked_machine(machine, f"the time of {self.name}")
         itemsize = itemsize if item is None else item
@@ -190,7 +191,7 @@ class Algorithm:
         return self.time_of(problem, machine, settings)
 
     def time_of(self, problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-        """The time of a problem as it stands; as `predict`."""
+        """The predicted time for a problem in exact seconds; raises BeyondLimits like `predict`."""
         schedule = self.solve(problem, settings)
         if problem.ranks == 1 or problem.nbytes == 0:
             return Fraction(0)
@@ -208,8 +209,8 @@ class Algorithm:
 def program_time(problem: Problem, program: Program, machine: Machine) -> Fraction:
     """Seconds of a program, for choosing an algorithm's settings.
 
-    Exact if nothing but ranks' own ports delays messages; else as if they did, or as if one rank
-    stood for all that do alike.   Program and machine have to be hashable.
+    Exact if only ranks' own ports delay messages.  Otherwise an estimate: without contention, or
+    from one simulated rank if all ranks do the same.   Program and machine have to be hashable.
     """
     schedule = Schedule(problem, program)
     if not machine.independent_ports and program.is_alike():
@@ -218,7 +219,7 @@ def program_time(problem: Problem, program: Program, machine: Machine) -> Fracti
 
 
 def _square(ranks: int) -> Placement:
-    """Ranks in a row on about √p nodes."""
+    """A placement of consecutive ranks on about √p nodes."""
     side = isqrt(ranks - 1) + 1
     nodes = [rank // side for rank in range(min(ranks, MAX_RANKS + 1))]
     return Placement.of(nodes, ranks=ranks)
@@ -229,7 +230,7 @@ ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(_ALGORITHMS)
 
 
 def register(algorithm: Algorithm) -> Algorithm:
-    """Enter an algorithm; raises InvalidArgument unless its name is new and can be written."""
+    """Add an algorithm to the registry; raises InvalidArgument unless its name is new and valid."""
     asked = "register an algorithm"
     if not isinstance(algorithm, Algorithm):
         raise InvalidArgument(asked, f"it is {shown(algorithm)}", "give a collwise.Algorithm")
@@ -245,18 +246,18 @@ def register(algorithm: Algorithm) -> Algorithm:
 
 
 def collectives() -> tuple[str, ...]:
-    """The collectives for which there are algorithms."""
+    """Names of the collectives that have algorithms."""
     return tuple(dict.fromkeys(a.collective for a in ALGORITHMS.values()))
 
 
 def algorithms_for(collective: str, *, levels: bool = True) -> tuple[Algorithm, ...]:
     """The algorithms of a collective (or an alias), in registration order; raises UnknownName.
 
-    levels: False leaves out those that are made for machines with levels.
+    levels: False leaves out algorithms for machines with levels.
     """
     name = find_collective(collective).name
-    every = (a for a in ALGORITHMS.values() if a.collective == name)
-    return tuple(a for a in every if levels or not a.levels)
+    algorithms = (a for a in ALGORITHMS.values() if a.collective == name)
+    return tuple(a for a in algorithms if levels or not a.levels)
 
 
 def find(name: str, collective: str | None = None) -> Algorithm:
@@ -275,7 +276,7 @@ WRITTEN = re.compile(r"\s*((?:\w+/)?[A-Za-z_]\w*)\s*(?:\((.*)\))?\s*")
 
 
 def parse_label(label: str, collective: str) -> tuple[Algorithm, dict[str, Any]]:
-    """An algorithm and its settings, not checked yet, as in "chain_segmented(segment=4k)".
+    """Parse a label such as "chain_segmented(segment=4k)" into an algorithm and unchecked settings.
 
     Raises UnknownName or InvalidArgument.
     """
@@ -303,12 +304,12 @@ def describe(name: str, settings: Settings) -> str:
 
 
 def segments(problem: Problem, settings: Settings) -> int:
-    """In how many messages a rank sends everything on: 1 without the setting `segment`."""
+    """Number of segments of the vector: 1 without the setting `segment`."""
     return -(-problem.nbytes // int(settings.get("segment", problem.nbytes or 1)))
 
 
 def fraction(what: str, least: Fraction, below: Fraction | None, advice: str) -> Parameter:
-    """A parameter that is an exact number in [least, below)."""
+    """A parameter whose value is an exact number in [least, below)."""
 
     def read(value: Any) -> Fraction:
         number = exact(value, what)
@@ -320,7 +321,7 @@ def fraction(what: str, least: Fraction, below: Fraction | None, advice: str) ->
 
 
 def integer(what: str, least: int, advice: str) -> Parameter:
-    """A parameter that is an integer of at least `least`."""
+    """A parameter whose value is an integer of at least `least`."""
 
     def read(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:

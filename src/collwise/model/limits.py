@@ -1,71 +1,71 @@
 """Limits of searching, planning and simulating, in one place, each with its unit and reason.
 
-A limit is low enough for all that use it.  All ranks must choose the same plan, so limits count
-messages, pieces or ranks, never seconds.  Limits of a picture, a file or a table stay beside it.
-*Work* is what `timing.messages_played` counts: messages, those from written-out lists AS_LISTS
-times.
+All ranks must choose the same plan, so limits count messages, pieces or ranks, never seconds.  A
+limit with several users suits the slowest of them.  Limits of a picture, a file or a table are
+defined where they are used.  *Work* is the result of `timing.messages_played`: the number of
+messages, each counted AS_LISTS times if operation lists have to be written out for it.
 """
 
 AS_LISTS = 8
-"""How many times longer a message takes if all ranks' lists are written out, not made as arrays."""
+"""Cost of simulating a message from operation lists, relative to one from NumPy arrays."""
 BUDGET = 1 << 20
-"""Work of a search where only ranks' own ports count: a second or two."""
+"""Work of one search where only ranks' own ports delay messages: a second or two."""
 BUDGET_ELSEWHERE = 1 << 21
-"""Work of a search where messages meet elsewhere: on links, at shared ports, at processors."""
+"""Work of one search where messages also meet on links, at shared ports or at processors."""
 RUNNERS_UP = 1 << 16
-"""Work up to which a search times candidates that cannot be the fastest, to compare with."""
+"""Work that a search spends on candidates that cannot be the fastest, to show them in the plan."""
 QUICK = 1 << 16
-"""Work up to which a schedule is timed as if messages met nowhere, for its place in the search."""
+"""Work up to which a schedule is timed without contention, to order the candidates of a search."""
 MAX_PLAYED = 1 << 19
-"""Work for the time of one schedule: some seconds."""
+"""Work up to which `Algorithm.predict` simulates a schedule: some seconds."""
 MAX_SIMULATED = 1 << 24
-"""Work of one simulation that somebody asked for: half a minute, and some gigabytes."""
+"""Work of one simulation that a user asked for: half a minute, and some gigabytes."""
 LISTED_RANKS = 1 << 20
-"""Ranks beyond which only trees are timed, by their shapes: a rank's list may be as long."""
+"""Ranks beyond which only trees are timed, by their shapes: one rank's list may have p entries."""
 SEARCHED_RANKS = 4096
-"""Ranks up to which settings are searched for, and schedules compared message by message."""
+"""Ranks up to which settings are searched, and schedules are compared message by message."""
 MAX_INSIDE = 1024
-"""Ranks up to which algorithms that know no levels are set for the inner levels, too; of more
-ranks, any rough time may choose."""
+"""Ranks up to which algorithms without levels are also tuned for the inner levels.  Beyond, rough
+times may decide."""
 MAX_LOOKS = 256
-"""Ranks up to which the levels are also looked at as if no ports were shared."""
+"""Ranks up to which algorithms without levels are also tuned as if groups shared no ports."""
 RING_RANKS = 1024
-"""Ranks beyond which the start-ups of a ring take longer than it can save."""
+"""Ranks beyond which the latencies of a ring's p − 1 steps exceed what it can save."""
 GATHERED_RANKS = 64
-"""Ranks up to which everybody may send to everybody, or gather all vectors whatever their size."""
+"""Ranks up to which every rank may send to all others, or gather all vectors of any size."""
 MAX_GATHERED = 1 << 20
-"""Bytes of all vectors together, beyond those ranks, that everybody may gather (RING_RANKS)."""
+"""Bytes of all vectors together that every rank may gather, beyond GATHERED_RANKS ranks."""
 SCATTERED_RANKS = 1 << 18
-"""Ranks up to which a reduce-scatter is tried whose messages name the block of every rank."""
+"""Ranks up to which a reduce-scatter is tried whose messages list one block per rank."""
 COLLECTED_STEPS = 1 << 20
-"""Steps of one rank after a scatter: with more it is refused."""
+"""Steps of the allgather after a scatter; an algorithm with more is refused."""
 SEGMENTED_RANKS = 1 << 16
-"""Ranks beyond which no segment of a tree is searched for."""
+"""Ranks beyond which trees are not tried with segments."""
 ORDERED_RANKS = 1 << 14
-"""Ranks beyond which no order of sends over levels is searched for."""
+"""Ranks beyond which the order of sends over levels is not searched."""
 FREE_RANKS = 36
-"""Ranks up to which rounds with free choice are tried."""
+"""Ranks up to which `FreeRounds` are tried, in which every rank may send to any other."""
 ARRANGED_RANKS = 512
-"""Ranks up to which an arrangement of trees that turn is looked for."""
+"""Ranks up to which an arrangement of cyclic trees (`CyclicTrees`) is searched."""
 MAX_SENT = 1 << 16
-"""Messages of one rank beyond which a census is not timed when planning."""
+"""Messages per rank beyond which a census is not simulated when planning."""
 MAX_RECEIVED = 1 << 16
-"""Contributions received, by all ranks together, up to which an s-to-p broadcast is tried."""
+"""Ranks × sources up to which an s-to-p broadcast is tried."""
 MOST_PIECES = 4096
-"""Pieces or segments: more are never worth the room that a compiled plan takes."""
+"""Pieces or segments of a vector: more are not worth the memory of a compiled plan."""
 ROUNDS_PLAYED = 1 << 20
-"""Pieces × ranks: larger rounds are not played while planning."""
+"""Pieces × ranks up to which rounds are computed when planning."""
 ROUNDS_EVER = 1 << 22
-"""Pieces × ranks, the first piece counted 64 times: larger rounds are refused."""
+"""(Pieces + 64) × ranks up to which rounds are computed at all; larger ones are refused."""
 TABLED_ROUNDS = 1 << 14
-"""Pieces × ranks: larger rounds for latencies above 1 are not tried in planning."""
+"""Pieces × ranks up to which rounds for latencies above 1 are tried when planning."""
 CYCLIC_ROUNDS = 1 << 17
-"""Pieces × ranks, likewise, where trees turn: one rank's sends are known without playing all."""
+"""Pieces × ranks up to which cyclic trees, which need no simulation of all ranks, are tried."""
 ROUNDS_UNDER_WAY = 1 << 12
-"""Rounds that a message may travel over levels: with more, most rounds are empty."""
+"""Latency of a message over levels, in rounds: with more, most rounds are empty."""
 LANES_TRIED, LANES_PLAYED = 1 << 13, 1 << 17
-"""Messages of all pieces in lanes: with more they are not tried, or refused."""
+"""Messages of an allreduce in lanes and pieces up to which it is tried, and is allowed at all."""
 CIRCULANT_MESSAGES = 512
-"""Messages of one rank up to which pieces around a circle are tried."""
+"""Messages per rank up to which circulant exchanges in pieces are tried."""
 LARGEST_RADIX = 32
-"""Larger groups would send too many messages one after another."""
+"""Ranks in the largest group of an exchange: more would send too many messages in turn."""

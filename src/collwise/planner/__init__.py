@@ -1,7 +1,8 @@
-"""Chooses a schedule.  It is given its scoring function and never executes anything.
+"""The planner chooses a schedule.  Callers pass its scoring function; it executes nothing.
 
-Read in this order: `operator_order` (what is legal), `candidates` (what is tried, in the order of
-the lower bounds from `relaxed`), `choose` (the choice), `plans` (what comes out), `by_hand`
-(algorithms that users choose), `shortlist` (what is worth a race), `race_lookup` (what measured
-races add; `Decision.explained` of `comm` says it to users), `worth` (what more of them would).
+Read in this order: `operator_order` (legal orders of combining), `candidates` (simulates candidates
+in the order of the lower bounds from `relaxed`), `choose` (picks the fastest), `plans` (the
+result), `by_hand` (algorithms that users choose), `shortlist` (candidates worth a race),
+`race_lookup` (applies measured races; `Decision.explained` of `comm` shows users why), `worth`
+(what further races would save).
 """

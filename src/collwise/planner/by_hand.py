@@ -1,9 +1,9 @@
-"""Algorithms chosen by hand: read from text, looked up by size, planned with their settings.
+"""Algorithms that users choose by hand: parsed from text, looked up by message size, planned.
 
     broadcast = binomial <= 4k, chain_segmented(segment=8k); allreduce = ring
 
-For a call, the first choice from the left whose size is not exceeded counts.  If there is none, the
-call is decided as if nothing had been chosen.
+The first choice from the left whose size a call does not exceed serves that call.  A call that
+exceeds all sizes is decided as if the user had chosen nothing.
 """
 
 import re
@@ -27,9 +27,10 @@ _SIZE = re.compile(r"<=\s*(\w+)\s*(?:,|$)")
 
 
 class Choice(NamedTuple):
-    """An algorithm by its full name, or LIBRARY.
+    """One algorithm that a user chose for calls up to some size.
 
-    settings: its own, if they were given.   most: total bytes of the largest call; None: of any.
+    algorithm: its full name, or LIBRARY.   settings: (name, value) pairs that the user gave.
+    most: total bytes of the largest call that it serves; None for any size.
     """
 
     algorithm: str
@@ -38,16 +39,19 @@ class Choice(NamedTuple):
 
 
 Choices: TypeAlias = Mapping[str, Sequence[Choice]]
-"""By collective."""
+"""The choices for each collective, by its name, the smallest sizes first."""
 
 
 def parse_choices(text: str, where: str) -> dict[str, str]:
-    """Choices by collective, as text.   where: they stand.   Raises InvalidArgument."""
+    """Split "collective = choices; …" into the text of the choices for each collective.
+
+    where: names the origin of `text` in errors.   Raises InvalidArgument.
+    """
     chosen = {}
-    for one in filter(str.strip, text.split(";")):
-        collective, _, choices = (word.strip() for word in one.partition("="))
+    for clause in filter(str.strip, text.split(";")):
+        collective, _, choices = (word.strip() for word in clause.partition("="))
         if not (collective and choices):
-            seen = f"{one.strip()!r} is no choice"
+            seen = f"{clause.strip()!r} is no choice"
             raise InvalidArgument(where, seen, f"write it as in {EXAMPLE}")
         if collective in chosen:
             seen = f"{collective} is chosen twice"
@@ -57,7 +61,7 @@ def parse_choices(text: str, where: str) -> dict[str, str]:
 
 
 def read_choices(algorithms: Mapping[str, str]) -> dict[str, tuple[Choice, ...]]:
-    """Choices by collective, checked.   Raises InvalidArgument and UnknownName."""
+    """Parse and check the text of each collective.   Raises InvalidArgument and UnknownName."""
     if not isinstance(algorithms, Mapping):
         raise InvalidArgument(
             "a communicator with algorithms",
@@ -69,18 +73,18 @@ def read_choices(algorithms: Mapping[str, str]) -> dict[str, tuple[Choice, ...]]
         if (name := find_collective(collective).name) in chosen:
             remedy = "write its choices together: binomial <= 4k, chain"
             raise InvalidArgument(f"algorithms for {collective}", f"{name} has some", remedy)
-        chosen[name] = _read(name, text)
+        chosen[name] = _parse_for_collective(name, text)
     return chosen
 
 
-def _read(collective: str, text: str) -> tuple[Choice, ...]:
+def _parse_for_collective(collective: str, text: str) -> tuple[Choice, ...]:
     if not isinstance(text, str):
-        return (Choice(find(text, collective).name),)  # which refuses it
+        return (Choice(find(text, collective).name),)  # `find` raises UnknownName
     pieces: list[str] = _SIZE.split(text.strip())
     choices: list[Choice] = []
     for label, size in zip_longest(pieces[::2], pieces[1::2]):
         if choices and size is None and not label:
-            continue  # nothing is said about larger calls
+            continue  # a trailing comma: nothing is chosen for larger calls
         most = None if size is None else parse_size(size)
         if choices and most is not None and most <= (choices[-1].most or 0):
             asked, seen = f"the choices {text!r}", f"nothing is left for {label.strip()} <= {size}"
@@ -95,17 +99,18 @@ def _read(collective: str, text: str) -> tuple[Choice, ...]:
 
 
 def choice_for(choices: Sequence[Choice], nbytes: int) -> Choice | None:
-    """The choice for calls of so many bytes in all."""
-    return next((one for one in choices if one.most is None or nbytes <= one.most), None)
+    """The choice for calls of `nbytes` total bytes; None if there is none."""
+    return next((c for c in choices if c.most is None or nbytes <= c.most), None)
 
 
 def planned(
     problem: Problem, machine: Machine, choice: Choice, *, reason: str, score: Score
 ) -> Plan:
-    """The plan that runs an algorithm with the settings of a choice.
+    """The plan that runs the algorithm of `choice` with its settings.
 
-    Raises NothingApplies for one that is made for levels where the problem has no placement, and
-    InvalidArgument, when its schedule is made, for settings that do not suit the problem.
+    reason: why contributions are combined in the problem's order.
+    Raises NothingApplies for an algorithm for levels if the problem has no placement, and
+    InvalidArgument, when the schedule is made, for settings that do not suit the problem.
     """
     algorithm, settings = find(choice.algorithm, problem.collective), dict(choice.settings)
     problem = placed(problem, machine)

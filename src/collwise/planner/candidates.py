@@ -1,11 +1,10 @@
-"""Candidates and their times: one search with one budget, in the order of an estimate.
+"""The search for the fastest candidate: schedules are simulated in the order of an estimate.
 
-Every candidate has a lower bound of its time, or with levels a rough time, the sum of those of its
-parts.  Schedules are played in this order.  One that cannot be the fastest (with levels: that
-hardly can) is skipped, unless it is quickly played, since the runners-up are worth knowing.
-Playing one ends when it passes the best time so far.  With levels, candidates too long to be played
-keep their rough times, and are shown with ≈.  The budget counts messages, never seconds: all ranks
-choose alike.
+The estimate is a lower bound of the time, or on machines with levels a rough time.  A candidate
+that cannot be the fastest (with levels: is unlikely to be) is skipped, unless simulating it is
+quick: plans show such runners-up.  A simulation ends when it passes the best time so far.  With
+levels, candidates with too many messages keep their rough times, shown with ≈.  The budget counts
+messages, not seconds, so that all ranks choose alike.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -39,22 +38,22 @@ from collwise.timing.trace import completion, messages_played
 Score: TypeAlias = Callable[
     [Algorithm, Problem, Machine, Mapping[str, Any], Topology | None], Fraction
 ]
-"""The exact time in seconds that an algorithm will take."""
+"""A function that predicts the exact time of an algorithm in seconds."""
 
 HOPELESS = 4
-"""With levels: a candidate expected to take so many times as long as the best is skipped."""
+"""With levels, a candidate estimated at more than this multiple of the best time is skipped."""
 RIVAL = Fraction(5, 4)
-"""With levels: a simulation ends when it passes the fastest by so much; what is near is raced."""
+"""With levels, a simulation ends at this multiple of the best time: near rivals may be raced."""
 SLOWER = "its simulation ended when it was slower than the choice"
 TOO_MANY = "too many messages to simulate when planning"
 
 
 @dataclass
 class Tried:
-    """The result of trying: the best candidate of each algorithm, and why others are not there.
+    """The result of a search: the best candidate of each algorithm, and why others are missing.
 
-    simulated: how many schedules were simulated, out of `of` that had to be.
-    unknown: how many of the others might be faster, but have too many messages.
+    excluded: by algorithm, the reason.   simulated: number of schedules simulated, out of `of`.
+    unknown: number of schedules that might be faster, but have too many messages to simulate.
     """
 
     best: dict[str, Candidate] = field(default_factory=dict)
@@ -64,23 +63,25 @@ class Tried:
     unknown: int = 0
 
     def enter(self, candidate: Candidate) -> None:
-        """Keep a candidate if it is the best of its algorithm."""
+        """Keep a candidate if it is the fastest of its algorithm so far."""
         known = self.best.get(candidate.name)
         if known is None or candidate.predicted < known.predicted:
             self.best[candidate.name] = candidate
 
 
 class _Try(NamedTuple):
+    """A schedule that the search may simulate."""
+
     expected: Fraction
-    """At least so long; with levels, roughly."""
+    """Lower bound of the time in seconds; with levels, a rough time."""
     number: int
     algorithm: Algorithm
     settings: Mapping[str, Any]
     schedule: Schedule
     work: int
-    """Messages to simulate."""
+    """Messages to simulate, as `timing.messages_played` counts them."""
     estimate: bool = False
-    """Whether that is near enough to choose by it."""
+    """Whether `expected` is accurate enough to choose by it."""
 
 
 def predicted(
@@ -90,14 +91,14 @@ def predicted(
     settings: Mapping[str, Any],
     topology: Topology | None = None,
 ) -> Fraction:
-    """The default score: the completion of the schedule."""
+    """The default score: the simulated completion time of the schedule, in exact seconds."""
     if topology is None and machine.independent_ports:
         return algorithm.time_of(problem, machine, settings)
     return completion(algorithm.solve(problem, settings), machine, topology)
 
 
 def rank(candidate: Candidate) -> tuple[Fraction, bool, int]:
-    """Fastest first; of equally fast ones the simplest: no segments, few parameters."""
+    """Sort key: the fastest first; among equals the simplest: no segments, few parameters."""
     algorithm = ALGORITHMS[candidate.name]
     return candidate.predicted, algorithm.segmented, len(algorithm.parameters)
 
@@ -110,11 +111,11 @@ def tried(
     reason: str,
     score: Score,
 ) -> Tried:
-    """The candidates of some algorithms.   reason: why the problem's order is asked for."""
+    """Search the candidates of some algorithms.   reason: why the problem's order is needed."""
     among, result = tuple(among), Tried()
     plain = score is predicted and only_own_ports(machine, topology)
     if plain and len(among) > 1:
-        among = tuple(one for one in among if one.searched or one.usual)
+        among = tuple(algorithm for algorithm in among if algorithm.searched or algorithm.usual)
     choices = list(_choices(among, problem, machine, reason, result.excluded))
     if score is not predicted:
         for algorithm, settings in choices:
@@ -124,10 +125,12 @@ def tried(
     else:
         finalists: set[str] = set()
         if isinstance(machine, Levels) and problem.ranks <= MAX_INSIDE:
-            flat = _finalists([one for one in among if not one.levels], problem, machine, reason)
+            flat = _finalists(
+                [algorithm for algorithm in among if not algorithm.levels], problem, machine, reason
+            )
             finalists = {describe(algorithm.name, settings) for algorithm, settings in flat}
             known = {describe(algorithm.name, settings) for algorithm, settings in choices}
-            choices += [one for one in flat if describe(one[0].name, one[1]) not in known]
+            choices += [pair for pair in flat if describe(pair[0].name, pair[1]) not in known]
         _simulate(choices, problem, machine, topology, result, finalists)
     result.excluded = {n: why for n, why in result.excluded.items() if n not in result.best}
     return result
@@ -135,7 +138,7 @@ def tried(
 
 @contextmanager
 def _within_limits(algorithm: Algorithm, excluded: dict[str, str]) -> Iterator[None]:
-    """What is beyond limits refuses one algorithm only, not the plan."""
+    """Turn BeyondLimits into the exclusion of one algorithm, so that planning goes on."""
     try:
         yield
     except BeyondLimits as refusal:
@@ -149,7 +152,10 @@ def _choices(
     reason: str,
     excluded: dict[str, str],
 ) -> Iterable[tuple[Algorithm, Mapping[str, Any]]]:
-    """Algorithms with the settings worth trying; on levels, with what is best at each of them."""
+    """Pairs of an algorithm and settings worth trying; algorithms that yield none are excluded.
+
+    With levels, algorithms without levels get the settings that are best at each single level.
+    """
     plain = replace(problem, placement=None)
     flats: list[Machine] = []
     if isinstance(machine, Levels):
@@ -162,25 +168,25 @@ def _choices(
             excluded[algorithm.name] = f"not legal, for it combines in another order: {reason}"
             continue
         looks, seen = (flats, plain) if flats and not algorithm.levels else ([machine], problem)
-        every = list[Mapping[str, Any]]()
+        worth_trying = list[Mapping[str, Any]]()
         for look in looks:
             with _within_limits(algorithm, excluded):
-                every += algorithm.choices(seen, look)
-        if not every:
+                worth_trying += algorithm.choices(seen, look)
+        if not worth_trying:
             excluded.setdefault(
                 algorithm.name,
                 TOO_MANY
                 if problem.ranks * len(problem.sources) > MAX_RECEIVED and not flats
                 else "does not apply here, or segments cannot help",
             )
-        for settings in {str(settings): settings for settings in every}.values():
+        for settings in {str(settings): settings for settings in worth_trying}.values():
             yield algorithm, settings
 
 
 def _finalists(
     among: Sequence[Algorithm], problem: Problem, machine: Levels, reason: str
 ) -> list[tuple[Algorithm, Mapping[str, Any]]]:
-    """What would be planned if all messages were as at one level, for each of them."""
+    """For each level, the choice if every message cost what it costs at that level."""
     plain, finalists = replace(problem, placement=None), []
     for law in dict.fromkeys(level.law for level in machine.by_level):
         best = tried(among, plain, law, None, reason, predicted).best
@@ -190,21 +196,21 @@ def _finalists(
     return finalists
 
 
-class _Played:
-    """The schedules that were simulated: algorithms of several names may have the same program."""
+class _SimulationCache:
+    """A cache of simulated times: algorithms with different names may have equal programs."""
 
     def __init__(self, machine: Machine, topology: Topology | None) -> None:
         self.machine, self.topology = machine, topology
         self.known: dict[Program, tuple[Fraction | None, Fraction | None]] = {}
-        """The last limit, and the time."""
+        """By program, the limit of the last simulation, and the time if it was within the limit."""
 
     def completion(self, schedule: Schedule, limit: Fraction | None) -> Fraction | None:
-        """As `timing.trace.completion`; None if the time is beyond the limit."""
-        with suppress(TypeError):  # some hold lists
+        """Completion time of a schedule in seconds; None if it exceeds `limit`."""
+        with suppress(TypeError):  # programs that hold lists are not hashable
             before, time = self.known.get(schedule.program, (None, None))
             if time is not None or (limit and before and limit <= before):
                 return time
-        # A copy keeps its lists for itself: those of all candidates would fill the memory.
+        # A copy is freed with its cached lists: the lists of all candidates would fill the memory.
         time = completion(replace(schedule), self.machine, self.topology, limit)
         with suppress(TypeError):
             self.known[schedule.program] = limit, time
@@ -219,38 +225,40 @@ def _simulate(
     result: Tried,
     finalists: Collection[str] = (),
 ) -> None:
-    """Simulate those first of which most is expected, as long as it is not too much work.
+    """Simulate the candidates within the budget, those with the least estimate first.
 
-    finalists: the labels of those that are simulated in any case.
+    result: receives the candidates.   finalists: labels of candidates that are always simulated.
     """
     among = _tries(choices, problem, machine, topology, result.excluded)
-    tries = sorted(among, key=lambda one: one[:2])
+    tries = sorted(among, key=lambda entry: entry[:2])
     levels = isinstance(machine, Levels)
     left = BUDGET if machine.independent_ports and topology is None else BUDGET_ELSEWHERE
     result.of, spare = len(tries), RUNNERS_UP
-    played = _Played(machine, topology)
-    for one in tries:
-        name, settings = one.algorithm.name, one.settings
+    simulations = _SimulationCache(machine, topology)
+    for candidate in tries:
+        name, settings = candidate.algorithm.name, candidate.settings
         final = describe(name, settings) in finalists
         known = min((c.predicted for c in result.best.values() if not c.rough), default=None)
-        hopeless = known is not None and one.expected > known * (HOPELESS if levels else 1)
-        if hopeless and not final and one.work > spare:
-            time_of_it = formatting.time(seconds(one.expected))
-            words = f"takes about {time_of_it}" if levels else f"takes {time_of_it} at least"
+        hopeless = known is not None and candidate.expected > known * (HOPELESS if levels else 1)
+        if hopeless and not final and candidate.work > spare:
+            expected = formatting.time(seconds(candidate.expected))
+            words = f"takes about {expected}" if levels else f"takes {expected} at least"
             result.excluded.setdefault(name, f"not simulated: it {words}")
-        elif one.work > left and not final:
+        elif candidate.work > left and not final:
             result.unknown += 1
-            if one.estimate and levels:
-                result.enter(Candidate(name, settings, one.expected, estimate=True, rough=True))
+            if candidate.estimate and levels:
+                result.enter(
+                    Candidate(name, settings, candidate.expected, estimate=True, rough=True)
+                )
             else:
                 result.excluded.setdefault(name, TOO_MANY)
         else:
-            runner_up = one.work <= spare
-            left, spare = left - one.work, spare - one.work * runner_up
+            runner_up = candidate.work <= spare
+            left, spare = left - candidate.work, spare - candidate.work * runner_up
             result.simulated += 1
             limit = None if runner_up or known is None else known * (RIVAL if levels else 1)
-            with _within_limits(one.algorithm, result.excluded):
-                time = played.completion(one.schedule, limit)
+            with _within_limits(candidate.algorithm, result.excluded):
+                time = simulations.completion(candidate.schedule, limit)
                 if time is None:
                     result.excluded[name] = SLOWER
                 else:
@@ -264,11 +272,11 @@ def _tries(
     topology: Topology | None,
     excluded: dict[str, str],
 ) -> Iterable[_Try]:
-    """The schedules of the candidates, and what is known of their times."""
-    every, uncut = problem.lower_bounds(machine)
+    """The schedules of the candidates, with estimates of their times."""
+    any_bound, uncut_bound = problem.lower_bounds(machine)
     levels = machine if isinstance(machine, Levels) else None
     for number, (algorithm, settings) in enumerate(choices):
-        bound = every if algorithm.segmented else max(every, uncut)
+        bound = any_bound if algorithm.segmented else max(any_bound, uncut_bound)
         with _within_limits(algorithm, excluded):
             schedule = algorithm.solve(problem, settings)
             lists = schedule.sampled()

@@ -1,7 +1,7 @@
-"""Choosing: every algorithm that applies, the time predicted for it, the fastest.
+"""Chooses the algorithm with the least predicted time among all that apply.
 
-Two efforts, as in FFTW.  *Estimate* goes by the machine alone.  *Measure* takes the best few of an
-estimate and medians that somebody timed for them; the planner itself times nothing.
+Plans have two levels of effort, as in FFTW.  *Estimate* uses the machine model alone.  *Measure*
+uses measured medians of the best few candidates; callers measure, the planner times nothing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ def unpredicted(
     settings: Mapping[str, Any],
     topology: Topology | None = None,
 ) -> Fraction:
-    """No score: for an algorithm that is chosen already, where nobody asks how long it takes."""
+    """A score of 0, for an algorithm that is chosen already and whose time is not needed."""
     return Fraction(0)
 
 
@@ -54,23 +54,23 @@ def plan(
     algorithm: str | None = None,
     score: Score = predicted,
 ) -> Plan:
-    """Choose the fastest schedule of a collective on a machine.  Cheap, printable, inert.
+    """Choose the fastest schedule of a collective on a machine.  Nothing is executed.
 
-    ranks: number of ranks, >= 1.   nbytes: bytes of the message, or of everybody's vector, >= 0;
-    of an s-to-p broadcast, of every source's contribution, or a number for each.
+    ranks: number of ranks, >= 1.   nbytes: bytes of the message or of each rank's vector, >= 0; for
+    an s-to-p broadcast, bytes of every source's contribution, or a sequence, one per source.
     machine: a `Machine`, for instance `profile.machine`.   root: 0 … ranks − 1.
-    op, dtype: where vectors are combined, the operator ("max", "noncommutative", …; None: "sum")
-    and the type of the elements (None: "float64"), which say what is legal.
+    op, dtype: for collectives that combine, the operator ("max", "noncommutative", …; None: "sum")
+    and the element type (None: "float64"); they determine the order that is legal.
     order: "rank", "same" or "any", instead of the order that op and dtype need; an operator that
     does not commute always needs "rank".
-    sources: of an s-to-p broadcast, the ranks that have data.   shape: (rows, columns) of the mesh
-    in which its algorithms see the ranks, row by row; the topology's, or near a square.
-    topology: the network's shape, on whose links messages meet; none: they never do.
-    algorithm: take this one ("broadcast/chain" or "chain"), with its best settings.
-    score: predicts the time; the default is exact.
-    Raises InvalidArgument for a size, root, source or shape out of range, for arguments that say
-    nothing about the collective, or an algorithm that is not legal,
-    UnknownName for an unknown collective, operator or algorithm (with the near names).
+    sources: the ranks that have data in an s-to-p broadcast.   shape: its (rows, columns) of a mesh
+    that the ranks fill row by row; None: the topology's shape, or near a square.
+    topology: the network on whose links messages contend; None: no contention on links.
+    algorithm: the only one to consider ("broadcast/chain" or "chain"), with its best settings.
+    score: predicts the time of a candidate; the default is exact.
+    Raises InvalidArgument for a size, root, source or shape out of range, for arguments that do not
+    apply to the collective, or for an algorithm that is not legal; UnknownName for an unknown
+    collective, operator or algorithm (with similar names).
     """
     asked = {"ranks": ranks, "nbytes": nbytes, "root": root, "sources": sources}
     problem, reason = problem_for(
@@ -89,9 +89,9 @@ def problem_for(
     shape: tuple[int, int] | None = None,
     **arguments: Any,
 ) -> tuple[Problem, str]:
-    """The problem that is asked for, and why its contributions are combined in the order it says.
+    """The problem described by the arguments, and why it needs its order of combining.
 
-    arguments: others of `Problem.of`.   Arguments and what is raised: as `plan`.
+    arguments: further arguments of `Problem.of`.   Arguments and errors are those of `plan`.
     """
     kind = find_collective(collective)
     checked_integer(arguments["ranks"], f"{kind.name} over `ranks`", "ranks", most=MOST_RANKS)
@@ -117,9 +117,9 @@ def plan_for(
     reason: str = "",
     score: Score = predicted,
 ) -> Plan:
-    """Choose for a problem as it stands.  reason: why its order is asked for.
+    """Choose the fastest schedule of a `Problem`; like `plan`, whose arguments it takes.
 
-    Otherwise as `plan`.
+    reason: why the problem needs its order of combining.
     """
     checked_machine(machine, f"a plan of {problem.collective} on a machine")
     if topology is not None:
@@ -132,7 +132,7 @@ def plan_for(
         problem = placed(problem, machine)
     if algorithm is not None:
         algorithm = find(algorithm, problem.collective).name
-    # Scores of somebody's own may hold on to much: they are not kept with the plan.
+    # The cache would keep a user's own score, and what it refers to, in memory.
     choose = _plan if score in (predicted, unpredicted) else _plan.__wrapped__
     return choose(problem, machine, topology, algorithm, reason, score)
 
@@ -158,7 +158,7 @@ def _plan(
         if len(excluded) > 1:
             asked, why = f"a plan for {problem}", "none of its algorithms is tried at this size"
             remedy = "plan for fewer ranks or sources, or simulate one algorithm by name"
-        legal_ones = any(one.keeps_order(problem) for one in among)
+        legal_ones = any(candidate.keeps_order(problem) for candidate in among)
         raise (NothingApplies if legal_ones else InvalidArgument)(asked, why, remedy)
     ranked = sorted(candidates, key=rank)
     why = "the least predicted time" if algorithm is None else "it was named"
@@ -171,14 +171,14 @@ def _plan(
         (choice, *(replace(c, verdict=why_not(c, choice)) for c in ranked[1:])),
         excluded,
         reason,
-        _repositioning(ranked),
-        _simulated(result),
+        _repositioning_remarks(ranked),
+        _simulation_summary(result),
         machine.oddities(nbytes) if isinstance(machine, Levels) else (),
     )
 
 
-def _simulated(result: Tried) -> str:
-    """How many schedules were timed, in words."""
+def _simulation_summary(result: Tried) -> str:
+    """How many schedules were simulated, in words; empty if none."""
     if not result.of:
         return ""
     rest = "; no other can be faster" * (result.simulated < result.of)
@@ -187,8 +187,8 @@ def _simulated(result: Tried) -> str:
     return f"{result.simulated} of {formatting.count(result.of, 'schedule')} timed{rest}"
 
 
-def _repositioning(candidates: Iterable[Candidate]) -> tuple[str, ...]:
-    """Whether moving the sources' data to better places first is predicted to pay."""
+def _repositioning_remarks(candidates: Iterable[Candidate]) -> tuple[str, ...]:
+    """Sentences on whether first moving the sources' data to better ranks is predicted to pay."""
     by_name = {candidate.name: candidate for candidate in candidates}
     remarks = []
     for name, moved in by_name.items():
@@ -202,7 +202,7 @@ def _repositioning(candidates: Iterable[Candidate]) -> tuple[str, ...]:
 
 
 def why_not(candidate: Candidate, choice: Candidate) -> str:
-    """By how much a candidate is slower than the choice, in words."""
+    """How much slower than the choice a candidate is predicted to be, in words."""
     if candidate.predicted == choice.predicted and candidate.estimate == choice.estimate:
         return "equally fast; the choice is the simpler one"
     if choice.predicted == 0:
@@ -215,25 +215,25 @@ def why_not(candidate: Candidate, choice: Candidate) -> str:
 def decided(
     estimate: Plan, medians_s: Mapping[str, float], winner: str, library: str = LIBRARY
 ) -> Plan:
-    """The plan after a race: `winner` is a candidate's label, or that of the library's own.
+    """The plan after a race.
 
-    medians_s: measured medians in seconds by label.   library: the label of the library's own.
-    Raises UnknownName if the winner is neither.
+    medians_s: measured medians in seconds, by label.   winner: label of a candidate, or `library`.
+    library: label of the MPI library's own collective.   Raises UnknownName for another winner.
     """
     measured = tuple(
-        replace(c, measured_s=medians_s.get(c.label), verdict=_raced(c, medians_s, winner))
+        replace(c, measured_s=medians_s.get(c.label), verdict=_race_verdict(c, medians_s, winner))
         for c in estimate.candidates
     )
     if winner == library:
-        own = medians_s[library]
+        median = medians_s[library]
         reason = "chosen: nothing beat it clearly"
-        choice = Candidate(LIBRARY, {}, exact(own), reason, own)
+        choice = Candidate(LIBRARY, {}, exact(median), reason, median)
         return replace(estimate, choice=choice, candidates=(choice, *measured))
     raced = replace(estimate, candidates=measured)
     return replace(raced, choice=raced.candidate(winner))
 
 
-def _raced(candidate: Candidate, medians_s: Mapping[str, float], winner: str) -> str:
+def _race_verdict(candidate: Candidate, medians_s: Mapping[str, float], winner: str) -> str:
     if candidate.label == winner:
         return "chosen: the fastest measured, clearly ahead of the library"
     if candidate.label not in medians_s:

@@ -1,9 +1,9 @@
-"""What is legal: the order in which an operator's contributions have to be combined, and why.
+"""Which order of combining an operator needs, and why.
 
-MPI users expect the same bits on every rank.  Where the result cannot depend on the order
-(integers, logical and bitwise operators), any order will do; where it rounds, or where NaN and the
-sign of zero matter, all ranks must combine alike; where the operator does not commute, in the order
-of the ranks.
+MPI users expect the same bits on every rank.  Any order is legal if the result does not depend on
+it (integers, logical and bitwise operators).  All ranks must combine in the same order if the
+operator rounds, or if NaN and the sign of zero matter.  An operator that does not commute needs the
+order of the ranks.
 """
 
 from typing import Any, NamedTuple
@@ -16,11 +16,11 @@ from collwise.schedule.operators import Operator, find_operator
 from collwise.schedule.problem import ORDERS, Order
 
 OP, DTYPE = "sum", "float64"
-"""What vectors are combined with, and their elements, if nobody says."""
+"""The default operator and element type of collectives that combine."""
 
 
 class WeakestOrder(NamedTuple):
-    """The weakest order that is legal, the reason, and the bytes of an element."""
+    """The weakest legal order of combining, the reason, and the bytes of an element."""
 
     order: Order
     reason: str
@@ -28,17 +28,17 @@ class WeakestOrder(NamedTuple):
 
 
 NOTHING_COMBINED = WeakestOrder("any", "", 1)
-"""What is asked of algorithms for collectives that combine nothing."""
+"""The order for collectives that combine nothing, such as a broadcast."""
 
 
 def legal(
     collective: str, op: str | None = None, dtype: Any = None, order: Order | None = None
 ) -> WeakestOrder:
-    """What an operator on elements of a type asks of an algorithm.
+    """The weakest order in which an algorithm may combine with this operator and element type.
 
-    op: a name of `OPERATORS`; None for OP.   dtype: whatever `numpy.dtype` takes; None for DTYPE.
-    order: the user's own wish, for more or for less; operators that do not commute allow no less.
-    Raises UnknownName for an unknown operator or order, InvalidArgument for a type that is none, or
+    op: a name of `OPERATORS`; None for OP.   dtype: any argument of `numpy.dtype`; None for DTYPE.
+    order: overrides the order that is needed; ignored if the operator does not commute.
+    Raises UnknownName for an unknown operator or order, InvalidArgument for an invalid type, or one
     that does not fit the operator.
     """
     operator = find_operator(OP if op is None else op)
@@ -46,7 +46,7 @@ def legal(
         raise UnknownName.of("order", order, ORDERS)
     element = _element(collective, DTYPE if dtype is None else dtype)
     _check_fit(operator, element)
-    needed, reason = _needed(collective, operator, element)
+    needed, reason = _weakest_order(collective, operator, element)
     if order is not None and order != needed and operator.commutes:
         needed, reason = order, f"the order {order!r} is asked for"
     return WeakestOrder(needed, reason, element.itemsize)
@@ -56,7 +56,7 @@ def _element(collective: str, dtype: Any) -> np.dtype[Any]:
     seen = "NumPy knows no such type"
     try:
         element: np.dtype[Any] = np.dtype(dtype)
-    except (TypeError, ValueError, SyntaxError):  # it reads some of them as Python would
+    except (TypeError, ValueError, SyntaxError):  # numpy parses some strings as Python code
         pass
     else:
         if element.itemsize and not element.hasobject:
@@ -67,7 +67,7 @@ def _element(collective: str, dtype: Any) -> np.dtype[Any]:
     raise InvalidArgument(asked, seen, remedy)
 
 
-def _needed(collective: str, op: Operator, element: np.dtype[Any]) -> tuple[Order, str]:
+def _weakest_order(collective: str, op: Operator, element: np.dtype[Any]) -> tuple[Order, str]:
     if not op.commutes:
         return "rank", "the operator does not commute"
     if find_collective(collective).output != "everyone":

@@ -1,4 +1,4 @@
-"""The result of planning: a plan that can be read, printed and sent, and does nothing by itself."""
+"""The result of planning: a `Plan`, which can be printed and pickled, and executes nothing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,13 +29,13 @@ ORDER_WORDS = {
 
 
 MAX_TOLD = 256
-"""Ranks of the largest plan that says at which level its time is spent."""
+"""Ranks up to which a plan shows how its time divides over the levels."""
 MESH_SHOWN = 16, 32
-"""Rows and columns of the largest mesh that is shown as text."""
+"""Rows and columns of the largest mesh that is drawn as text."""
 
 
 def source_lines(problem: Problem) -> list[str]:
-    """Which ranks have data, for people: a picture of a small mesh, or the first few ranks."""
+    """Lines that show which ranks have data: a picture of a small mesh, or the first few ranks."""
     ranks = [source.rank for source in problem.sources]
     if not ranks:
         return []
@@ -46,7 +46,7 @@ def source_lines(problem: Problem) -> list[str]:
 
 
 def shares(spent: Mapping[str, Fraction]) -> str:
-    """Where the time is spent, in words: "90% between nodes, 10% inside a node"."""
+    """Shares of the total time in words, such as "90% between nodes, 10% inside a node"."""
     total = sum(spent.values()) or 1
     return ", ".join(f"{float(time / total):.0%} {where}" for where, time in spent.items())
 
@@ -55,8 +55,8 @@ def shares(spent: Mapping[str, Fraction]) -> str:
 class Candidate:
     """One algorithm with its settings, the time predicted for it, and why it was not chosen.
 
-    predicted: exact seconds; of an estimate, at most so many, or roughly.
-    measured_s: median of a race, if there was one.
+    predicted: seconds, exact unless `estimate`.   verdict: why it is, or is not, the choice.
+    measured_s: median of a race in seconds, if there was one.
     """
 
     name: str
@@ -65,58 +65,58 @@ class Candidate:
     verdict: str = ""
     measured_s: float | None = None
     estimate: bool = False
-    """Whether `predicted` is a bound from above only."""
+    """Whether `predicted` is only an upper bound."""
     rough: bool = False
-    """Whether it is an estimate that may be too low as well: of very many messages, with levels, or
-    on links, as if they met nowhere."""
+    """Whether the estimate may also be too low: on levels or links, very many messages are timed
+    without contention."""
 
     @property
     def label(self) -> str:
-        """The name with its settings."""
+        """The algorithm's name with its settings, such as "broadcast/chain(segment=4096)"."""
         return describe(self.name, self.settings)
 
     @property
     def predicted_s(self) -> float:
-        """The predicted time as a float, in seconds."""
+        """The predicted time in seconds, as a float."""
         return seconds(self.predicted)
 
     @property
     def time(self) -> str:
-        """The predicted time for people; "≤ 1.2 ms" if it is a bound from above, "≈ 1.2 ms"."""
+        """The predicted time as text: "1.2 ms", "≤ 1.2 ms" (upper bound) or "≈ 1.2 ms" (rough)."""
         sign = "≈ " if self.rough else "≤ " * self.estimate
         return sign + formatting.time(self.predicted_s)
 
     def schedule(self, problem: Problem) -> Schedule:
-        """Its schedule for a problem."""
+        """The candidate's schedule for a problem."""
         return ALGORITHMS[self.name].solve(problem, self.settings)
 
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """The choice for one problem on one machine; printable, inert, the same on every rank."""
+    """The choice for one problem on one machine; the same on every rank."""
 
     problem: Problem
     machine: Machine
     topology: Topology | None
-    """The shape of the network; None where messages never meet."""
+    """The network's shape; None for a network without contention."""
     choice: Candidate
     candidates: tuple[Candidate, ...]
-    """Every candidate, the fastest predicted first; each verdict says why it is not the choice."""
+    """All candidates, the fastest predicted first; each verdict says why it is not the choice."""
     excluded: Mapping[str, str] = field(hash=False)
-    """Algorithms that do not apply here, and why."""
+    """By name, the algorithms that were not considered, and why."""
     reason: str = ""
-    """Why contributions are combined in the order that they are (of the problem)."""
+    """Why contributions are combined in the problem's order."""
     remarks: tuple[str, ...] = ()
-    """What else there is to know: whether it pays to move data to better places first."""
+    """Sentences on whether first moving the sources' data to better ranks pays."""
 
     simulated: str = ""
-    """How many candidates were simulated, and why not the others; empty if formulas did."""
+    """How many candidates were simulated, and why not the others; empty if none was."""
     oddities: tuple[str, ...] = ()
-    """What the machine allows but is seldom meant: levels whose outer messages are faster."""
+    """Warnings about the machine: outer levels whose messages are faster than inner ones."""
 
     @property
     def algorithm(self) -> str:
-        """The chosen algorithm's name, or "library" for the MPI library's own."""
+        """The chosen algorithm's name, or "library" for the MPI library's own collective."""
         return self.choice.name
 
     @property
@@ -131,36 +131,36 @@ class Plan:
 
     @cached_property
     def bounds(self) -> tuple[Bound, Bound]:
-        """Computed when somebody asks: a choice by formulas needs none."""
+        """The lower bounds `bound` and `unsegmented_bound`, computed on first use."""
         return self.problem.lower_bounds(self.machine)
 
     @property
     def bound(self) -> Bound:
-        """The lower bound for every schedule."""
+        """A lower bound of the time of every schedule."""
         return self.bounds[0]
 
     @property
     def unsegmented_bound(self) -> Bound:
-        """The lower bound for schedules that cut nothing."""
+        """A lower bound of the time of schedules without segments."""
         return self.bounds[1]
 
     @property
     def lower_bound_s(self) -> float:
-        """The lower bound for every schedule, in seconds."""
+        """A lower bound of the time of every schedule, in seconds."""
         return self.bound.time_s
 
     def candidate(self, label: str) -> Candidate:
-        """The candidate of this label; raises UnknownName."""
+        """The candidate with this label; raises UnknownName."""
         for candidate in self.candidates:
             if isinstance(label, str) and candidate.label == label:
                 return candidate
-        raise UnknownName.of("candidate", label, [one.label for one in self.candidates])
+        raise UnknownName.of("candidate", label, [known.label for known in self.candidates])
 
     @cached_property
     def schedule(self) -> Schedule:
-        """The chosen schedule; one rank's list is made when it is asked for.
+        """The chosen schedule; a rank's operations are computed on demand.
 
-        Raises InvalidArgument where the library's own was chosen.
+        Raises InvalidArgument if the plan chose the MPI library's own collective.
         """
         if self.algorithm == LIBRARY:
             raise InvalidArgument(
@@ -172,15 +172,15 @@ class Plan:
 
     @cached_property
     def level_times(self) -> Mapping[str, Fraction]:
-        """On a machine with levels, where the time is spent: exact seconds, in words.
+        """Exact seconds that the choice spends at each level, keyed by words ("inside a node").
 
-        Simulates the schedule, of up to MAX_TOLD ranks; empty for more, on other machines, and of
-        the library's own collective.
+        Simulates the schedule.  Empty for more than MAX_TOLD ranks, on machines without levels, and
+        for the MPI library's own collective.
         """
         return {} if self.algorithm == LIBRARY else self.time_spent(self.choice.label)
 
     def time_spent(self, label: str) -> Mapping[str, Fraction]:
-        """The same for the candidate of a label; raises UnknownName."""
+        """The `level_times` of the candidate with this label; raises UnknownName."""
         candidate = self.candidate(label)
         if not isinstance(self.machine, Levels) or self.problem.ranks > MAX_TOLD:
             return {}
@@ -192,7 +192,7 @@ class Plan:
         }
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is made again from the rest: the schedule cannot always be sent."""
+        """The state to pickle, without cached properties: not every schedule can be pickled."""
         made = ("schedule", "level_times", "bounds")
         return {name: value for name, value in vars(self).items() if name not in made}
 

@@ -1,8 +1,8 @@
-"""Looks up race results: what serves a call, and why.  `Comm` and `plan` share the wording.
+"""Looks up race results: which algorithm serves a call, and why.  `Comm` and `plan` both use it.
 
-A race counts only for the number of ranks that it was run with.  It decides sizes up to REACH times
-larger or smaller.  Two races with the same winner also decide all sizes between theirs.  Everywhere
-else the library's own collective serves.
+A race counts only for the number of ranks that it was run with.  It decides message sizes up to
+REACH times larger or smaller.  Two races with the same winner also decide all sizes between theirs.
+Other calls fall back to the MPI library's own collective.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,14 +24,14 @@ from collwise.schedule.problem import Problem
 from collwise.system import formatting
 
 REACH = 4
-"""A race decides sizes up to this many times larger or smaller, and so for numbers of sources."""
+"""Largest ratio of sizes, and of source counts, between a call and the race that decides it."""
 
 
 class Verdict(NamedTuple):
-    """What serves a call.
+    """Which algorithm serves a call, and why.
 
-    algorithm: its full name, or LIBRARY for the library's own.   because: a clause.
-    race: the nearest race that decided; None if no race did, and the library's own serves.
+    algorithm: its full name, or LIBRARY for the MPI library's own.   because: the reason, a clause.
+    race: the race that decided; None if the call falls back to the library for lack of a race.
     """
 
     algorithm: str
@@ -46,7 +46,7 @@ class Verdict(NamedTuple):
 def known_races(profile: Profile, ranks: int, placement: str = "") -> tuple[RaceResult, ...]:
     """The races of a profile with this number of ranks and this placement.
 
-    Races of algorithms that are no longer registered are left out.   Arguments: as
+    Races of algorithms that are no longer registered are left out.   The arguments are those of
     `Profile.races_at`.
     """
     races = profile.races_at(ranks, placement)
@@ -54,28 +54,28 @@ def known_races(profile: Profile, ranks: int, placement: str = "") -> tuple[Race
 
 
 def settled(estimate: Plan, decided: Verdict) -> Plan:
-    """The plan with the choice that a race made; unchanged if no race decided."""
+    """The estimate with its choice replaced by a race's decision; unchanged if no race decided."""
     if decided.race is None:
         return estimate
     because = f"chosen: {decided.because}"
     least = replace(estimate.choice, verdict="the least predicted time, but a race decided")
     candidates = (least, *estimate.candidates[1:])
     if decided.algorithm == LIBRARY:
-        own = decided.race.library_s
-        choice = Candidate(LIBRARY, {}, exact(own), because, own)
+        median = decided.race.library_s
+        choice = Candidate(LIBRARY, {}, exact(median), because, median)
         return replace(estimate, choice=choice, candidates=(choice, *candidates))
-    if all(one.name != decided.algorithm for one in candidates):  # plans do not try it here
+    if all(c.name != decided.algorithm for c in candidates):  # the plan did not try it
         with suppress(InvalidArgument, UnknownName):
             asked = estimate.problem, estimate.machine, decided.algorithm
             named = plan_for(*asked, topology=estimate.topology, reason=estimate.reason)
             candidates = (*candidates, named.choice)
-    every = tuple(
+    candidates = tuple(
         replace(c, verdict=because) if c.name == decided.algorithm else c for c in candidates
     )
-    for choice in every:
+    for choice in candidates:
         if choice.name == decided.algorithm:
-            return replace(estimate, choice=choice, candidates=every)
-    return estimate  # it does not apply at this size
+            return replace(estimate, choice=choice, candidates=candidates)
+    return estimate  # the race's algorithm does not apply at this size
 
 
 def race_result(
@@ -86,10 +86,10 @@ def race_result(
     gain: Interval,
     **more: Any,
 ) -> RaceResult:
-    """What a profile keeps of a race: our best candidate against the library's own.
+    """The record of a race that a profile keeps: our best candidate against the MPI library's own.
 
-    ours, library: their medians in seconds.   gain: how many times as fast ours is.   more: the
-    other fields of `RaceResult`.
+    ours, library: medians in seconds.   gain: speedup of ours over the library's.   more: the other
+    fields of `RaceResult`.
     """
     return RaceResult(
         collective=problem.collective,
@@ -108,43 +108,43 @@ def race_result(
 
 
 def verdict(races: Iterable[RaceResult], problem: Problem, form: Form) -> Verdict:
-    """What serves a call, according to races.
+    """Which algorithm serves a call, according to races.
 
     The distance of a race is the ratio of the sizes times the ratio of the numbers of sources, each
-    at most REACH.  The nearest race decides; of equally near ones that of the smaller size, then
-    that of fewer sources.  Races in which all ranks were sources and races in which only some were
-    are kept apart, since the library runs different algorithms for them.
+    at most REACH.  The nearest race decides; ties go to the smaller size, then to fewer sources.
+    Races in which all ranks were sources and races in which only some were are kept apart, since
+    the library runs different algorithms for them.
     The verdict depends only on the arguments, so it is the same on every rank.
     """
     races = tuple(races)
-    alike = [race for race in races if _alike(race, problem, form)]
+    alike = [race for race in races if _same_kind(race, problem, form)]
     near = [race for race in alike if max(_ratios(race, problem)) <= REACH]
     if near:
         nearest = min(near, key=lambda race: _distance(race, problem))
-        return _checked(nearest, _won([nearest]), problem)
+        return _legal_verdict(nearest, _why_won([nearest]), problem)
     both = _neighbours(alike, problem)
     if len({(race.decision, race.algorithm) for race in both}) == 1:
         nearest = min(both, key=lambda race: _distance(race, problem))
-        return _checked(nearest, _won(both), problem)
-    return Verdict(LIBRARY, _unknown(races, alike, problem, form))
+        return _legal_verdict(nearest, _why_won(both), problem)
+    return Verdict(LIBRARY, _why_undecided(races, alike, problem, form))
 
 
 def nearest_of_kind(races: Iterable[RaceResult], problem: Problem, form: Form) -> RaceResult | None:
-    """The nearest race of such calls, whatever its size; None if there was none."""
-    alike = [race for race in races if _alike(race, problem, form)]
+    """The nearest race of the same collective, form and ranks, however far; None without one."""
+    alike = [race for race in races if _same_kind(race, problem, form)]
     return min(alike, key=lambda race: _distance(race, problem), default=None)
 
 
-def _alike(race: RaceResult, problem: Problem, form: Form) -> bool:
-    mine = problem.collective, form, problem.ranks
-    everybody = (race.sources == race.ranks) == (len(problem.sources) == problem.ranks)
-    return (race.collective, race.form, race.ranks) == mine and everybody
+def _same_kind(race: RaceResult, problem: Problem, form: Form) -> bool:
+    wanted = problem.collective, form, problem.ranks
+    same_sources = (race.sources == race.ranks) == (len(problem.sources) == problem.ranks)
+    return (race.collective, race.form, race.ranks) == wanted and same_sources
 
 
 def _ratios(race: RaceResult, problem: Problem) -> tuple[Fraction, Fraction]:
-    """Larger over smaller, exactly: of the sizes, and of the numbers of sources; 0 counts as 1."""
+    """Exact ratios, larger over smaller, of the sizes and of the source counts; 0 counts as 1."""
     pairs = (race.nbytes, problem.nbytes), (race.sources, len(problem.sources))
-    ordered = (sorted((max(one, 1), max(other, 1))) for one, other in pairs)
+    ordered = (sorted((max(raced, 1), max(called, 1))) for raced, called in pairs)
     first, second = (Fraction(high, low) for low, high in ordered)
     return first, second
 
@@ -155,7 +155,7 @@ def _distance(race: RaceResult, problem: Problem) -> tuple[Fraction, int, int]:
 
 
 def _neighbours(alike: Iterable[RaceResult], problem: Problem) -> list[RaceResult]:
-    """The races of the next smaller and the next larger size, with as many sources; or none."""
+    """The races of the next smaller and next larger size, with equally many sources; or none."""
     races = [race for race in alike if race.sources == len(problem.sources)]
     smaller = [race for race in races if race.nbytes <= problem.nbytes]
     larger = [race for race in races if race.nbytes >= problem.nbytes]
@@ -164,7 +164,7 @@ def _neighbours(alike: Iterable[RaceResult], problem: Problem) -> list[RaceResul
     return [max(smaller, key=lambda race: race.nbytes), min(larger, key=lambda race: race.nbytes)]
 
 
-def _won(races: Sequence[RaceResult]) -> str:
+def _why_won(races: Sequence[RaceResult]) -> str:
     sizes = " and of ".join(formatting.count(race.nbytes, "byte") for race in races)
     where = f"of {sizes} on {formatting.count(races[0].ranks, 'rank')}"
     learned = f"when a program learned while it ran, from its own calls {where}"
@@ -179,8 +179,8 @@ def _won(races: Sequence[RaceResult]) -> str:
     return f"{won}, {gains} times as fast as the library's own"
 
 
-def _checked(race: RaceResult, because: str, problem: Problem) -> Verdict:
-    """The verdict of a race, if its winner is legal here."""
+def _legal_verdict(race: RaceResult, because: str, problem: Problem) -> Verdict:
+    """The verdict of a race; the library's own if the winner's order of combining is not legal."""
     name = LIBRARY if race.decision == LIBRARY else race.algorithm
     combines = name != LIBRARY and problem.kind.combines
     if combines and not ALGORITHMS[name].keeps_order(problem):
@@ -189,10 +189,10 @@ def _checked(race: RaceResult, because: str, problem: Problem) -> Verdict:
     return Verdict(name, because, race)
 
 
-def _unknown(
+def _why_undecided(
     races: Sequence[RaceResult], alike: Sequence[RaceResult], problem: Problem, form: Form
 ) -> str:
-    """Why no race says anything."""
+    """Why no race decides about the problem, as a clause."""
     calls = f"{form} calls of {problem.collective}"
     if alike:
         sizes = ", ".join(str(n) for n in sorted({race.nbytes for race in alike}))

@@ -1,4 +1,4 @@
-"""Lower bounds of a schedule's time, as if messages never met; with levels, rough times."""
+"""Lower bounds of a schedule's time, computed without contention; rough times with levels."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,13 +21,13 @@ from collwise.timing.trace import completion, messages_played
 
 
 def least_time(schedule: Schedule, machine: Machine, limit: int = QUICK) -> Fraction:
-    """Exact seconds if messages never met: a schedule takes at least as long; 0 if unknown.
+    """A lower bound: the exact seconds without contention; 0 if unknown.
 
-    In LogGP messages are received as they arrive, so this holds only where each rank has one
-    sender; with all ports, ranks have more of them.
+    In LogGP messages are received as they arrive, so this is a bound only if each rank receives
+    from one sender.  It is no bound for all-port machines.
     """
     problem, free = schedule.problem, machine.ports_only()
-    # Combines of a census may overtake sends, where ranks would wait for each other in a circle.
+    # In a census, combines may overtake sends: otherwise ranks would wait for each other.
     overtaken = problem.kind.combines and problem.kind.output != "root" and problem.order == "any"
     late = machine.law == "loggp" and not isinstance(schedule.program, DownTree)
     unknown = machine.all_port or late or overtaken or len(problem.sources) > 1
@@ -42,12 +42,12 @@ def about(
     lists: Mapping[int, Sequence[Operation]],
     machine: Levels,
 ) -> tuple[Fraction, bool]:
-    """Roughly the seconds on a machine with levels; whether that is near enough to choose by it.
+    """A rough time in seconds on a machine with levels, and whether it is good enough to choose by.
 
-    A program made of parts takes as long as they do one after another.  Where all ranks do the
-    same, what leaves a group at the same time passes its port one by one, and so do messages,
-    unless many are under way.  For others it is the time if all messages went across, and all ranks
-    of a group sent whenever one of them does.
+    The time of a program made of parts is the sum of the parts' times.  Where all ranks do the
+    same, messages that leave a group at the same time pass its port one by one, and so do the
+    messages of a rank unless many are in flight.  Other programs are timed as if all messages
+    crossed the outermost level, and as if all ranks of a group sent whenever one of them does.
     """
     problem, program = schedule.problem, schedule.program
     if algorithm.levels:
@@ -65,27 +65,33 @@ def about(
     slow = messages_played(flat, law) > QUICK
     across = Fraction(0) if slow else completion(flat, law)
     if alike:
-        alone, crowds = max(_one_by_one(rank, own, machine) for rank, own in lists.items())
+        alone, crowds = max(
+            _receives_in_turn(rank, operations, machine) for rank, operations in lists.items()
+        )
         return (across + crowds, False) if 0 < across < alone else (alone + crowds, True)
     return across, not slow and problem.ranks > MAX_INSIDE
 
 
 FEW = 3
-"""Segments that are timed of many: those that follow come at the pace of the last of these."""
+"""Number of segments that are simulated; later segments follow at the pace of the last of them."""
 
 
 def by_parts(program: Program, problem: Problem, machine: Levels) -> Fraction | None:
-    """The sum of the parts' times, each on its own level; None for what is not made of parts.
+    """Seconds of a program as the sum of its parts' times; None if the program has no parts.
 
-    Segments down or up a tree over levels are timed by their first ones and their pace.
+    For segments down or up a tree over levels, the first few are simulated, and their pace counts
+    for the others.
     """
     match program:
         case Then():
-            every = [by_parts(part, problem, machine) for part in program.parts]
-            known = [time for time in every if time is not None]
-            return sum(known, Fraction(0)) if len(known) == len(every) else None
+            known = [
+                time
+                for part in program.parts
+                if (time := by_parts(part, problem, machine)) is not None
+            ]
+            return sum(known, Fraction(0)) if len(known) == len(program.parts) else None
         case On():
-            times = (_in_team(program, *task, problem, machine) for task in program.tasks())
+            times = (_team_time(program, *task, problem, machine) for task in program.tasks())
             return max(times, default=Fraction(0))
         case DownTree() | UpTree():
             segment = program.segment or program.nbytes
@@ -96,16 +102,16 @@ def by_parts(program: Program, problem: Problem, machine: Levels) -> Fraction | 
             ]
             return min(few) + (max(few) - min(few)) * max(count - FEW, 0)
         case Overlapped():
-            piece = max(program.pieces, key=lambda one: len(one.program.operations(0))).program
+            piece = max(program.pieces, key=lambda piece: len(piece.program.operations(0))).program
             if (alone := by_parts(piece, problem, machine)) is not None:
-                return alone + (len(program.pieces) - 1) * _pace(piece, problem, machine)
+                return alone + (len(program.pieces) - 1) * _busy_per_piece(piece, problem, machine)
     return None
 
 
-def _in_team(
+def _team_time(
     program: On, task: Task, numbers: Sequence[int], problem: Problem, machine: Levels
 ) -> Fraction:
-    """Seconds of what a team runs, as if others were not there."""
+    """Seconds that a team's program takes if no other team runs."""
     team = program.teams[numbers[0]]
     inner = Problem("broadcast", len(team), problem.nbytes)
     if program.level is not None:
@@ -115,24 +121,24 @@ def _in_team(
     return completion(Schedule(inner, task.program), machine.placed(placement))
 
 
-def _pace(piece: Program, problem: Problem, machine: Levels) -> Fraction:
-    """For how long one piece of several keeps the first rank's port busy, and that of its node."""
+def _busy_per_piece(piece: Program, problem: Problem, machine: Levels) -> Fraction:
+    """Seconds per piece for which rank 0's port or its node's port is busy, whichever is longer."""
     placement = machine.placement.from_rank(problem.root)
     across = OneLevel(machine, placement.depth, crowd=min(map(len, placement.members[0])))
-    own = shared = Fraction(0)
+    own_port = shared_port = Fraction(0)
     for op in piece.operations(0):
         if isinstance(op, Send):
             level, nbytes = placement.meeting(0, op.peer), size_of(op)
-            own += machine.at(level, nbytes).gap
+            own_port += machine.at(level, nbytes).gap
             if level > 1:
-                shared += across.message(nbytes).gap
-    return max(own, shared)
+                shared_port += across.message(nbytes).gap
+    return max(own_port, shared_port)
 
 
-def _one_by_one(
+def _receives_in_turn(
     rank: int, operations: Sequence[Operation], machine: Levels
 ) -> tuple[Fraction, Fraction]:
-    """Seconds until all have come one after another, and while others pass their groups' ports."""
+    """Seconds of a rank's receives and combines in turn, and seconds of waiting at shared ports."""
     placement = machine.placement
     kinds = Counter(
         (type(op), placement.meeting(rank, op.peer) if isinstance(op, Recv) else 0, size_of(op))
@@ -151,15 +157,16 @@ def _one_by_one(
 
 
 def load(lists: Mapping[int, Sequence[Operation]], machine: Machine) -> Fraction:
-    """For how long the ports of a few ranks are busy: no schedule is faster than its busiest port.
+    """A lower bound in seconds: the time for which the busiest port of a few ranks is busy.
 
-    Sends follow each other in list order.  Of receipts, all but the first wait for the one before.
+    lists: operations by rank.   A rank's sends follow each other in list order.  Each receive but
+    the first waits for the one before it.
     """
     least = Fraction(0)
     message, receipt = cache(machine.message), cache(machine.receipt)
     for operations in lists.values():
         combining, sending, receiving = Fraction(0), Fraction(0), Fraction(0)
-        lags = []  # how much later than its port is free a message arrives
+        lags = []  # seconds from when the port is free to the arrival of a message
         for (kind, nbytes), number in Counter((type(o), size_of(o)) for o in operations).items():
             if kind is Combine:
                 combining += number * (machine.combine(nbytes) or 0)
@@ -170,7 +177,7 @@ def load(lists: Mapping[int, Sequence[Operation]], machine: Machine) -> Fraction
                 receiving += number * gap
                 lags.append(message(nbytes).latency - gap)
         ending = [o for o in reversed(operations) if isinstance(o, Send | Combine)]
-        last = Fraction(0)  # how much later than its port is free the last message arrives
+        last = Fraction(0)  # seconds from when the port is free to the last arrival
         if at_last := next((o for o in ending if isinstance(o, Send)), None):
             gap, latency = message(size_of(at_last))
             last = latency - (0 if machine.all_port else gap)

@@ -1,9 +1,9 @@
-"""Which candidates of a plan are worth a race: the fastest by the model, and a few safer ones.
+"""Picks the candidates of a plan to race: the fastest by the model, and some safer ones.
 
-In the model a message costs no more than its t0, and is never late.  On real hosts many short
-messages take longer than that, and where a rank waits for many others in turn, one late rank delays
-all.  So a race also has candidates with somewhat fewer messages, with far fewer, and one in which
-every rank depends on one other only.
+In the model a message takes a port for t0 and is never late.  On real hosts many short messages
+take longer, and a rank that waits for many others in turn is delayed by the latest of them.  So a
+race also has candidates with somewhat fewer messages and with far fewer, and one in which every
+rank depends on only one other.
 """
 
 from dataclasses import replace
@@ -20,31 +20,31 @@ from collwise.schedule.operations import Recv, Send, size_of
 from collwise.schedule.problem import Problem
 
 LOOKED_AT = 16
-"""Ranks, at most, whose lists are looked at to see on whom they depend."""
+"""Number of ranks that are examined to find on which other ranks they depend."""
 OVERHEADS = (Fraction(1, 16), Fraction(1, 4))
-"""How much longer than by its law a message may take, in t0."""
+"""Assumed extra times per message, in t0, for which candidates with fewer messages are planned."""
 MOST_SLOWER = 3
-"""A candidate predicted so many times slower than the best is not raced."""
+"""A candidate is not raced if its predicted time exceeds this multiple of the best."""
 
 
 def worth_a_race(
     estimate: Plan, algorithm: str | None = None
 ) -> tuple[Plan, tuple[Candidate, ...]]:
-    """Up to four candidates, the best one first; and the plan, with those of fewer messages added.
+    """The plan, with candidates of fewer messages added, and the candidates to race, best first.
 
-    algorithm: the only one to be raced.
+    algorithm: the only algorithm to race; None for all.
     """
     picked = [estimate.choice]
     fewer = [_with_fewer_messages(estimate, algorithm, share) for share in OVERHEADS]
-    added = {one.label: one for one in fewer if one is not None}
+    added = {candidate.label: candidate for candidate in fewer if candidate is not None}
     if added:
-        others = (one for one in estimate.candidates if one.label not in added)
+        others = (c for c in estimate.candidates if c.label not in added)
         ordered = sorted((*others, *added.values()), key=lambda candidate: candidate.predicted)
         estimate = replace(estimate, candidates=tuple(ordered))
     safer = [*added.values(), _least_dependent(estimate)]
     for number, more in enumerate((*safer, *shortlist(estimate))):
         same = more is None or any(
-            one.label == more.label or _same_schedule(estimate.problem, one, more) for one in picked
+            c.label == more.label or _same_schedule(estimate.problem, c, more) for c in picked
         )
         if more is not None and not same and (number < len(safer) or len(picked) < 3):
             picked.append(more)
@@ -52,9 +52,9 @@ def worth_a_race(
 
 
 def shortlist(estimate: Plan, most: int = 3, within: float = 1.5) -> tuple[Candidate, ...]:
-    """At most `most` candidates, predicted within a factor of the best.
+    """The fastest candidates with different schedules.
 
-    Of candidates that come to the same schedule, only the first.
+    most: how many at most.   within: largest predicted time, as a multiple of the best.
     """
     limit = estimate.candidates[0].predicted * exact(within)
     picked: list[Candidate] = []
@@ -69,9 +69,9 @@ def shortlist(estimate: Plan, most: int = 3, within: float = 1.5) -> tuple[Candi
 def _with_fewer_messages(
     estimate: Plan, algorithm: str | None, share: Fraction
 ) -> Candidate | None:
-    """The best if every message took a share of t0 longer, with the t0 of the choice's messages."""
+    """The best candidate if every message took `share` × t0 longer, t0 of the choice's messages."""
     problem, machine, best = estimate.problem, estimate.machine, estimate.choice
-    nbytes = _message_of_root(estimate)
+    nbytes = _first_message_of_root(estimate)
     if not nbytes or nbytes >= problem.nbytes:
         return None
     if isinstance(machine, Levels):
@@ -88,8 +88,8 @@ def _with_fewer_messages(
     return replace(fewer, verdict=f"{why_not(fewer, best)}: the best if messages cost more")
 
 
-def _message_of_root(estimate: Plan) -> int:
-    """The bytes of the first message that the root sends or receives; 0 if too many ranks do."""
+def _first_message_of_root(estimate: Plan) -> int:
+    """Bytes of the root's first message in the chosen schedule; 0 for too many ranks to look."""
     problem = estimate.problem
     if problem.ranks > SEARCHED_RANKS:
         return 0
@@ -98,20 +98,20 @@ def _message_of_root(estimate: Plan) -> int:
 
 
 def _least_dependent(estimate: Plan) -> Candidate | None:
-    """The best in which each rank receives from one other only, or sends to one only.
+    """The best candidate in which each rank receives from, or sends to, only one other.
 
-    None if all have that, or none that is worth a race.
+    None if the choice is such a candidate, or if no candidate worth a race is.
     """
     problem = estimate.problem
     if problem.ranks > SEARCHED_RANKS or _depends_on_one(estimate.choice, problem):
         return None
     limit = MOST_SLOWER * estimate.choice.predicted
-    close = (one for one in estimate.candidates if one.predicted <= limit)
-    return next((one for one in close if _depends_on_one(one, problem)), None)
+    close = (c for c in estimate.candidates if c.predicted <= limit)
+    return next((c for c in close if _depends_on_one(c, problem)), None)
 
 
 def _depends_on_one(candidate: Candidate, problem: Problem) -> bool:
-    """Whether each of some ranks receives from one other at most, or each sends to one at most."""
+    """Whether each examined rank receives from at most one other, or each sends to at most one."""
     schedule = candidate.schedule(problem)
     step = -(-problem.ranks // LOOKED_AT)
     lists = [schedule.rank(rank) for rank in range(0, problem.ranks, step)]
@@ -121,7 +121,7 @@ def _depends_on_one(candidate: Candidate, problem: Problem) -> bool:
 
 
 def _same_schedule(problem: Problem, one: Candidate, other: Candidate) -> bool:
-    """Whether two candidates send the same messages in the same order (small ones only)."""
+    """Whether two candidates send the same messages in the same order; False for too many ranks."""
     if one.predicted != other.predicted or problem.ranks > SEARCHED_RANKS:
         return False
     first, second = (candidate.schedule(problem) for candidate in (one, other))

@@ -1,4 +1,4 @@
-"""What tuning would save on calls that a program made, and on what evidence."""
+"""Estimates how many seconds tuning would save on a program's calls, and on what evidence."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from collwise.system import formatting
 
 
 class Worth(NamedTuple):
-    """Seconds that a tuning would save, None where nothing is known, and the evidence: a clause."""
+    """Seconds that tuning would save (None if unknown), and the evidence as a clause."""
 
     seconds: float | None = None
     evidence: str = ""
@@ -28,12 +28,12 @@ def worth(
     form: Form,
     took_s: float | None,
 ) -> Worth:
-    """What tuning may save of one call, which the library serves as no race decides about it.
+    """Estimate what tuning may save on one call that no race decides; the MPI library serves it.
 
-    machine: None where nothing was measured.   took_s: what such calls took on average, if that is
-    known; no more can be saved.
-    A race of another size says by which part they would get faster.  Else the machine's model says
-    how far the best plan is ahead of the best algorithm that libraries have.
+    machine: None if nothing was measured.   took_s: mean seconds of such calls, if known: an upper
+    bound of what can be saved.
+    The gain in the nearest race of another size counts for this call.  Without a race, the machine
+    model compares the best plan with the best algorithm that MPI libraries have.
     """
     race = nearest_of_kind(races, problem, form)
     if race is not None and took_s is not None:
@@ -49,7 +49,7 @@ def worth(
         plan = plan_for(problem, machine)
     except NothingApplies as nothing:
         return Worth(None, str(nothing))
-    usual = [one for one in plan.candidates if ALGORITHMS[one.name].usual]
+    usual = [c for c in plan.candidates if ALGORITHMS[c.name].usual]
     if not usual:
         return Worth(None, "the model knows no time of what libraries have")
     ahead = usual[0].predicted_s - plan.predicted_s
@@ -63,6 +63,6 @@ def worth(
 
 
 def _distance(raced: int, nbytes: int) -> str:
-    """How far the size that was raced is from that of the calls, where it is at least twice."""
+    """How many times smaller or larger the raced size is, in words; empty below a factor of two."""
     times = max(raced, nbytes, 1) // max(min(raced, nbytes), 1)
     return f" ({times:,} times as {'small' if raced < nbytes else 'large'})" if times > 1 else ""

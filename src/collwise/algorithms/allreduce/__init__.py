@@ -1,1 +1,1 @@
-"""Allreduce: everybody has a vector, in the end everybody has all of them combined."""
+"""Allreduce: every rank has a vector; in the end every rank has the combination of all."""

@@ -1,8 +1,8 @@
 """The census: every rank combines all contributions, in T_λ(p)·t0 for an integer λ [Bruck1996 §3].
 
-Every rank does the same, relative to its own number.  So each combines in an order of its own, and
-the census is only for operators whose result does not depend on the order.  If λ is not an integer,
-the census for ⌈λ⌉ delays receives, and the census for ⌊λ⌋ delays sends.
+All ranks do the same, relative to their own numbers.  So each combines in a different order, and
+the operator's result must not depend on the order.  If λ is not an integer, there are two variants:
+the census for ⌈λ⌉, which delays receives, and the census for ⌊λ⌋, which delays sends.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,12 +23,12 @@ from collwise.schedule.program import Program
 from collwise.schedule.rows import Class, around_a_circle
 
 _T, _S = scratch(0), scratch(1)
-"""A rank's two running values: with its own contribution, and without it."""
+"""Scratch slots of a rank's partial results: with its own contribution, and without it."""
 
 
 @dataclass(frozen=True)
 class Census(Program):
-    """The census of all ranks for the integer latency k."""
+    """The census of all ranks for an integer latency k, in t0."""
 
     problem: Problem
     k: int
@@ -45,7 +45,7 @@ class Census(Program):
         events = sorted(
             [(m.sent, 1, i) for i, m in enumerate(messages)]
             + [(m.received + 1, 0, i) for i, m in enumerate(messages)]
-        )  # what is received in a round is there for what is sent in the next
+        )  # a message received in a round may be sent on in the next round
         with_own, without = int(Slot.INPUT), -1
         operations: list[Operation] = []
         for when, sends, i in events:
@@ -69,7 +69,7 @@ class Census(Program):
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """None where too many messages would be simulated, unless a formula does without."""
+    """Settings with the machine's λ; empty if too many messages would have to be simulated."""
     p, (choice,) = problem.ranks, BY_LAM_FROM_1["choices"](problem, machine)
     messages = min(choice["lam"] * p.bit_length(), p)
     quick = messages <= MAX_SENT or (choice["lam"] >= p and machine.combine(1) is None)
@@ -80,7 +80,7 @@ def _register(
     name: str, rounded: Callable[[Fraction], int], summary: str, time: str, **more: Any
 ) -> None:
     def build(problem: Problem, settings: Settings) -> Census:
-        # From k = p on nobody waits for anybody: all send their own to all.
+        # For k >= p no rank waits: every rank sends its own contribution to all others.
         return Census(problem, min(rounded(settings["lam"]), problem.ranks))
 
     register_combining(

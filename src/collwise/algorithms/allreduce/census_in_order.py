@@ -1,8 +1,8 @@
-"""Gather everybody's vectors along the census, then combine them in the order of the ranks.
+"""Every rank gathers all vectors by the census, then combines them in the order of the ranks.
 
-For short vectors: where t0 does not grow with the size it takes T_λ(p)·t0.  All ranks end with the
-same bits, and operators need not commute.  The census of sums is as quick, but every rank combines
-in an order of its own.
+It is for short vectors: where t0 does not grow with the message size it takes T_λ(p)·t0.  All ranks
+end with the same bits, and operators need not commute.  The allreduce `census` is as fast, but
+every rank combines in a different order.
 """
 
 from collections.abc import Iterable
@@ -20,12 +20,12 @@ from collwise.schedule.program import Program
 from collwise.schedule.rows import Class, around_a_circle
 
 _ALL = scratch(0)
-"""The slot in which all vectors are gathered, in the order of the ranks."""
+"""The scratch slot in which a rank gathers all vectors, in the order of the ranks."""
 
 
 @dataclass(frozen=True)
 class CensusInOrder(Program):
-    """The allgather's census for latency k, in scratch, and a local combine."""
+    """The allgather by census for latency k (in t0), in scratch, then local combines."""
 
     problem: Problem
     k: int
@@ -46,14 +46,14 @@ class CensusInOrder(Program):
         operations.append(Copy(_ALL, value, vector))
         for other in range(1, p):
             into = spare if other < p - 1 else Slot.OUTPUT
-            theirs = Block(0, other * nbytes, nbytes)
-            operations.append(Copy(_ALL, spare, (theirs,), -other * nbytes))
+            block = Block(0, other * nbytes, nbytes)
+            operations.append(Copy(_ALL, spare, (block,), -other * nbytes))
             operations.append(Combine(value, spare, into, vector))
             value, spare = spare, value
         return operations
 
     def _vectors(self, first: int, number: int) -> tuple[Block, ...]:
-        """Those of so many ranks from this one on, around the end."""
+        """Byte ranges in _ALL of the vectors of `number` ranks from `first` on, modulo p."""
         nbytes, ahead = self.problem.nbytes, min(number, self.problem.ranks - first)
         blocks = Block(0, first * nbytes, ahead * nbytes), Block(0, 0, (number - ahead) * nbytes)
         return tuple(block for block in blocks if block.length)

@@ -1,4 +1,4 @@
-"""Reduce-scatter and allgather around a circle, for any number of ranks."""
+"""Allreduce as reduce-scatter and allgather on a circulant graph, for any number of ranks."""
 
 from collwise.algorithms.circulant_pieces import register_circulant
 

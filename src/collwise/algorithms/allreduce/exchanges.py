@@ -1,4 +1,4 @@
-"""Allreduces by exchanges in groups."""
+"""Registers the allreduces by exchanges in groups."""
 
 from collwise.algorithms.exchanges import register_exchanges
 

@@ -1,4 +1,4 @@
-"""The hybrids of any radix in several pieces: while messages of one travel, others are sent."""
+"""Exchanges of any radix in several pieces: while one piece travels, ranks send others."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -13,13 +13,13 @@ from collwise.schedule.exchange_in_pieces import ExchangeInPieces, divisor
 from collwise.schedule.problem import Problem
 
 PIECES = (2, 3, 4, 6, 8, 12)
-"""Numbers of pieces that are worth a try."""
+"""Numbers of pieces that are tried."""
 COMPARED = 3
-"""How many of the roughly best are compared by exact times."""
+"""Number of settings, best by a rough time, that are compared by exact times."""
 
 
 def _program(problem: Problem, settings: Settings) -> Exchange | ExchangeInPieces:
-    """In at most as many pieces as every part has items; whole where ranks are left over."""
+    """The exchange in at most as many pieces as parts have items; in one if ranks are left over."""
     plain = Exchange(problem, stages_of(problem, settings))
     most = 1 if plain.extra else problem.nbytes // problem.itemsize // divisor(plain.stages)
     pieces = min(settings["pieces"], most)
@@ -29,7 +29,10 @@ def _program(problem: Problem, settings: Settings) -> Exchange | ExchangeInPiece
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best of those stages that are best for some number of pieces if only the first waits."""
+    """The best settings by exact time, among the roughly best stages for each number of pieces.
+
+    The rough time assumes that only the first piece waits for messages.
+    """
     ranks, items = problem.ranks, problem.nbytes // problem.itemsize
 
     @cache
@@ -67,8 +70,12 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
             program = ExchangeInPieces(problem, stages, pieces, min(max(under_way, 1), LONGEST))
             tried.append((even_time(program, machine), program))
     return [
-        {"stages": " ".join(map(str, one.stages)), "pieces": one.pieces, "latency": one.latency}
-        for _, one in sorted(tried, key=lambda row: row[0])[:1]
+        {
+            "stages": " ".join(map(str, program.stages)),
+            "pieces": program.pieces,
+            "latency": program.latency,
+        }
+        for _, program in sorted(tried, key=lambda row: row[0])[:1]
     ]
 
 

@@ -1,7 +1,7 @@
 """Reduce up a tree to rank 0, then broadcast down the same tree: Version 1 of [vandeGeijn1991].
 
 With the binomial tree it always takes d(α + nβ) longer than recursive doubling (Version 2).  The
-λ-tree serves where λ is high and all ranks must end with the same bits, which rules out the census.
+λ-tree is for large λ if all ranks must end with the same bits, which the census does not ensure.
 """
 
 from typing import Any

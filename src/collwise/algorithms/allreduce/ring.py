@@ -1,7 +1,6 @@
-"""Ring: every block travels around all ranks and is combined on its way, then travels on.
+"""Ring allreduce: a reduce-scatter and then an allgather around a ring.
 
-A reduce-scatter and an allgather around a ring: neighbours only, in messages of n/p bytes, for very
-long vectors on few ranks.
+Only neighbours exchange messages, of n/p bytes each.  It is for very long vectors on few ranks.
 """
 
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from collwise.schedule.operations import Operation, Recv, Send
 
 @dataclass(frozen=True)
 class Ring(ring.Ring):
-    """After the reduce-scatter every rank passes on, in its output, what it received last."""
+    """The ring reduce-scatter, then an allgather: ranks pass on the block they received last."""
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         p, parts, operations = self.problem.ranks, self.parts, super().operations(rank)

@@ -1,6 +1,6 @@
-"""α-trees: recursive splitting with round(αn), no explicit tree [Bruck1996 §2.4].
+"""α-trees: of n ranks a source keeps round(αn), recursively [Bruck1996 §2.4].
 
-One α for every number of ranks, or a small table that keeps one α per triangle of the "Christmas
+Either one α serves all numbers of ranks, or a small table has one α per triangle of the "Christmas
 tree" (§2.5), which always gives an optimal tree.
 """
 
@@ -23,24 +23,24 @@ ALPHA = fraction(
 
 @lru_cache(maxsize=256)
 def fixed(ranks: int, alpha: Fraction) -> SplitTree:
-    """Split with the same α throughout."""
+    """The α-tree that splits with the same α everywhere."""
     return keeping(ranks, lambda n: postal.split(n, alpha))
 
 
 @lru_cache(maxsize=256)
 def table(ranks: int, lam: Fraction) -> SplitTree:
-    """Split with the α that the table has for this number of ranks."""
+    """The α-tree that splits n ranks with the table's α for n.   lam: λ in units of t0."""
     alphas = postal.alpha_table(ranks, lam)
     return keeping(ranks, lambda n: postal.split(n, alphas.lookup(n)))
 
 
 def _candidates(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The α that is optimal for all numbers of ranks up to p, if there is one; else several."""
+    """The α that is optimal for all numbers of ranks up to p, if there is one; else several α."""
     lam = max(machine.planning_lam(problem.nbytes), Fraction(1))
     if problem.ranks < 2:
         return []
     if both := postal.alpha_intersection(problem.ranks, lam):
-        low, high = both  # above 1/2, always
+        low, high = both  # high is always above 1/2
         return [{"alpha": _simplest(max(low, Fraction(1, 2)), high)}]
     return [{"alpha": Fraction(percent, 100)} for percent in range(50, 76, 2)]
 

@@ -1,6 +1,7 @@
-"""Pipelined binary tree: every rank serves two, segment by segment.
+"""Pipelined binary tree: every rank sends each segment to two children.
 
-Half the bandwidth of the chain, but log2 p hops instead of p − 1: for long messages on many ranks.
+It has half the bandwidth of the chain, but log2 p hops instead of p − 1: for long messages on many
+ranks.
 """
 
 from collwise.algorithms.broadcast.segmented_tree import (
@@ -12,7 +13,7 @@ from collwise.schedule.trees import HeapTree
 
 
 def tree(ranks: int) -> HeapTree:
-    """Rank v serves 2v + 1 and 2v + 2."""
+    """The binary tree in which the children of rank v are 2v + 1 and 2v + 2."""
     return HeapTree(ranks, 2)
 
 

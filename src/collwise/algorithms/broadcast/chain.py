@@ -1,7 +1,7 @@
 """Chain: every rank passes the message on to the next, whole or in segments (a pipeline).
 
-With short segments a byte costs as much as in a single transfer, however many ranks there are.
-Nothing is better for very long messages on few ranks.
+With short segments the time per byte is that of a single transfer, for any number of ranks.  No
+algorithm is better for very long messages on few ranks.
 """
 
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT, register_tree, segment_choices
@@ -9,7 +9,7 @@ from collwise.schedule.trees import HeapTree
 
 
 def tree(ranks: int) -> HeapTree:
-    """0 → 1 → 2 → …"""
+    """The chain 0 → 1 → 2 → …, as a tree."""
     return HeapTree(ranks, 1)
 
 

@@ -1,11 +1,11 @@
-"""Flat tree: the root sends to everybody.  Optimal where λ >= p − 1."""
+"""Flat tree: the root sends to every other rank.  It is optimal where λ >= p − 1."""
 
 from collwise.algorithms.broadcast.segmented_tree import register_tree
 from collwise.schedule.trees import HeapTree
 
 
 def tree(ranks: int) -> HeapTree:
-    """Everybody below the root."""
+    """The tree in which all other ranks are children of the root."""
     return HeapTree(ranks, max(ranks - 1, 1))
 
 

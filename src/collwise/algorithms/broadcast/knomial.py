@@ -1,4 +1,4 @@
-"""k-nomial tree: in every level each leader serves k − 1 others, and k times as many know."""
+"""k-nomial tree: at every level each informed rank sends to k − 1 others."""
 
 from functools import partial
 
@@ -8,7 +8,7 @@ from collwise.schedule.trees import SplitTree, keeping
 
 
 def kept(n: int, k: int) -> int:
-    """The largest multiple j·k^h below n, 1 <= j < k."""
+    """Number of ranks a source of n ranks keeps: the largest j·k^h below n, 1 <= j < k."""
     power = 1
     while power * k < n:
         power *= k

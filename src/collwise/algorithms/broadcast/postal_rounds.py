@@ -1,7 +1,7 @@
-"""Pieces in rounds that go by the latency: many messages in the postal model.
+"""Broadcast of pieces in rounds made for the latency λ: many messages in the postal model.
 
-Trees whose ranks serve several others take as many t0 for each piece.  Here every rank receives one
-piece and sends one in almost every t0: k pieces take little more than k − 1 + T_λ(p).
+In a tree, a rank with c children needs c·t0 per piece.  Here every rank receives one piece and
+sends one in almost every t0: k pieces take little more than (k − 1 + T_λ(p))·t0.
 """
 
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT

@@ -1,7 +1,7 @@
-"""The λ-tree: optimal in the postal model, whole or in segments.
+"""The λ-tree: optimal in the postal model for a whole message; also used with segments.
 
-Bottom-up doubling [Bruck1996 §2.3]: the λ-tree of all that can be reached by time t is the one for
-t − 1 at the source and the one for t − λ at the rank that it serves first.
+It is built by bottom-up doubling [Bruck1996 §2.3]: the λ-tree of the ranks reached by time t joins
+the tree for t − 1, at the source, and the tree for t − λ, at the source's first child.
 """
 
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ LAM = fraction(
 
 @lru_cache(maxsize=256)
 def tree(ranks: int, lam: Fraction) -> SplitTree:
-    """The λ-tree; a part's state is the grade (the time that is left) it has."""
+    """The λ-tree over `ranks` ranks; the state of a part is its grade, the time that is left."""
     grades = postal.doubling(ranks, lam).grades
 
     def rule(part: Part) -> tuple[Part, Part]:
@@ -42,7 +42,7 @@ def tree(ranks: int, lam: Fraction) -> SplitTree:
 
 
 def of_settings(problem: Problem, settings: Settings) -> SplitTree:
-    """The λ-tree of a problem with the parameter `lam`."""
+    """The λ-tree of a problem, for the setting `lam`."""
     return tree(problem.ranks, settings["lam"])
 
 
@@ -54,16 +54,16 @@ def _by_lam(parameter: Parameter, least: Fraction) -> dict[str, Any]:
 
 
 BY_LAM = _by_lam(LAM, postal.SMALLEST_LATENCY)
-"""The fields of an algorithm whose only parameter is the machine's λ."""
+"""Fields of an `Algorithm` whose only parameter is λ, by default the machine's."""
 BY_LAM_FROM_1 = _by_lam(
     fraction("lam", Fraction(1), None, "the latency λ in units of t0, a number of at least 1"),
     Fraction(1),
 )
-"""The same for constructions that need λ >= 1."""
+"""Fields like BY_LAM, for algorithms that need λ >= 1."""
 
 
 def _segments(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best segment for each λ-tree worth a try: of whole messages, of 4 KiB, of λ = 1."""
+    """The best segment for three λ-trees: λ of the whole message, λ of 4 KiB, and λ = 1."""
     lams = {machine.planning_lam(problem.nbytes), machine.planning_lam(4096), Fraction(1)}
     choices: list[Settings] = []
     for lam in sorted(lams):

@@ -1,6 +1,6 @@
 """Scatter, then allgather in ⌈log2 p⌉ rounds of doubling size: long messages on many ranks.
 
-Any p: the rounds are those of the dissemination ("Bruck") allgather, in place.
+The allgather uses the rounds of the dissemination ("Bruck") allgather in place, for any p.
 """
 
 from collwise.algorithms.broadcast.scatter_collect import register_scatter_collect
@@ -8,7 +8,7 @@ from collwise.schedule.data_movement import Step, Steps
 
 
 def steps(ranks: int) -> Steps:
-    """Distances 1, 2, 4, …: after each, a rank has twice as many pieces from itself on."""
+    """Allgather steps at distances 1, 2, 4, …: each doubles the pieces that a rank has."""
     powers = [1 << k for k in range((ranks - 1).bit_length())]
     return tuple(Step(d, d, min(2 * d, ranks)) for d in powers)
 

@@ -1,7 +1,7 @@
-"""What broadcasts by scatter and allgather share: the program.
+"""Broadcasts by scatter and allgather: their program and registration.
 
-The long-vector broadcast of van de Geijn: halve the message down a binomial tree, then collect the
-pieces in steps.  Pieces that a rank got on their way to others are not sent to it again.
+This is the long-vector broadcast of van de Geijn: halve the message down a binomial tree, then
+collect the pieces in steps.  A rank is not sent again the pieces that it forwarded in the scatter.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def register_scatter_collect(
 ) -> Algorithm:
     """Register a broadcast that scatters down the binomial tree and then collects in steps.
 
-    steps: of a number of ranks.   most: the ranks beyond which it is never tried.
+    steps: returns the allgather's steps for p ranks.   most: ranks up to which plans try it.
     """
 
     def build(problem: Problem, _: Settings) -> Program:

@@ -1,6 +1,7 @@
 """Scatter, then allgather around a ring in p − 1 steps: very long messages on few ranks.
 
-The "bucket" collect: only neighbours talk, so nothing contends on a network that is a ring or more.
+This is the "bucket" collect: only neighbours exchange messages, so a network that contains a ring
+has no contention.
 """
 
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from collwise.schedule.data_movement import Step
 
 @dataclass(frozen=True)
 class Turns:
-    """Every rank passes on, to its left, what came last from its right."""
+    """The p − 1 steps of an allgather around a ring: ranks pass the last piece on to rank − 1."""
 
     ranks: int
 

@@ -1,4 +1,4 @@
-"""What all broadcasts down a tree share: the program, and the choice of a segment."""
+"""Broadcasts down a tree: their program and registration, and the choice of a segment."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -15,7 +15,7 @@ from collwise.timing.tree_times import tree_time
 
 TreeOf: TypeAlias = Callable[[Problem, Settings], Tree]
 TREES: dict[str, TreeOf] = {}
-"""By the names of their algorithms, the trees of broadcasts in one message."""
+"""The trees of unsegmented broadcasts, by the short names of the algorithms."""
 SEGMENT = integer("segment", 1, "the bytes in a segment, an integer of at least 1")
 
 
@@ -36,9 +36,10 @@ def register_tree(name: str, summary: str, time: str, tree: TreeOf, **more: Any)
 
 
 def segment_choices(tree: Tree, problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best segment by the model: powers of two times 1, 1¼, 1½, 1¾, and where laws bend.
+    """The segment with the least predicted time, in bytes; empty if no segment can be tried.
 
-    None where no segmenting helps.
+    Tries powers of two and the sizes at which the machine's costs change, then 1¼, 1½ and 1¾ times
+    the powers of two near the best.
     """
     time = partial(tree_time, tree, problem.nbytes, machine)
 

@@ -1,7 +1,7 @@
-"""Two binary trees, each of which passes every other piece down, at full bandwidth.
+"""Broadcast down two binary trees at full bandwidth: each tree carries every other piece.
 
-In one tree, ranks with children send twice what they receive.  Ranks that have children in one of
-two trees have none in the other, so all send as much as they receive [Sanders2009].
+In a single binary tree, inner ranks send twice what they receive.  Here an inner rank of one tree
+is a leaf of the other, so all ranks send as much as they receive [Sanders2009].
 """
 
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT

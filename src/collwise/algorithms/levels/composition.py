@@ -1,7 +1,7 @@
-"""What algorithms for machines with levels share: an algorithm for each level, and their choice.
+"""Shared by algorithms for machines with levels: one flat algorithm per level, and their choice.
 
-They take their parts from the algorithms for machines without levels.  The parts are written with
-their settings, the innermost level first: "binomial | postal_tree(lam=4)".
+The parts are algorithms for machines without levels.  A text names them with their settings, the
+innermost level first: "binomial | postal_tree(lam=4)".
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -29,11 +29,11 @@ from collwise.schedule.problem import Order, Problem
 from collwise.schedule.program import Program
 
 BEST = 3
-"""The number of algorithms of each level that are combined with those of the other levels."""
+"""Default number of algorithms that `best_parts` returns."""
 
 
 def parts_parameter(name: str, collective: str, example: str) -> Parameter:
-    """A parameter that names an algorithm of a collective for each level, or one for all."""
+    """A parameter whose value names an algorithm for each level, or one for all levels."""
     meaning = f"an algorithm for each level, the innermost first, such as {example}; or one for all"
 
     def read(value: Any) -> str:
@@ -46,7 +46,10 @@ def parts_parameter(name: str, collective: str, example: str) -> Parameter:
 
 
 def parts_of(text: str, collective: str, levels: int) -> Sequence[Configured]:
-    """The algorithm of each of so many levels.  Raises InvalidArgument for another number."""
+    """Parse the algorithms for `levels` levels; a single one counts for all levels.
+
+    Raises InvalidArgument if there are too few.
+    """
     parts = [part(label, collective) for label in text.split("|")]
     if len(parts) == 1:
         parts *= levels
@@ -59,14 +62,14 @@ def parts_of(text: str, collective: str, levels: int) -> Sequence[Configured]:
 def in_teams(
     teams: Hierarchy, level: int, program: Callable[[int], Program], first: Program | None = None
 ) -> On:
-    """A program in every team of a level.
+    """The program in which every team of a level runs its own program.
 
-    program: by the number of members, for two and more.   first: what the first team runs instead.
+    program: maps a team's size, >= 2, to its program.   first: the first team's program instead.
     """
-    own, made = teams.teams[level - 1], dict[int, Program]()
+    here, made = teams.teams[level - 1], dict[int, Program]()
 
     def task(number: int) -> Task | None:
-        size = int(own.sizes[number])
+        size = int(here.sizes[number])
         if size == 1:
             return None
         if first is not None and not number:
@@ -75,39 +78,39 @@ def in_teams(
             made[size] = program(size)
         return Task(made[size])
 
-    return On(own, task, level, seats=None if first else teams)
+    return On(here, task, level, seats=None if first else teams)
 
 
 def in_all_teams(problem: Problem, text: str, collective: str, levels: int) -> list[On]:
-    """An algorithm of a collective in the teams of each of so many levels, the innermost first."""
+    """For each of the `levels` inner levels, the algorithm that `text` names, in all teams."""
     teams = hierarchy_of(problem)
 
-    def phase(level: int, one: Configured) -> On:
+    def phase(level: int, algorithm: Configured) -> On:
         return in_teams(
-            teams, level, lambda ranks: one.build(team_problem(problem, collective, ranks))
+            teams, level, lambda ranks: algorithm.build(team_problem(problem, collective, ranks))
         )
 
     parts = parts_of(text, collective, levels) if levels else ()
-    return [phase(level, one) for level, one in enumerate(parts, 1)]
+    return [phase(level, algorithm) for level, algorithm in enumerate(parts, 1)]
 
 
 def team_problem(problem: Problem, collective: str, ranks: int) -> Problem:
-    """A problem of the same vector, in a team; in the same order if both combine."""
+    """The problem of a team of `ranks` ranks on the same vector, in the same order of combining."""
     order = problem.order if problem.kind.combines and collective != "broadcast" else "any"
     return Problem(collective, ranks, problem.nbytes, 0, problem.itemsize, order)
 
 
 @lru_cache(maxsize=4096)
 def part_time(label: str, problem: Problem, law: OneLevel) -> Fraction:
-    """The time of an algorithm in a team."""
-    one = part(label, problem.collective)
-    return one.algorithm.time_of(problem, law, dict(one.settings))
+    """Seconds that an algorithm, given by its label, takes in a team."""
+    configured = part(label, problem.collective)
+    return configured.algorithm.time_of(problem, law, dict(configured.settings))
 
 
 def in_order_of_placement(problem: Problem) -> Order:
-    """The order of the ranks if every group is a run of ranks, led by its first one.
+    """The order of combining: "rank" for root 0 and groups of consecutive ranks, else "same".
 
-    Without a placement that is not known.
+    Without a placement it is "same".
     """
     known = problem.placement is not None and not problem.root
     return "rank" if known and hierarchy_of(problem).lines_up else "same"
@@ -121,7 +124,7 @@ def register_multilevel(
     choices: Callable[[Problem, Levels], Iterable[Settings]],
     **more: Any,
 ) -> Algorithm:
-    """Register an algorithm for machines with levels; on others nobody tries it."""
+    """Register an algorithm for machines with levels; plans for other machines do not try it."""
 
     def tried(problem: Problem, machine: Machine) -> Iterable[Settings]:
         if problem.placement is None or not isinstance(machine, Levels) or not problem.nbytes:
@@ -145,9 +148,9 @@ def register_multilevel(
 def best_parts(
     problem: Problem, machine: OneLevel, among: tuple[str, ...] | None, most: int = BEST
 ) -> tuple[str, ...]:
-    """The best algorithms of a team's problem by their times, the fastest first.
+    """Labels of the fastest algorithms for a team's problem, the fastest first.
 
-    among: their short names; None for all.
+    among: short names of the algorithms to try; None for all.   most: how many to return.
     """
     timed = []
     for algorithm in algorithms_for(problem.collective, levels=False):
@@ -172,9 +175,9 @@ def combined_choices(
     among: tuple[str, ...] | None = None,
     most: int = BEST,
 ) -> list[str]:
-    """The best algorithms of every level, each with each.  The largest team counts."""
+    """All combinations of the best algorithms of each level, timed in its largest team."""
     teams: Hierarchy = hierarchy_of(problem)
-    every = [
+    best = [
         best_parts(
             team_problem(problem, collective, max(teams.largest(level), 2)),
             OneLevel(machine, level),
@@ -183,4 +186,4 @@ def combined_choices(
         )
         for level in range(1, teams.depth + 1)
     ]
-    return [" | ".join(labels) for labels in product(*every)]
+    return [" | ".join(labels) for labels in product(*best)]

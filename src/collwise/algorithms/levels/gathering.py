@@ -1,4 +1,4 @@
-"""S-to-p broadcasts over levels: join inside the groups, exchange across, broadcast inside."""
+"""S-to-p broadcasts over levels: gather inside groups, exchange across, broadcast inside."""
 
 from collections.abc import Iterable
 
@@ -29,7 +29,7 @@ def _build(problem: Problem, settings: Settings) -> Program:
 
 def _choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
     teams = hierarchy_of(problem)
-    whole = tuple(one.short_name for one in algorithms_for("s_to_p") if not one.segmented)
+    whole = tuple(a.short_name for a in algorithms_for("s_to_p") if not a.segmented)
     outer = best_parts(across(problem, teams), OneLevel(machine, teams.depth), whole)
     trees = [
         best_parts(
@@ -40,7 +40,7 @@ def _choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
         )[0]
         for level in range(1, teams.depth)
     ]
-    trees.append("flat")  # nothing goes down a tree across
+    trees.append("flat")  # the outermost tree is not used: leaders exchange
     return [{"exchange": exchange, "trees": " | ".join(trees)} for exchange in outer]
 
 

@@ -1,7 +1,7 @@
-"""Contributions are joined in every group, exchanged across groups, and handed out inside again.
+"""S-to-p broadcasts that gather in groups, exchange across groups, and broadcast inside.
 
-Across, a group is one source with all that its ranks have.  So it matters which groups contribute,
-not which of their ranks.
+In the exchange a group counts as one source that has all contributions of its ranks.  So the time
+depends on which groups contribute, not on which of their ranks.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,9 +17,9 @@ from collwise.schedule.problem import Problem, Source
 
 @dataclass(frozen=True)
 class Joined(Deliveries):
-    """The leaders of the outermost groups exchange; inside, everything goes to and from them.
+    """Gather at leaders, exchange among the leaders of the outermost groups, broadcast inside.
 
-    exchange: the s-to-p broadcast across.   tree: those of the levels inside.
+    exchange: the s-to-p broadcast across.   tree: the trees of the broadcasts inside, by level.
     """
 
     exchange: Configured
@@ -27,12 +27,12 @@ class Joined(Deliveries):
 
     @property
     def teams(self) -> Hierarchy:
-        """The teams of the placement."""
+        """The teams of each level of the placement."""
         return self.tree.teams
 
     @cached_property
     def held(self) -> list[dict[int, Blocks]]:
-        """By level from 0 on, what each leader holds once its group's contributions are joined."""
+        """For each level from 0 on, the blocks that each leader holds after gathering its group."""
         levels: list[dict[int, Blocks]] = [{b.owner: (b,) for b in self.problem.gathered}]
         for level in range(1, self.teams.depth + 1):
             joined: dict[int, Blocks] = {}
@@ -44,7 +44,7 @@ class Joined(Deliveries):
         return levels
 
     def _teams(self, level: int, rank: int | None) -> Iterable[tuple[tuple[int, ...], int | None]]:
-        """All teams of a level; or a rank's own, with its place there."""
+        """All teams of a level, each with None; or the team of `rank` with the rank's place."""
         if rank is None:
             return ((team, None) for team in self.teams.teams[level - 1])
         seat = self.teams.seat(level, rank)
@@ -63,7 +63,7 @@ class Joined(Deliveries):
                 yield from self._outwards(level, team, place)
 
     def _across(self, team: tuple[int, ...], place: int | None) -> Iterator[Delivery]:
-        """A member of the team is one source with all that its group has."""
+        """Deliveries of the exchange, where a member contributes all blocks of its group."""
         problem = across(self.problem, self.teams)
         program = self.exchange.build(problem)
         assert isinstance(program, Deliveries)
@@ -73,9 +73,9 @@ class Joined(Deliveries):
             yield Delivery(team[source], team[target], whole)
 
     def _outwards(self, level: int, team: tuple[int, ...], place: int | None) -> Iterator[Delivery]:
-        """All that a member's group does not have itself, down the team's tree.
+        """Deliveries down the team's tree of all blocks that a member's group lacks.
 
-        A rank's own contribution is left out of everything that it is sent anyway.
+        Single ranks (level 1) are sent all blocks; `Deliveries` leaves out a rank's own.
         """
         tree = self.tree.tree(level, len(team))
         if place is None:
@@ -87,13 +87,13 @@ class Joined(Deliveries):
         for parent, child in edges:
             blocks = self.problem.gathered
             if level > 1:
-                own = set(self.held[level - 1].get(team[child], ()))
-                blocks = tuple(block for block in blocks if block not in own)
+                known = set(self.held[level - 1].get(team[child], ()))
+                blocks = tuple(block for block in blocks if block not in known)
             yield Delivery(team[parent], team[child], blocks)
 
 
 def across(problem: Problem, teams: Hierarchy) -> Problem:
-    """The problem of the outermost groups, each one rank."""
+    """The s-to-p problem across the outermost groups, each of which counts as one rank."""
     *inner, outermost = teams.teams
     joined = [0] * len(outermost[0])
     for source in problem.sources:

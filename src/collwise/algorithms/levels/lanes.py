@@ -1,8 +1,8 @@
-"""Lanes: the i-th ranks of all nodes are a team, which carries the i-th part of the bytes.
+"""Lanes: the i-th ranks of all nodes form a team, which carries the i-th part of the bytes.
 
-So several ranks of a node send at the same time, where one alone cannot fill the node's card
-[Traeff2020].  A broadcast scatters in the root's node, broadcasts each part across, and collects in
-every node; an allreduce begins with a reduce-scatter in the nodes.
+So several ranks of a node send at the same time, if one rank cannot saturate the node's network
+card [Traeff2020].  A broadcast scatters in the root's node, broadcasts each part across nodes, and
+allgathers in every node.  An allreduce begins with a reduce-scatter in every node.
 """
 
 from dataclasses import dataclass
@@ -31,12 +31,12 @@ from collwise.schedule.reduction import SingleRank
 from collwise.schedule.trees import keeping
 
 INSIDE = ("bruck", "ring", "xor", "recursive_doubling", "two_step")
-"""What is tried for the collection inside a node."""
+"""S-to-p broadcasts that are tried for the allgather inside a node."""
 
 
 @dataclass(frozen=True)
 class ReduceScatter(Program):
-    """In a node the i-th rank combines the i-th part, which all others send to it."""
+    """A reduce-scatter in a node: all ranks send part i to the i-th rank, which combines it."""
 
     parts: tuple[Block, ...]
     size: int
@@ -61,9 +61,9 @@ class ReduceScatter(Program):
 
 
 class Lanes:
-    """The lanes of a problem: as many as the smallest node has ranks, as far as there are elements.
+    """The lanes of a problem: one per rank of the smallest node, but no more than elements.
 
-    parts: the bytes of every lane.   teams: the ranks of every lane, one of each node.
+    parts: the byte range of each lane.   teams: the ranks of each lane, one per node.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -75,23 +75,23 @@ class Lanes:
         self.teams = Teams(members[places[members] < len(self.parts)], places)
 
     def problem_across(self, nbytes: int) -> Problem:
-        """What the ranks of a lane do."""
+        """The problem across nodes that the ranks of a lane solve, with `nbytes` bytes."""
         kind, order = self.problem.collective, self.problem.order
         ranks = max(len(self.nodes), 2)
         return Problem(kind, ranks, nbytes, 0, self.problem.itemsize, order)
 
     def problem_inside(self, ranks: int) -> Problem:
-        """The s-to-p broadcast of all parts in a node of so many ranks."""
+        """The problem of allgathering all parts in a node of `ranks` ranks, an s-to-p broadcast."""
         sources = tuple(Source(number, part.length) for number, part in enumerate(self.parts))
         return Problem("s_to_p", ranks, self.problem.nbytes, sources=sources)
 
     def across(self, label: str) -> list[Program]:
-        """An algorithm in every lane, if there are several nodes."""
-        one = part(label, self.problem.collective)
+        """A list with the program that runs an algorithm in every lane; empty for a single node."""
+        algorithm = part(label, self.problem.collective)
 
         @cache
         def program(nbytes: int) -> Program:
-            return one.build(self.problem_across(nbytes))
+            return algorithm.build(self.problem_across(nbytes))
 
         def task(number: int) -> Task:
             lane = self.parts[number]
@@ -101,18 +101,18 @@ class Lanes:
         return [On(self.teams, task, self.hierarchy.depth, crowd=len(self.parts))] * several
 
     def collected(self, label: str, *, from_root: bool = False) -> On:
-        """Every rank gets all parts from those of its node.
+        """The program in which every rank gets all parts from the ranks of its node.
 
-        from_root: rank 0 had all of them before, and is sent nothing.
+        from_root: whether rank 0 has all parts before, so that no part is sent to it.
         """
-        one = part(label, "s_to_p")
-        if one.algorithm.segmented:
+        allgather = part(label, "s_to_p")
+        if allgather.algorithm.segmented:
             seen, remedy = "it cuts what ranks have", "give one that does not, such as bruck"
-            raise InvalidArgument(f"{one.label} inside nodes", seen, remedy)
+            raise InvalidArgument(f"{allgather.label} inside nodes", seen, remedy)
         begins = tuple(part.offset for part in self.parts)
 
         def program(ranks: int, *, has_all: bool = False) -> OneVector:
-            return OneVector(one.build(self.problem_inside(ranks)), ranks, begins, has_all)
+            return OneVector(allgather.build(self.problem_inside(ranks)), ranks, begins, has_all)
 
         first = program(int(self.nodes.sizes[0]), has_all=True) if from_root else None
         return in_teams(self.hierarchy, 1, program, first)
@@ -132,7 +132,7 @@ def _broadcast(problem: Problem, settings: Settings) -> Program:
 
 
 def allreduce(problem: Problem, settings: Settings) -> Program:
-    """The program of an allreduce in lanes."""
+    """The program of an allreduce in lanes, for the settings `across` and `gather`."""
     if problem.ranks == 1 or not problem.nbytes:
         return SingleRank(problem)
     lanes = Lanes(problem)
@@ -142,7 +142,7 @@ def allreduce(problem: Problem, settings: Settings) -> Program:
 
 
 def choices(problem: Problem, machine: Levels) -> list[dict[str, str]]:
-    """The best few across, with the best collection inside; none if there is only one lane."""
+    """The best few algorithms across with the best allgather inside; empty for only one lane."""
     lanes = Lanes(problem)
     if len(lanes.parts) < 2 or len(lanes.nodes) < 2:
         return []
@@ -150,20 +150,20 @@ def choices(problem: Problem, machine: Levels) -> list[dict[str, str]]:
     outer = best_parts(lanes.problem_across(lanes.parts[0].length), law, None, BEST)
     inner = lanes.problem_inside(lanes.hierarchy.largest(1))
     gather = best_parts(inner, OneLevel(machine, 1), INSIDE, 1)
-    return [{"across": one, "gather": gather[0]} for one in outer]
+    return [{"across": label, "gather": gather[0]} for label in outer]
 
 
 def order(problem: Problem) -> Order:
-    """The order of the ranks if every node has one rank, or two neighbours.
+    """The order of combining: "rank" if nodes are single ranks or two neighbours, else "same".
 
-    In larger nodes the last ranks are combined first.
+    In larger nodes the contributions of the last ranks are combined first.
     """
     in_order = in_order_of_placement(problem) == "rank"
     return "rank" if in_order and hierarchy_of(problem).largest(1) <= 2 else "same"
 
 
 def parameters(collective: str, example: str) -> dict[str, Parameter]:
-    """The two parts of an algorithm in lanes."""
+    """The parameters `across` and `gather` of an algorithm in lanes."""
     gather = one_part("gather", "s_to_p", "bruck")
     return {"across": one_part("across", collective, example), "gather": gather}
 

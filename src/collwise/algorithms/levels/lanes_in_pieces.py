@@ -1,7 +1,7 @@
-"""Allreduces in lanes, in pieces: while one piece crosses levels, ranks go on with the next inside.
+"""Allreduces in lanes, in pieces: while one piece crosses levels, nodes reduce the next one.
 
-Ranks send before they receive what others, who do the same, have sent them earlier.  All receives
-have to be posted at once.
+A rank may send a message before it receives messages that were sent to it earlier.  So all receives
+have to be posted at the start.
 """
 
 from dataclasses import replace
@@ -21,22 +21,22 @@ from collwise.schedule.program import Program
 from collwise.schedule.reduction import equal_parts
 
 PIECES = (2, 3, 4, 6)
-"""Numbers of pieces that are worth a try."""
+"""Numbers of pieces that are tried."""
 
 
 def _messages(problem: Problem, pieces: int) -> int:
-    """About those of all pieces."""
+    """The approximate number of messages of all pieces."""
     return 2 * pieces * problem.ranks * hierarchy_of(problem).largest(1)
 
 
-def _longest(problem: Problem, pieces: int) -> Problem:
+def _longest_piece(problem: Problem, pieces: int) -> Problem:
     """The problem of the longest piece."""
     items = -(-problem.nbytes // (problem.itemsize * pieces))
     return replace(problem, nbytes=items * problem.itemsize)
 
 
 def _latencies(settings: Settings, depth: int) -> tuple[int, ...]:
-    """For each level, those that are written being of the outermost ones."""
+    """The latency of each level in rounds: 1 for inner levels that the setting leaves out."""
     latencies = tuple(map(int, settings["latencies"].split()))[-depth:]
     if max(latencies) > ROUNDS_UNDER_WAY:
         seen = f"messages travel for {max(latencies):,} rounds"
@@ -65,12 +65,12 @@ def _build(problem: Problem, settings: Settings) -> Program:
 
 
 def _choices(problem: Problem, machine: Levels) -> list[Settings]:
-    """What is best in one piece, in several; not where a crossing takes no longer than a send."""
+    """The best settings of `lanes`, in several pieces; empty if no latency exceeds one round."""
     best, made = lanes.choices(problem, machine)[:1], list[Settings]()
     for count in PIECES if best else ():
         if _messages(problem, count) > LANES_TRIED or count * problem.itemsize > problem.nbytes:
             break
-        nbytes = lanes.Lanes(_longest(problem, count)).parts[0].length
+        nbytes = lanes.Lanes(_longest_piece(problem, count)).parts[0].length
         gap = machine.at(1, nbytes).gap
         levels = range(1, len(machine.by_level) + 1)
         costs = [machine.at(level, nbytes).latency for level in levels]

@@ -1,7 +1,7 @@
-"""Over levels: any algorithm across the leaders of groups, any inside each group.
+"""Collectives over levels: one algorithm across the leaders of groups, another inside each group.
 
-A broadcast goes level after level, the outermost first; a reduce the other way.  An allreduce
-reduces inside to the leaders, combines across them, and broadcasts inside.
+A broadcast goes level after level, the outermost first; a reduce goes the innermost first.  An
+allreduce reduces to the leaders of groups, allreduces across them, and broadcasts inside groups.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ from collwise.schedule.program import Program
 from collwise.schedule.reduction import SingleRank, UpTree
 
 SHORT = ("binomial", "flat", "postal_tree", "halving_gather")
-"""What is tried for a reduce inside a level; segments are those of `pipelined`."""
+"""Reduces that are tried at each level; `pipelined` tries segmented ones."""
 
 
 def _broadcast(problem: Problem, settings: Settings) -> Program:
@@ -41,7 +41,7 @@ def _reduce(problem: Problem, settings: Settings) -> Program:
     if problem.ranks == 1:
         return SingleRank(problem)
     depth, text = hierarchy_of(problem).depth, settings["algorithms"]
-    if all(one.algorithm.short_name in UPWARDS for one in parts_of(text, "reduce", depth)):
+    if all(p.algorithm.short_name in UPWARDS for p in parts_of(text, "reduce", depth)):
         return UpTree(joined_tree(problem, text, UPWARDS), problem.nbytes)
     return Then(tuple(in_all_teams(problem, text, "reduce", depth)), problem.ranks)
 
@@ -61,7 +61,7 @@ def _allreduce(problem: Problem, settings: Settings) -> Program:
 
 
 def _allreduce_choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
-    """The best few across, and what is best inside."""
+    """The best few allreduces across, with the best reduces and broadcasts inside."""
     teams = hierarchy_of(problem)
 
     def best(

@@ -1,7 +1,7 @@
-"""The broadcast over levels whose order of sends is searched for, on any placement.
+"""A broadcast over levels whose order of sends is found by search, on any placement.
 
-Every rank that has the data may serve any other one, in its own group or not.  In the other
-algorithms for levels only leaders serve other groups.  [Bhat2003] chooses the next receiver
+Every rank that has the data may send to any other rank, in its own group or not.  In the other
+algorithms for levels only leaders send to other groups.  [Bhat2003] chooses the next receiver
 greedily, by the costs of pairs; here the ranks of a group also share a port.
 """
 
@@ -26,13 +26,13 @@ from collwise.schedule.program import Program
 from collwise.schedule.trees import Edges, Family, Shape, Tree
 
 TICKS = 32
-"""Ticks in the least t0 of any level: nothing can be measured more finely."""
+"""Ticks, the unit of costs, per smallest t0 of the levels: finer times cannot be measured."""
 _MEANING = "t0, λ·t0 and the port of every level in any one unit, such as '32,64,16; 190,800'"
 
 
 @dataclass(frozen=True)
 class OrderedTree(Tree):
-    """The tree of an order of sends.   families: by rank."""
+    """The tree of an order of sends.   families: parent and children of each rank."""
 
     size: int
     families: tuple[Family, ...]
@@ -49,21 +49,21 @@ class OrderedTree(Tree):
         return 0
 
     def child_shapes(self, shape: Shape) -> tuple[Shape, ...]:
-        """A subtree is named by its root."""
+        """The shapes of the children of `shape`; a subtree's shape is the rank of its root."""
         assert isinstance(shape, int)
         return tuple(self.families[shape].children)
 
 
 @lru_cache(maxsize=64)
 def ordered_tree(placement: Placement, costs: str) -> OrderedTree:
-    """The tree of the best order that the search finds."""
+    """The tree of the best order of sends that the search finds.   costs: text, see _MEANING."""
     children: list[list[int]] = [[] for _ in range(placement.ranks)]
     above = [(-1, 0)] * placement.ranks
     order = best_order(placement, _parse(costs))
     for source, target in order.sends:
         above[target] = source, len(children[source])
         children[source].append(target)
-    families = (Family(*up, own) for up, own in zip(above, children, strict=True))
+    families = (Family(*parent, below) for parent, below in zip(above, children, strict=True))
     return OrderedTree(placement.ranks, tuple(families))
 
 

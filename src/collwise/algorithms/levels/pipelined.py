@@ -1,6 +1,6 @@
-"""Segments down, or up, one tree over levels: the trees of all levels joined into one.
+"""Segmented broadcasts and reduces along one tree that joins the trees of all levels.
 
-Leaders serve other groups first.  MagPIe [Kielmann1999] has a flat tree across and binomial trees
+Leaders send to other groups first.  MagPIe [Kielmann1999] has a flat tree across and binomial trees
 inside; [Karonis2002] has more levels.  Both pick the trees by a rule; here predicted times decide.
 """
 
@@ -28,11 +28,11 @@ from collwise.schedule.trees import Tree
 from collwise.timing.tree_times import tree_time
 
 TREE_NAMES = ("chain", "binomial", "postal_tree")
-"""Trees that are tried for segments; `multilevel` tries all algorithms."""
+"""Trees that are tried with segments; `multilevel` tries all algorithms."""
 UPWARDS = ("chain", "binomial", "postal_tree", "knomial", "alpha", "alpha_table")
-"""Trees whose subtrees are runs of ranks, so that what comes in is the right operand."""
+"""Trees whose subtrees have consecutive ranks, so that received data is the right operand."""
 SLOWER = Fraction(3, 2)
-"""An outermost tree is tried unless it takes more than so many times as long as the best."""
+"""An outermost tree is tried if its time is at most this multiple of the best tree's time."""
 PARAMETERS = {
     "trees": parts_parameter("trees", "broadcast", "binomial | chain"),
     "segment": SEGMENT,
@@ -40,9 +40,9 @@ PARAMETERS = {
 
 
 def joined_tree(problem: Problem, text: str, names: Iterable[str] = TREES) -> TeamTree:
-    """The trees of all levels as one.   names: the algorithms whose trees are allowed.
+    """One tree that joins the trees of all levels.   text: names the trees, the innermost first.
 
-    Raises InvalidArgument for others.
+    names: the trees that are allowed.   Raises InvalidArgument for others.
     """
     teams = hierarchy_of(problem)
     parts = parts_of(text, "broadcast", teams.depth)
@@ -50,19 +50,21 @@ def joined_tree(problem: Problem, text: str, names: Iterable[str] = TREES) -> Te
 
     def tree(level: int, members: int) -> Tree:
         if (level, members) not in made:
-            one = parts[level - 1]
-            if one.algorithm.short_name not in names:
+            configured = parts[level - 1]
+            if configured.algorithm.short_name not in names:
                 remedy = "give one of " + ", ".join(names)
-                raise InvalidArgument("the trees of levels", f"{one.label} is none", remedy)
+                raise InvalidArgument("the trees of levels", f"{configured.label} is none", remedy)
             team = Problem("broadcast", members, problem.nbytes)
-            made[level, members] = TREES[one.algorithm.short_name](team, dict(one.settings))
+            made[level, members] = TREES[configured.algorithm.short_name](
+                team, dict(configured.settings)
+            )
         return made[level, members]
 
     return TeamTree(teams, tree)
 
 
 class Timed:
-    """A tree of a level's teams, and the time of segments down it."""
+    """A tree in a team of one level, and the times of segmented broadcasts down the tree."""
 
     def __init__(self, name: str, level: int, machine: Levels, size: int, nbytes: int) -> None:
         self.law = OneLevel(machine, level)
@@ -72,7 +74,7 @@ class Timed:
         self.tree = TREES[name](self.problem, settings)
 
     def time(self, segment: int) -> Fraction:
-        """Exact seconds in a team."""
+        """Exact seconds of the broadcast in one team, with segments of `segment` bytes."""
         return tree_time(self.tree, self.problem.nbytes, self.law, segment)
 
 

@@ -1,9 +1,9 @@
 """Broadcasts and reduces of pieces in rounds that span several levels.
 
-Where every rank has a port of its own and only latencies differ (hosts of two sites), pieces cross
-side by side from many ranks to many, while the root still sends the others.  A message takes as
-many rounds as those of its level.  Inner levels, whose ranks share a port, have algorithms of their
-own.
+They are for levels at which every rank has its own port and only latencies differ, such as hosts of
+two sites.  Pieces cross in parallel between many pairs of ranks, while the root sends later pieces.
+The latency of a message, in rounds, depends on its level.  Inner levels, whose ranks share a port,
+use other algorithms.
 """
 
 from collections.abc import Sequence
@@ -46,10 +46,10 @@ from collwise.schedule.rounds import DownRounds, UpRounds, highest
 from collwise.timing.trace import completion
 
 EVEN = 4
-"""Rounds span a level if its t0 is at least the outermost one's divided by this."""
+"""Rounds span a level if its t0 is at least the outermost level's t0 divided by EVEN."""
 APART, COMPARED = 16, 12
-"""How far numbers of pieces are apart that are tried, as parts of each other; and of how many, the
-best by a rough time, the exact time is compared."""
+"""Each number of pieces tried is about 1 + 1/APART times the last one.  The COMPARED settings that
+are best by a rough time are compared by exact times."""
 _MEANING = "for each level how long a message travels, the innermost first, such as '4 45'"
 
 
@@ -64,17 +64,17 @@ LATENCIES = Parameter(_read, _MEANING)
 
 
 def latencies_of(settings: Settings, depth: int) -> tuple[int, ...]:
-    """The latencies that are set: of the outermost levels, of so many at most."""
+    """The latencies of the settings, in rounds, for the outermost levels, `depth` at most."""
     return tuple(map(int, settings["latencies"].split()))[-depth:]
 
 
 def members(teams: Hierarchy, levels: int) -> tuple[int, ...]:
-    """The leaders who take part in rounds over so many outer levels."""
+    """The leaders that take part in rounds over the `levels` outermost levels."""
     return tuple(sorted(teams.teams[-levels].members.tolist()))
 
 
 def rounds(problem: Problem, latencies: Sequence[int], segment: int) -> FreeRounds:
-    """The rounds among the leaders.   Raises BeyondLimits for too many of them."""
+    """The leaders' rounds with pieces of `segment` bytes; raises BeyondLimits if too many."""
     teams, pieces = hierarchy_of(problem), pieces_of(problem, segment)
     team = members(teams, len(latencies))
     if len(team) * len(pieces) > ROUNDS_PLAYED:
@@ -90,19 +90,19 @@ def rounds(problem: Problem, latencies: Sequence[int], segment: int) -> FreeRoun
 
 
 def rounds_under_way(latency: Fraction, gap: Fraction) -> int:
-    """How many rounds of `gap` a message takes; a little less than a round is not counted."""
+    """The latency in rounds of `gap` seconds: rounded up, with a tolerance of 1/8 round."""
     return max(ceil(latency / gap - Fraction(1, 8)), 1)
 
 
 def _costs(problem: Problem, machine: Levels, segment: int) -> list[Cost]:
-    """What a message costs at every level, with combining."""
+    """The gap and latency of a message at each level, including combining."""
     combining = machine.combine(segment) if problem.kind.combines else None
     levels = range(1, hierarchy_of(problem).depth + 1)
     return [OneLevel(machine, level, combining or Fraction(0)).message(segment) for level in levels]
 
 
-class _Pieces(NamedTuple):
-    """Pieces to try, over so many outer levels; latencies as they are written."""
+class _SettingsToTry(NamedTuple):
+    """Rough seconds, bytes of a piece, number of outer levels, and latencies as text, to try."""
 
     rough: Fraction
     segment: int
@@ -111,12 +111,12 @@ class _Pieces(NamedTuple):
 
 
 def choices(problem: Problem, machine: Levels) -> list[Settings]:
-    """The few best lengths of pieces, with the best algorithms inside.
+    """The few best piece lengths, with the best algorithms inside.
 
-    Of those that a rough time favours, the exact time of the leaders' rounds decides.
+    The exact time of the leaders' rounds decides among the best by a rough time.
     """
     teams = hierarchy_of(problem)
-    collective, tried = problem.collective, list[_Pieces]()
+    collective, tried = problem.collective, list[_SettingsToTry]()
     for segment in lengths(problem, APART):
         costs = _costs(problem, machine, segment)
         levels = 1
@@ -127,7 +127,7 @@ def choices(problem: Problem, machine: Levels) -> list[Settings]:
         count = -(-problem.nbytes // segment)
         ranks = len(members(teams, levels))
         if levels == 1 or max(latencies) > ROUNDS_UNDER_WAY:
-            continue  # over one level it is what `multilevel` tries across
+            continue  # `multilevel` tries rounds over one level
         if ranks > FREE_RANKS or count * ranks > TABLED_ROUNDS or min(latencies) > highest(ranks):
             continue
         outer = range(teams.depth - levels + 1, teams.depth + 1)
@@ -136,18 +136,18 @@ def choices(problem: Problem, machine: Levels) -> list[Settings]:
             for level, latency in zip(outer, latencies, strict=True)
         )
         written = " ".join(map(str, latencies))
-        tried.append(_Pieces((count + later) * gap, segment, levels, written))
+        tried.append(_SettingsToTry((count + later) * gap, segment, levels, written))
 
-    def exact_time(one: _Pieces) -> Fraction:
-        leaders = machine.placed(teams.placement.part(members(teams, one.levels)))
-        playing = rounds(problem, tuple(map(int, one.latencies.split())), one.segment)
+    def exact_time(pieces: _SettingsToTry) -> Fraction:
+        leaders = machine.placed(teams.placement.part(members(teams, pieces.levels)))
+        playing = rounds(problem, tuple(map(int, pieces.latencies.split())), pieces.segment)
         among = replace(problem, ranks=playing.ranks, root=0, placement=None)
         program = UpRounds if problem.kind.combines else DownRounds
-        schedule = Schedule(among, program(playing, pieces_of(problem, one.segment)))
+        schedule = Schedule(among, program(playing, pieces_of(problem, pieces.segment)))
         return completion(schedule, leaders)
 
     made: list[Settings] = []
-    for one in sorted(sorted(tried)[:COMPARED], key=exact_time)[:BEST]:
+    for pieces in sorted(sorted(tried)[:COMPARED], key=exact_time)[:BEST]:
         inside = [
             best_parts(
                 team_problem(problem, collective, max(teams.largest(level), 2)),
@@ -155,12 +155,12 @@ def choices(problem: Problem, machine: Levels) -> list[Settings]:
                 None,
                 1,
             )[0]
-            for level in range(1, teams.depth - one.levels + 1)
+            for level in range(1, teams.depth - pieces.levels + 1)
         ]
         made.append(
             {
-                "latencies": one.latencies,
-                "segment": one.segment,
+                "latencies": pieces.latencies,
+                "segment": pieces.segment,
                 "inside": " | ".join(inside) or "binomial",
             }
         )

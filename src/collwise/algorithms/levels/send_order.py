@@ -1,9 +1,9 @@
-"""Who is served next: a search over orders of sends on a machine with levels.
+"""Which rank is sent to next: a search over orders of sends on a machine with levels.
 
-Ranks become free one after another.  The one that is free first decides which rank to serve, or to
-serve nobody any more; execution as early as possible follows from these decisions.  First a rule
-decides: outer groups before inner ones [Kielmann1999], once so many ranks of the sender's own node
-have the data.  On few ranks the search then tries other decisions, up to a limit of work.
+Ranks become free one after another.  The rank that is free first decides to which rank it sends, or
+to send no more; every send then starts as early as possible.  First a rule decides: outer groups
+before inner ones [Kielmann1999], once a given number of ranks of the sender's node have the data.
+On few ranks the search then tries other decisions, up to a limit of work.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,18 +13,18 @@ from typing import NamedTuple, TypeAlias
 from collwise.model.placement import Placement
 
 MAX_RUNS = 1500
-"""Orders that are tried after those of the rules."""
+"""Number of orders that are tried after the orders of the rules."""
 LARGEST_SEARCHED = 16
-"""Ranks up to which other orders than those of the rules are tried."""
+"""Ranks up to which orders that follow no rule are tried, too."""
 MANY = 1024
-"""Up to so many ranks every power of two is a rule; beyond, every power of four."""
+"""Ranks up to which every power of two is a rule; beyond, only every power of four."""
 
 
 _Parts: TypeAlias = list[list[tuple[int, int]]]
 
 
 class LevelCost(NamedTuple):
-    """What a message that meets at a level costs, and what a group's port there takes; integers."""
+    """Gap and latency of a message at a level, and its time at a group's port, in ticks."""
 
     gap: int
     latency: int
@@ -32,9 +32,9 @@ class LevelCost(NamedTuple):
 
 
 class Order(NamedTuple):
-    """Sends as (source, target), in the order of decisions, and when the last one arrives.
+    """Sends as (source, target), in the order of decisions.
 
-    options: the number of options at every decision.
+    finish: when the last message arrives, in ticks.   options: number of options at each decision.
     """
 
     sends: list[tuple[int, int]]
@@ -43,7 +43,7 @@ class Order(NamedTuple):
 
 
 def best_order(placement: Placement, costs: Sequence[LevelCost]) -> Order:
-    """The fastest order of sends from rank 0 that is found.   costs: by level, innermost first."""
+    """The fastest order of sends from rank 0 that the search finds.   costs: by level."""
     largest = max(map(len, placement.members[0]))
     step = 1 if placement.ranks <= MANY else 2
     rules = sorted({1, *(1 << n for n in range(step, largest.bit_length(), step)), largest})
@@ -69,11 +69,11 @@ def best_order(placement: Placement, costs: Sequence[LevelCost]) -> Order:
 
 
 class _Run:
-    """One order, decision by decision.
+    """The simulation of one order, decision by decision.
 
-    groups: of every level, the number of each rank's group; parts: of every level, `_parts`.
-    rule: outer groups are served when so many ranks of the sender's node have the data.
-    searched: whether to return all options.
+    groups: for each level, the number of each rank's group.   parts: for each level, `_parts`.
+    rule: ranks of the sender's node that must have the data before it sends to outer groups.
+    searched: whether to consider all options, not only the rule's.
     """
 
     def __init__(
@@ -89,33 +89,33 @@ class _Run:
         self.least = min(cost.latency for cost in costs)
         self.ranks, self.nodes = len(groups[0]), groups[0]
         self.never = 1 + 2 * self.ranks * sum(map(sum, costs))
-        """Later than any order that serves everybody ends."""
+        """A time in ticks after the end of every complete order."""
         self.informed = [False] * self.ranks
         self.counts = [[0] * (max(row) + 1) for row in groups]
-        """For every level, how many ranks of its groups have the data."""
+        """For each level and group, the number of ranks that have the data."""
         self.fresh = [[[*rows] for rows in level] for level in parts]
         self.out = [[0] * len(counts) for counts in self.counts]
         self.into = [
             [-cost.port] * len(counts) for cost, counts in zip(costs, self.counts, strict=True)
         ]
-        self.passed = [  # of a message that meets at a level, the ports and for how long
+        self.passed = [  # by level of a message: (level of a port, ticks there)
             [(row, cost.port) for row, cost in enumerate(costs[:level]) if cost.port]
             for level in range(len(costs))
         ]
         self.outwards = range(len(groups), 0, -1)
-        self._tell(0)
+        self._mark_informed(0)
 
     def order(self, choices: Sequence[int], best: Order | None) -> Order:
-        """By these choices among the options, then by the first ones; given up if it is no better.
+        """The order that takes these choices among the options, then always the first option.
 
-        An order that is given up never ends before the best one.
+        The run is abandoned as soon as it cannot end before `best`; its `finish` is then no less.
         """
         free, finish = [(0, 0)], 0
         sends: list[tuple[int, int]] = []
         options: list[int] = []
         gaps, limit = [cost.gap for cost in self.costs], best.finish if best else self.never
         while len(sends) < self.ranks - 1:
-            if not free:  # everybody serves nobody any more
+            if not free:  # all ranks have decided to send no more
                 return Order(sends, self.never, options)
             ready, rank = heappop(free)
             if finish >= limit or ready + self.least >= limit:
@@ -134,11 +134,11 @@ class _Run:
             sends.append((rank, target))
             heappush(free, (start + gaps[level - 1], rank))
             heappush(free, (arrival, target))
-            self._tell(target)
+            self._mark_informed(target)
         return Order(sends, finish, options)
 
     def _options(self, rank: int) -> Iterator[tuple[int, int] | None]:
-        """The ranks that a rank may send to, with the level of each, in the order of the rule."""
+        """(target, level) for each rank that `rank` may send to, in the rule's order; then None."""
         levels: Iterable[int] = self.outwards
         if self.counts[0][self.nodes[rank]] < self.rule:
             levels = (1, *self.outwards[:-1])
@@ -147,7 +147,7 @@ class _Run:
             if (target := self._next(level, rank)) is not None:
                 nodes.add(self.nodes[target])
                 yield target, level
-        if self.searched:  # also those in a node in which some rank has the data
+        if self.searched:  # also targets in nodes in which some rank has the data
             for target, (informed, node) in enumerate(zip(self.informed, self.nodes, strict=True)):
                 if not informed and node not in nodes:
                     nodes.add(node)
@@ -156,7 +156,7 @@ class _Run:
         yield None
 
     def _next(self, level: int, rank: int) -> int | None:
-        """The first rank of the largest group of the level below in which no rank has the data."""
+        """First rank of the largest group without data, one level below, in the group of `rank`."""
         parts = self.fresh[level - 1][self.groups[level - 1][rank]]
         informed = self.informed if level == 1 else self.counts[level - 2]
         while parts:
@@ -167,7 +167,7 @@ class _Run:
         return None
 
     def _send(self, start: int, source: int, target: int, level: int) -> tuple[int, int]:
-        """When a message that is ready at `start` starts, and when it arrives."""
+        """When a message that is ready at `start` leaves, and when it arrives, in ticks."""
         ports = self.passed[level - 1]
         for row, _ in ports:
             start = max(start, self.out[row][self.groups[row][source]])
@@ -179,14 +179,14 @@ class _Run:
             arrival = into[group] = max(arrival, into[group] + port)
         return start, arrival
 
-    def _tell(self, rank: int) -> None:
+    def _mark_informed(self, rank: int) -> None:
         self.informed[rank] = True
         for row, counts in zip(self.groups, self.counts, strict=True):
             counts[row[rank]] += 1
 
 
 def _parts(groups: Sequence[Sequence[int]], level: int) -> _Parts:
-    """In every group of a level, (group, first rank) of the groups below, the largest one last."""
+    """For each group of a level, (group, first rank) of its subgroups, the largest one last."""
     around: list[dict[int, list[int]]] = [{} for _ in range(max(groups[level - 1]) + 1)]
     for rank, group in enumerate(groups[level - 1]):
         part = groups[level - 2][rank] if level > 1 else rank

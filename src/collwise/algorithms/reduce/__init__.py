@@ -1,1 +1,1 @@
-"""Reduce: everybody has a vector, in the end the root has all of them combined."""
+"""Reduce: every rank has a vector; in the end the root has the combination of all."""

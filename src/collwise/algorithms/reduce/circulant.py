@@ -1,7 +1,7 @@
-"""The broadcast through a circulant graph, backwards: k pieces in k − 1 + ⌈log2 p⌉ rounds, any p.
+"""Reduce as the time-reversed broadcast through a circulant graph, for any number of ranks.
 
-In every round each rank sends a piece, receives one and combines it, in no order of the ranks
-[Traeff2024b].
+k pieces take k − 1 + ⌈log2 p⌉ rounds.  In each round every rank sends a piece, receives one and
+combines it, not in the order of the ranks [Traeff2024b].
 """
 
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT

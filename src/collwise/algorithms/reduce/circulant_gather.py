@@ -1,7 +1,7 @@
-"""Reduce-scatter around a circle and a gather at the root: halving for any number of ranks.
+"""Reduce as a reduce-scatter on a circulant graph and a gather at the root, for any p.
 
-For 2^d ranks and stages of two it is the halving of [vandeGeijn1991 §5], and its hybrids.  Other
-numbers of ranks take as many rounds as the next 2^d, and fewer bytes.
+For 2^d ranks and stages of radix 2 it is the halving of [vandeGeijn1991 §5], or one of its hybrids.
+Other numbers of ranks take as many rounds as the next larger 2^d, and send fewer bytes.
 """
 
 from collections.abc import Iterable
@@ -20,24 +20,24 @@ from collwise.schedule.exchange import Stage
 from collwise.schedule.problem import Problem
 
 RADICES = (2, 3, 4, 5, 6, 7, 8, 16, 32)
-"""Those that are tried, and one round for all ranks if they are no more than the largest."""
+"""Radices that are tried; p itself is tried as well if it is no larger than the last."""
 MAX_COMPARED = 8
-"""How many settings are compared by exact times."""
+"""Number of settings that are compared by exact times."""
 _Best: TypeAlias = tuple[float, tuple[Stage, ...]]
 
 
 def _program(problem: Problem, settings: Settings) -> CirculantExchange:
-    """The first stage divides in any case: others only hand over, as trees do."""
+    """The exchange with the given stages; its first stage always divides the vector."""
     first, *others = read(settings["stages"])
     stages = (first._replace(divided=True), *others)
     return CirculantExchange(problem, latency=settings["latency"], stages=stages)
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best by exact time of those that are roughly best for their first stage.
+    """The best settings by exact time, among the roughly best for each radix of the first stage.
 
-    None for 2^d ranks, where groups of equal sizes do the same, nor where combining is free: rounds
-    in which every piece is received once are never slower.
+    Empty for 2^d ranks, where the reduces of `exchanges` do the same, and where combining is free,
+    where reduces in rounds are never slower.
     """
     whole, rounds = problem.nbytes // problem.itemsize, (problem.ranks - 1).bit_length()
     useless = problem.ranks == 1 << rounds or whole < 2
@@ -50,7 +50,7 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
         return float(gap), float(latency), float(machine.combine(items * problem.itemsize) or 0)
 
     def after(ranks: int, items: int, stage: Stage) -> tuple[float, int, int]:
-        """Seconds of a stage, roughly, and of what is left: ranks, and items of a message."""
+        """Rough seconds of a stage, then the ranks and the items of a message that are left."""
         left = -(-ranks // stage.radix)
         part = -(-whole * left // problem.ranks) if stage.divided else items
         gap, latency, combine = costs(part)
@@ -67,7 +67,7 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
 
     @cache
     def best(ranks: int, items: int, divide: bool) -> _Best:
-        """The stages for so many ranks; what was not divided is not divided later."""
+        """Rough seconds, and the best stages, for `ranks` ranks; they divide only if `divide`."""
         tried = [] if ranks > 1 else [(0.0, tuple[Stage, ...]())]
         for radix in _radices(ranks):
             for divided in {False, divide and items > 1}:

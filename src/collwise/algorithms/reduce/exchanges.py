@@ -1,4 +1,4 @@
-"""Reduces by exchanges in groups."""
+"""Registers the reduces by exchanges in groups."""
 
 from collwise.algorithms.exchanges import register_exchanges
 

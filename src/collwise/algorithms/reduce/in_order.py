@@ -1,7 +1,7 @@
 """Reduce in the order of the ranks to any root, for operators that do not commute.
 
-The ranks from the root on combine up a λ-tree that the root leads; the ranks below it up a mirrored
-one, led by the rank before the root, which hands its result over at the end.
+The ranks from the root to p − 1 combine up a λ-tree to the root.  The ranks below the root combine
+up a mirrored λ-tree to rank root − 1, which sends its result to the root at the end.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,10 @@ from collwise.schedule.reduction import receive_and_combine
 
 @dataclass(frozen=True)
 class InOrder(Program):
-    """Virtual ranks 0 … p − root − 1 are the root and those above it, the others those below."""
+    """A reduce in rank order.
+
+    Virtual ranks 0 … p − root − 1 are ranks root … p − 1; the others are the ranks below the root.
+    """
 
     problem: Problem
     lam: Fraction
@@ -26,7 +29,7 @@ class InOrder(Program):
         p, root = self.problem.ranks, self.problem.root
         if not (vector := self.problem.vector):
             return []
-        if below := rank >= p - root:  # counted downwards: rank p − 1 leads
+        if below := rank >= p - root:  # the mirrored tree: its root is virtual rank p − 1
             parent, _, children = postal_tree.tree(root, self.lam).family(p - 1 - rank)
             parent, children = p - 1 - parent if rank < p - 1 else 0, [p - 1 - c for c in children]
         else:

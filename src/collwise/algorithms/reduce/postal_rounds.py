@@ -1,4 +1,4 @@
-"""The broadcast in rounds that go by the latency, backwards: many pieces in the postal model."""
+"""Reduce as the time-reversed broadcast `postal_rounds`: many pieces in the postal model."""
 
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT
 from collwise.algorithms.in_rounds import postal_choices, postal_rounds, rounds_fields

@@ -1,6 +1,6 @@
 """Pipelined reduces: segment after segment up a chain or a λ-tree, for long vectors.
 
-Up a chain, a byte takes the time of one transfer and one combine, however many ranks there are.
+Up a chain, the time per byte is that of one transfer and one combine, for any number of ranks.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,7 +20,7 @@ from collwise.schedule.reduction import UpTree
 COUNTS = (*(n << k for k in range(11) for n in (2, 3)), 4096)
 """Numbers of segments that are tried."""
 FIRST = 3
-"""Segments that are played: those after them follow at the pace of the last of these."""
+"""Number of segments that are simulated; later segments follow at the pace of the last of them."""
 
 
 def _register(
@@ -31,14 +31,14 @@ def _register(
     chosen: Callable[[Problem, Machine], Settings],
     **more: Any,
 ) -> None:
-    """Register a reduce up a tree.  chosen: its settings on a machine, but for the segment."""
+    """Register a segmented reduce up a tree.   chosen: returns its settings without the segment."""
 
     def build(problem: Problem, settings: Settings) -> UpTree:
         items = -(-settings["segment"] // problem.itemsize)  # no element is cut
         return UpTree(tree(problem, settings), problem.nbytes, items * problem.itemsize)
 
     def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-        """The best of a few numbers of segments, by the pace of the first segments."""
+        """The segment length with the least time, extrapolated from the first segments."""
         items, others = problem.nbytes // problem.itemsize, chosen(problem, machine)
         if not 1 < problem.ranks <= SEARCHED_RANKS:
             return []

@@ -1,7 +1,7 @@
-"""Reduce up a tree: the time-reverse of a broadcast down it.
+"""Reduce up a tree: the time-reverse of a broadcast down the tree.
 
-The λ-tree is optimal in the postal model, as its broadcast is; the binomial tree is what most MPI
-libraries use for short vectors, and approach 1 of [vandeGeijn1991] §5.
+The λ-tree is optimal in the postal model, for a reduce as for a broadcast.  Most MPI libraries use
+the binomial tree for short vectors; it is approach 1 of [vandeGeijn1991] §5.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""The broadcast down two binary trees, backwards: every other piece up each of them."""
+"""Reduce as the time-reversed broadcast `two_trees`: each tree carries every other piece up."""
 
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT
 from collwise.algorithms.in_rounds import rounds_fields, two_tree_choices, two_trees

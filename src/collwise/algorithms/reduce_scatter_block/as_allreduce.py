@@ -1,7 +1,7 @@
-"""By any algorithm that allreduces, in scratch; in the end everybody copies its own block.
+"""Reduce-scatter by any allreduce in scratch; then every rank copies its own block.
 
-Nothing is saved, but it is as fast as the allreduce.  That is best for short vectors where λ is
-high: an allreduce along a census has no second half that could be left out.
+It is as fast as the allreduce.  That is best for short vectors and large λ: an allreduce by census
+has no allgather phase that could be left out.
 """
 
 from collections.abc import Iterable

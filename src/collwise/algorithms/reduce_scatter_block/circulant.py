@@ -1,4 +1,4 @@
-"""Reduce-scatter around a circle, for any number of ranks."""
+"""Registers the reduce-scatters on circulant graphs, for any number of ranks."""
 
 from collwise.algorithms.circulant_pieces import register_circulant
 

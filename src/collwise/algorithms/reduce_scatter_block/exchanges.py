@@ -1,4 +1,4 @@
-"""Reduce-scatters by exchanges in groups."""
+"""Registers the reduce-scatters by exchanges in groups."""
 
 from collwise.algorithms.exchanges import register_exchanges
 

@@ -1,7 +1,7 @@
 """Pairwise exchange: every rank sends each block of its vector straight to the block's rank.
 
-In round k rank r sends to rank r + k and receives from rank r − k: one message each, no forwarding,
-so that where λ is high all are on their way at once.
+In round k rank r sends one message to rank r + k and receives one from rank r − k.  No rank
+forwards data, so with large λ many messages are in flight at once.
 """
 
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ from collwise.schedule.reduction import Circular
 
 @dataclass(frozen=True)
 class Pairwise(Circular):
-    """Each rank combines its own contribution and those of r − 1, r − 2, …, as they come."""
+    """Rank r combines its own contribution with those of ranks r − 1, r − 2, … as they arrive."""
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         p, operations = self.problem.ranks, list[Operation]()
         if not self.problem.nbytes:
             return operations
-        own, value = self.problem.output_of(rank), int(Slot.INPUT)
+        block, value = self.problem.output_of(rank), int(Slot.INPUT)
         for distance in range(1, p):
             after = (rank + distance) % p
             into = Slot.OUTPUT if distance == p - 1 else scratch(distance)
             operations.append(Send(after, self.problem.output_of(after), Slot.INPUT))
-            operations.append(Recv((rank - distance) % p, own, into))
-            operations.append(Combine(value, into, into, own))
+            operations.append(Recv((rank - distance) % p, block, into))
+            operations.append(Combine(value, into, into, block))
             value = into
         return operations
 

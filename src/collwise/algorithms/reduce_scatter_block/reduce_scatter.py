@@ -1,6 +1,6 @@
-"""Reduce up a λ-tree to rank 0, then scatter down the same tree: short vectors where λ is high.
+"""Reduce up a λ-tree to rank 0, then scatter down the same tree: short vectors and large λ.
 
-It combines in the order of the ranks.  Whole vectors go up, so exchanges are better for long ones.
+It combines in the order of the ranks.  Whole vectors go up, so exchanges suit long vectors better.
 """
 
 from collwise.algorithms.broadcast.postal_tree import BY_LAM, tree

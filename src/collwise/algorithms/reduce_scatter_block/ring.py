@@ -1,6 +1,6 @@
-"""Ring: every block travels around all ranks, combined on its way, and ends at its own rank.
+"""Ring reduce-scatter: every block is combined on its way around all ranks to its own rank.
 
-Only neighbours exchange messages, of n/p bytes each.  No rank sends more than it must.
+Only neighbours exchange messages, of n/p bytes each.  Every rank sends the minimum of bytes.
 """
 
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from collwise.schedule.reduction import Blocks, Circular, equal_parts
 
 @dataclass(frozen=True)
 class Ring(Circular):
-    """Block j, of p blocks of nearly equal length, is completed by rank j."""
+    """The vector is cut into p blocks of nearly equal length; rank j completes block j."""
 
     @cached_property
     def parts(self) -> list[Blocks]:
-        """The p blocks."""
+        """The byte ranges of the p blocks, by rank."""
         whole = Block(0, 0, self.problem.nbytes)
         return equal_parts(whole, self.problem.ranks, self.problem.itemsize)
 

@@ -1,1 +1,1 @@
-"""S-to-p broadcasts: some ranks have data, all get everybody's."""
+"""S-to-p broadcasts (allgatherv): s ranks have data; in the end all p ranks have all of it."""

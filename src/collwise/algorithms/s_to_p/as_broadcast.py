@@ -1,7 +1,7 @@
-"""S-to-p by broadcasts: each contribution by any broadcast algorithm, with its segments.
+"""S-to-p broadcasts by a broadcast algorithm, segmented or not, for each contribution.
 
-With one source an s-to-p broadcast is a broadcast, and has all of its candidates.  Several sources
-broadcast one after another, without interaction.
+With one source an s-to-p broadcast is a broadcast, so all broadcast algorithms are tried.  Several
+sources broadcast one after another; their messages are not merged.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,9 +20,9 @@ from collwise.schedule.rows import Columns
 
 @dataclass(frozen=True)
 class FromSource(Program):
-    """The schedule of a broadcast, whose ranks are the user's already.
+    """The broadcast of one source, as a program of the user's ranks (not of virtual ranks).
 
-    begin: where the source's data begins among that of all sources.
+    begin: byte offset of the source's contribution in the result.
     """
 
     schedule: Schedule
@@ -37,7 +37,7 @@ class FromSource(Program):
 
 
 def _broadcasts(problem: Problem) -> list[Problem]:
-    """One for each source."""
+    """The broadcast problem of each source."""
     return [
         Problem("broadcast", problem.ranks, nbytes, rank, placement=problem.placement)
         for rank, nbytes in problem.sources
@@ -47,8 +47,8 @@ def _broadcasts(problem: Problem) -> list[Problem]:
 def _build(problem: Problem, settings: Settings) -> Program:
     algorithm = part(settings["algorithm"], "broadcast", levels=True)
     programs = [
-        FromSource(Schedule(one, algorithm.build(one)), problem.begins[one.root])
-        for one in _broadcasts(problem)
+        FromSource(Schedule(broadcast, algorithm.build(broadcast)), problem.begins[broadcast.root])
+        for broadcast in _broadcasts(problem)
     ]
     return programs[0] if len(programs) == 1 else Then(tuple(programs), problem.ranks)
 

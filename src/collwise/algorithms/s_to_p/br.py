@@ -1,8 +1,9 @@
-"""Br_Lin: the halves of one snake-like line through the mesh swap, and so on in each half.
+"""Br_Lin and Br_xy: recursive halving along lines of the mesh.
 
-Br_xy does so in every line of one dimension of the mesh, then in every line of the other.  Which is
-first: that with fewer sources in its fullest line (`br_xy_source`), so that messages grow late, or
-that with the longer lines, whoever the sources are (`br_xy_dim`).
+Br_Lin swaps the data of the two halves of a snake-like line through the mesh, then does the same in
+each half.  Br_xy does so in every line of one dimension, then in every line of the other.
+`br_xy_source` takes first the dimension with fewer sources in its fullest line, so that messages
+grow late; `br_xy_dim` takes first the dimension with the longer lines.
 """
 
 from collwise.algorithms.s_to_p.spreading import (

@@ -1,7 +1,7 @@
 """Bruck's allgather: in round k rank i gets all that rank i + 2^k holds; ⌈log2 p⌉ rounds, any p.
 
 It is the census for latency 1.  After the message of distance d, rank i holds the contributions of
-2d ranks: its own and those that follow, around the end.
+ranks i … i + 2d − 1, modulo p.
 """
 
 from collwise.algorithms.s_to_p.census import Census

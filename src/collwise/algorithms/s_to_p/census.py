@@ -1,8 +1,8 @@
-"""The census that carries contributions instead of sums: T_λ(p)·t0 for an integer λ [Bruck1996 §3].
+"""The allgather by census: T_λ(p)·t0 for an integer λ [Bruck1996 §3].
 
-Every rank does the same, relative to its own number.  It sends all the time: each message goes to
-another rank and carries everything that the sender holds by then.  With k = 1 it is Bruck's
-allgather; with k >= p − 1 every rank sends its own contribution to every other one.
+All ranks do the same, relative to their own numbers.  A rank sends all the time: each message goes
+to a new rank and carries all contributions that the sender holds by then.  For latency k = 1 it is
+Bruck's allgather; for k >= p − 1 every rank sends its own contribution to all others.
 """
 
 from bisect import bisect_left
@@ -25,9 +25,9 @@ LATENCY = integer("latency", 1, "the latency in units of t0, an integer of at le
 
 
 class Shift(NamedTuple):
-    """One message of every rank, to the rank `distance` before it.
+    """One message of every rank r, to rank r − distance.
 
-    It carries the contributions of `width` ranks, the sender's first.
+    It carries the contributions of ranks r … r + width − 1, modulo p.
     """
 
     distance: int
@@ -35,11 +35,11 @@ class Shift(NamedTuple):
 
 
 def shifts(ranks: int, k: int) -> list[Shift]:
-    """The messages of every rank, in order, if one that is sent in round j is there in round j + k.
+    """The messages of every rank, in order, for latency k: sent in round j, received in j + k.
 
-    After the message of distance d a rank has what d + width ranks gave, from itself on.
+    After the message of distance d, rank r has the contributions of ranks r … r + d + width − 1.
     """
-    held = [1] * min(k, ranks)  # by round, what a rank holds when it sends
+    held = [1] * min(k, ranks)  # by round, the number of contributions that a rank can send
     known, messages = 1, list[Shift]()
     while known < ranks:
         messages.append(Shift(known, min(held[len(messages)], ranks - known)))
@@ -50,7 +50,7 @@ def shifts(ranks: int, k: int) -> list[Shift]:
 
 @dataclass(frozen=True)
 class Census(Deliveries):
-    """The census of all ranks for the integer latency k."""
+    """The census of all ranks for an integer latency k, in t0."""
 
     k: int
 
@@ -58,39 +58,39 @@ class Census(Deliveries):
         return [around_a_circle(self.problem.ranks)] if self.problem.all_give_alike else None
 
     def rows(self, *, combines: bool) -> Rows | None:
-        """Of two that are sent in a round, the one of the lower rank comes first in all lists."""
+        """All messages as arrays; in a round, a list has the lower sender's message first."""
         if not self.problem.all_give_alike:
             return None
         ranks, messages = self.problem.ranks, shifts(self.problem.ranks, self.k)
-        every = np.arange(ranks, dtype=np.int64)
+        source = np.arange(ranks, dtype=np.int64)
         known = [1, *(distance + width for distance, width in messages)]
-        parts = [[every[:0]] * 6]
+        parts = [[source[:0]] * 6]
         for number, (distance, width) in enumerate(messages):
-            target = (every - distance) % ranks
-            at_source = 2 * number + (every + distance >= ranks)
+            target = (source - distance) % ranks
+            at_source = 2 * number + (source + distance >= ranks)
             at_target = 2 * number + (target + distance < ranks)
-            one = width * self.problem.sources[0].nbytes, bisect_left(known, width)
-            parts.append([every, target, at_source, at_target, *(np.full(ranks, x) for x in one)])
+            same = width * self.problem.sources[0].nbytes, bisect_left(known, width)
+            parts.append([source, target, at_source, at_target, *(np.full(ranks, x) for x in same)])
         return Rows.counted(*map(np.concatenate, zip(*parts, strict=True)))
 
     def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
         ranks = self.problem.ranks
         for distance, width in shifts(ranks, self.k):
-            mine = () if rank is None else (rank, (rank + distance) % ranks)
-            for sender in range(ranks) if rank is None else sorted(set(mine)):
+            senders = () if rank is None else (rank, (rank + distance) % ranks)
+            for sender in range(ranks) if rank is None else sorted(set(senders)):
                 blocks = self.given_from(sender, width)
                 yield Delivery(sender, (sender - distance) % ranks, blocks)
 
 
 def latencies(ranks: int, each: int, machine: Machine) -> list[int]:
-    """Both roundings of the λ that messages have, with `each` bytes of one rank, or of several."""
+    """Latencies to try: λ rounded down and up, for messages of `each`, 2·`each`, … bytes."""
     sizes = (each << power for power in range(ranks.bit_length()))
     lams = {min(max(machine.planning_lam(size), Fraction(1)), Fraction(ranks)) for size in sizes}
     return sorted({rounded(lam) for lam in lams for rounded in (floor, ceil)})
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The latency that is best if all ranks give equally much."""
+    """The latency that is best if all ranks contribute equally many bytes."""
     if not problem.nbytes or not alike_or_simulable(problem, machine):
         return [{"latency": 1}] * (not problem.nbytes)
     ranks, each = problem.ranks, max(problem.nbytes // problem.ranks, 1)

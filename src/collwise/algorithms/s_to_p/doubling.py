@@ -1,6 +1,7 @@
 """Recursive doubling: in round k rank i swaps all that it holds with rank i xor 2^k.
 
-Any p: ranks beyond the largest power of two hand their data over first, and get everything last.
+If p is no power of two, each rank beyond the largest power of two first sends its data to a
+partner, and receives all data from the partner at the end.
 """
 
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from collwise.schedule.operations import Block
 
 @dataclass(frozen=True)
 class Doubling(Deliveries):
-    """Blocks travel in cubes; rank i beyond the power of two is represented by rank i − 2^k."""
+    """Recursive doubling on 2^k ranks; rank i >= 2^k has rank i − 2^k as its partner."""
 
     def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
         ranks, contributions = self.problem.ranks, self.problem.gathered
@@ -32,8 +33,8 @@ class Doubling(Deliveries):
                     yield Delivery(member, member ^ distance, tuple(blocks))
             distance *= 2
         represented = inside + cube
-        one = range(represented, min(represented + 1, ranks))
-        for late in range(cube, ranks) if rank is None else one:
+        partner = range(represented, min(represented + 1, ranks))
+        for late in range(cube, ranks) if rank is None else partner:
             yield Delivery(late - cube, late, contributions)
 
 

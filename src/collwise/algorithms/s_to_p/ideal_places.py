@@ -1,6 +1,6 @@
-"""Ideal places of sources: those from which every round of spreading reaches new ranks.
+"""Ideal ranks for sources: from there, every round of spreading reaches new ranks.
 
-Ranks are numbered row by row.
+The ranks of a mesh are numbered row by row.
 """
 
 from collections.abc import Callable
@@ -10,23 +10,23 @@ from collwise.model.sources import rows_of
 from collwise.model.topology import snake_rank
 
 Places: TypeAlias = Callable[[tuple[int, int], int], tuple[int, ...]]
-"""The places for so many sources in a mesh of (rows, columns)."""
+"""A function of a mesh's (rows, columns) and a number of sources, to the sources' ideal ranks."""
 
 
 def snake(shape: tuple[int, int], count: int) -> tuple[int, ...]:
-    """Places on the snake through the mesh, for spreading along it.
+    """Ideal ranks of `count` sources for spreading along the snake through the mesh.
 
-    [Hambrusch1998 §5.2] takes left diagonals, the least sensitive of its distributions.  These
-    places are computed from the rounds themselves, and are better on most meshes.
+    [Hambrusch1998 §5.2] takes left diagonals, the least sensitive of its distributions.  The ranks
+    here are computed from the rounds themselves, and are better on most meshes.
     """
     return tuple(snake_rank(at, shape[1]) for at in in_line(shape[0] * shape[1], count))
 
 
 def rows(shape: tuple[int, int], count: int) -> tuple[int, ...]:
-    """Full rows (the last one partly), placed so that spreading along columns doubles them.
+    """Ideal ranks of `count` sources: full rows (the last one partly), which double along columns.
 
-    In tall meshes there may be more such rows than a row is long.  Spreading would then begin along
-    the rows, where every rank has data already.  So full columns are taken instead.
+    In tall meshes more rows may be needed than a row has ranks.  Spreading would then begin along
+    the rows, whose ranks all have data already.  So full columns are used instead.
     """
     height, width = shape
     needed = -(-count // width)
@@ -37,22 +37,22 @@ def rows(shape: tuple[int, int], count: int) -> tuple[int, ...]:
 
 
 def in_line(n: int, count: int) -> tuple[int, ...]:
-    """Positions of 1 <= count <= n sources in a line of n from which every round doubles them.
+    """Ascending positions of `count` sources in a line of n; every round doubles the holders.
 
-    Ascending.  The last round that reaches new positions reaches as many as are left.
+    count: 1 … n.   The last round that reaches new positions reaches all that are left.
     """
     return _in_lines(n, n, count)
 
 
 def _in_lines(n: int, most: int, count: int) -> tuple[int, ...]:
-    """The same for a line of n and for one of `most`, which is n or n + 1, at once.
+    """Positions as in `in_line`, ideal both in a line of n and in one of `most`, n or n + 1.
 
-    The i-th of the first half swaps with the one ⌈n/2⌉ further on.  Then both halves hold the same
-    positions, so places that are ideal for a half are ideal here as long as all have partners.  The
-    halves of a line, or of the two lines, differ in length by 1 at most.  If there are too many
-    sources for all to reach somebody new, every pair gets one, and so does the middle, which nobody
-    serves.  Every second place is moved to the other half, so that messages cross the middle in
-    both directions, unless the two lines disagree on how far away that is.
+    Position i of the first half swaps with position i + ⌈n/2⌉.  Then both halves hold the same
+    data, so positions ideal for a half are ideal for the line as long as all have partners.  The
+    halves of a line, or of the two lines, differ in length by at most 1.  If there are too many
+    sources for each to reach a new position, every pair gets a source, and so does the middle,
+    which has no partner.  Every second source moves to the other half, so that messages cross the
+    middle in both directions, unless the two lines have halves of different length.
     """
     half = (most + 1) // 2
     inner = _in_lines(n // 2, half, count) if count <= n // 2 else tuple(range(half))

@@ -1,8 +1,8 @@
-"""Long contributions in pieces: the broadcasts of all sources at once, round by round.
+"""S-to-p broadcasts of long contributions in pieces: all sources broadcast at once, in rounds.
 
-A round's message has one piece of every source, so it does not matter which source gives how much.
-A message is a k-th of everything.  k pieces take k − 1 + ⌈log2 p⌉ rounds through a circulant graph
-[Traeff2022], and little more than k − 1 + T_λ(p) in rounds that go by the latency.
+A message has one piece of every source, about a k-th of all data, so contributions may differ in
+length.  k pieces take k − 1 + ⌈log2 p⌉ rounds through a circulant graph [Traeff2022], and little
+more than k − 1 + T_λ(p) in rounds made for the latency λ.
 """
 
 from collections.abc import Iterable
@@ -36,10 +36,10 @@ def _program(problem: Problem, settings: Settings) -> AllRounds:
     return AllRounds(problem, rounds)
 
 
-def _rough(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-    """About the seconds if all gave alike: a census of first pieces, then a round for each other.
+def _rough_time(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
+    """Rough seconds if all ranks contribute equally.
 
-    A rank receives as many pieces as that.
+    They are those of a census of the first pieces, then one round per further piece.
     """
     ranks, count, latency = problem.ranks, settings["pieces"], settings.get("latency", 1)
     widths = [(shift.width, 1) for shift in shifts(ranks, latency)]
@@ -51,9 +51,9 @@ def _rough(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
 
 
 def _choices(problem: Problem, machine: Machine, *, latencies: bool) -> Iterable[Settings]:
-    """The best number of pieces, searched from the roughly best one as long as times fall."""
+    """The best number of pieces by exact time, by local search from the best by rough time."""
     ranks, sources = problem.ranks, problem.sources
-    if ranks > SEARCHED_RANKS or len(sources) < 2:  # of one source it is a broadcast
+    if ranks > SEARCHED_RANKS or len(sources) < 2:  # with one source it is a broadcast
         return []
     received = ranks if problem.all_give_alike else ranks * len(sources)
     most = min(max(source.nbytes for source in sources), MOST_PIECES, ROUNDS_PLAYED // received)
@@ -67,7 +67,7 @@ def _choices(problem: Problem, machine: Machine, *, latencies: bool) -> Iterable
             lam = machine.planning_lam(-(-problem.nbytes // count))
             roundings = {min(max(rounded(lam), 1), highest(ranks)) for rounded in (floor, ceil)}
             settings = [{"latency": k, "pieces": count} for k in sorted(roundings)]
-        tried += [(_rough(problem, machine, one), place, one) for one in settings]
+        tried += [(_rough_time(problem, machine, choice), place, choice) for choice in settings]
     if not tried:  # too many ranks or sources even for one piece
         return []
     _, place, best = min(tried, key=lambda row: row[:2])

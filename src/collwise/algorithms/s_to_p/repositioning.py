@@ -1,9 +1,9 @@
-"""Repositioning and partitioning: sources' data moves to ideal places before it is spread.
+"""Repositioning and partitioning: sources' data moves to ideal ranks before it is spread.
 
-Places are ideal if every round doubles the number of holders as long as that is possible: places on
-the snake, or full rows of the mesh [Hambrusch1998 §3, §5.2].  Repositioning spreads from there at
-once.  Partitioning gives each half of the mesh its share of the sources; both halves spread theirs,
-then they swap.
+Ranks are ideal if every round doubles the number of holders as long as possible: ranks on the snake
+or full rows of the mesh [Hambrusch1998 §3, §5.2].  Repositioning spreads from there in the whole
+mesh.  Partitioning gives each half of the mesh its share of the sources; each half spreads its
+data, then the halves swap.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ from collwise.schedule.grids import Grid
 def repositioned(
     spread: Spread, places: Places, grid: Grid, holdings: Holdings, rank: int | None
 ) -> Iterator[Delivery]:
-    """Move, then spread."""
+    """Move the data to ideal ranks, then spread it in the whole grid."""
     targets = [grid.rank(inner) for inner in places(grid.shape, len(holdings))]
     deliveries, after = reposition(holdings, targets)
     yield from deliveries
@@ -35,7 +35,7 @@ def repositioned(
 def partitioned(
     spread: Spread, places: Places, grid: Grid, holdings: Holdings, rank: int | None
 ) -> Iterator[Delivery]:
-    """Move, spread in each half, swap.  In a grid of one rank there is nothing to do."""
+    """Move the data to ideal ranks of both halves, spread it in each half, then swap."""
     if grid.size == 1:
         return
     halves = grid.halves()
@@ -60,16 +60,16 @@ def partitioned(
 def _swap(
     halves: tuple[Grid, Grid], everything: list[Blocks], rank: int | None
 ) -> Iterator[Delivery]:
-    """The i-th of one half with the i-th of the other; who is left over only receives."""
-    one, other = halves
+    """The i-th ranks of both halves swap everything; a rank that is left over only receives."""
+    larger, smaller = halves
     if rank is None:
-        numbers = range(one.size)
+        numbers = range(larger.size)
     else:
-        mine = one.inner(rank) if one.has(rank) else other.inner(rank)
-        numbers = range(mine, one.size, other.size)  # whom a rank of the smaller half serves
+        number = larger.inner(rank) if larger.has(rank) else smaller.inner(rank)
+        numbers = range(number, larger.size, smaller.size)  # partners of a rank of the smaller half
     for inner in numbers:
-        a, b = one.rank(inner), other.rank(inner % other.size)
-        if inner < other.size:
+        a, b = larger.rank(inner), smaller.rank(inner % smaller.size)
+        if inner < smaller.size:
             yield Delivery(a, b, everything[0])
         yield Delivery(b, a, everything[1])
 
@@ -78,7 +78,7 @@ _WAYS = (
     ("lin", spread_snake, snake, "well placed ranks of the snake"),
     ("xy_source", spread_mesh_by_sources, rows, "well placed rows"),
 )
-"""Ways of spreading, each with its ideal places, and those in words."""
+"""Ways of spreading: name, function, function of the ideal ranks, and the ideal ranks in words."""
 for _way, _spread, _places, _words in _WAYS:
     register_spread(
         f"part_{_way}",

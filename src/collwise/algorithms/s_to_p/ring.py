@@ -1,6 +1,6 @@
-"""Ring: every contribution goes from neighbour to neighbour, p − 1 hops.
+"""Ring allgather: every contribution goes from neighbour to neighbour, p − 1 hops.
 
-What MPI libraries run for long allgathervs, whoever has data.
+MPI libraries use it for long allgathervs, whichever ranks have data.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from collwise.system.integers import Ints
 
 @dataclass(frozen=True)
 class Ring(SeparateMessages):
-    """In turn t rank i sends on what rank i − t gave."""
+    """In turn t rank i sends the contribution of rank i − t to rank i + 1."""
 
     def classes(self) -> list[Class] | None:  # noqa: D102
         return [around_a_circle(self.problem.ranks)] if self.problem.all_give_alike else None
@@ -29,14 +29,14 @@ class Ring(SeparateMessages):
 
     def messages_of(self, rank: int) -> Iterator[Delivery]:  # noqa: D102
         ranks = self.problem.ranks
-        own = {block.owner: (block,) for block in self.problem.gathered}
+        by_owner = {block.owner: (block,) for block in self.problem.gathered}
         for turn in self._turns(rank):
-            for owner in sorted({(rank - turn - d) % ranks for d in (0, 1)} & own.keys()):
+            for owner in sorted({(rank - turn - d) % ranks for d in (0, 1)} & by_owner.keys()):
                 sender = (owner + turn) % ranks
-                yield Delivery(sender, (sender + 1) % ranks, own[owner])
+                yield Delivery(sender, (sender + 1) % ranks, by_owner[owner])
 
     def _turns(self, rank: int) -> list[int]:
-        """The turns in which a rank receives or sends anything."""
+        """The turns in which `rank` sends or receives a message."""
         ranks = self.problem.ranks
         turns = {(rank - b.owner) % ranks - d for b in self.problem.gathered for d in (0, 1)}
         return sorted(turn for turn in turns if 0 <= turn < ranks - 1)

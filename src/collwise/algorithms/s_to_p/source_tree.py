@@ -1,7 +1,7 @@
-"""One λ-tree from the first source, to which the others send straight.
+"""All other sources send to the first source, which broadcasts everything down a λ-tree.
 
-It broadcasts all contributions as one message down the tree that is optimal in the postal model:
-for few sources where λ is large.
+It broadcasts all contributions as one message.  The tree is optimal in the postal model.  It is for
+few sources and large λ.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from collwise.schedule.trees import Tree
 
 @dataclass(frozen=True)
 class SourceTree(Deliveries):
-    """One tree, whose root is the first source."""
+    """The program; `tree` is rotated so that its root is the first source."""
 
     tree: Tree
 

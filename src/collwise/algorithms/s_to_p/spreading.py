@@ -1,8 +1,8 @@
-"""What s-to-p broadcasts are made of: spreading along a line, over rows and columns; moving first.
+"""Building blocks of s-to-p broadcasts: spreading along lines and over meshes, and repositioning.
 
-What a rank holds is a tuple of blocks, each the whole contribution of a source.  Functions that
-take a rank, or None for all of them, yield only the deliveries in which that rank may take part:
-mostly in O(s log p), without lists of length p.
+A rank holds a tuple of blocks, each the whole contribution of a source.  Functions with an argument
+`rank` yield the deliveries in which that rank may take part, mostly in O(s log p) and without lists
+of length p; for None they yield all deliveries.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,18 +17,18 @@ from collwise.schedule.grids import Grid, Snake
 from collwise.schedule.problem import Problem
 
 Holdings: TypeAlias = Mapping[int, Blocks]
-"""What ranks hold; those that hold nothing are left out."""
+"""The blocks that each rank holds; ranks without blocks are left out."""
 Spread: TypeAlias = Callable[[Grid, Holdings, int | None], Iterator[Delivery]]
-"""A way for a grid's ranks to get all that any of them hold."""
+"""A function that yields the deliveries after which all ranks of a grid hold all blocks."""
 
 
 def spread_line(line: Sequence[int], holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
-    """Everyone on the line gets all: both halves swap what they hold, then go on by themselves.
+    """Spread along a line: the two halves swap their blocks, then each half does the same.
 
-    Of n ranks in a line the i-th swaps with the one ⌈n/2⌉ further on.  If n is odd the middle one
-    has no partner.  It sends what it holds to its neighbour, the first of the second half, and
-    receives nothing, since the first half is complete without that.  So each half holds every
-    contribution exactly once, and so on down.  Source: [Hambrusch1998 §2].
+    Of n ranks in a line the i-th swaps with the (i + ⌈n/2⌉)-th.  If n is odd the middle rank has no
+    partner.  It sends its blocks to its neighbour, the first rank of the second half, and receives
+    nothing, since the first half is complete without that.  So each half holds every contribution
+    exactly once before it goes on.  Source: [Hambrusch1998 §2].
     """
     here = None if rank is None else line.index(rank)
     halves = [(0, len(line), {line.index(r): blocks for r, blocks in holdings.items()})]
@@ -43,45 +43,46 @@ def spread_line(line: Sequence[int], holdings: Holdings, rank: int | None) -> It
             first: dict[int, Blocks] = {}
             second: dict[int, Blocks] = {}
             for at, blocks in sorted(holding.items()):
-                mine, theirs = (first, second) if at < middle else (second, first)
+                kept, sent = (first, second) if at < middle else (second, first)
                 to = at - middle + low if at >= middle else min(at - low + middle, low + n)
                 if to == low + n:
                     to = middle
                 if here is None or here in (at, to):
                     yield Delivery(line[at], line[to], blocks)
-                mine[at] = mine.get(at, ()) + blocks
-                theirs[to] = theirs.get(to, ()) + blocks
+                kept[at] = kept.get(at, ()) + blocks
+                sent[to] = sent.get(to, ()) + blocks
             halves += [(low, middle - low, first), (middle, low + n - middle, second)]
 
 
 def spread_snake(grid: Grid, holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
-    """Along one line through all of the grid."""
+    """Spread along the snake, a line through all ranks of the grid."""
     return spread_line(Snake(grid), holdings, rank)
 
 
 def spread_mesh(
     grid: Grid, holdings: Holdings, rank: int | None, *, rows_first: bool
 ) -> Iterator[Delivery]:
-    """In each line of one dimension, then in each of the other."""
+    """Spread in each line of one dimension of the grid, then in each line of the other."""
     pick, other = (grid.row, grid.column) if rows_first else (grid.column, grid.row)
-    every, others = (grid.rows, grid.columns) if rows_first else (grid.columns, grid.rows)
-    together: dict[int, dict[int, Blocks]] = {}  # by where its line begins: who holds what
+    lines, others = (grid.rows, grid.columns) if rows_first else (grid.columns, grid.rows)
+    # Keys are the first ranks of lines; values are the holdings of the lines' ranks.
+    together: dict[int, dict[int, Blocks]] = {}
     for holder, blocks in holdings.items():
         together.setdefault(pick(holder)[0], {})[holder] = blocks
-    for line in every() if rank is None else [pick(rank)]:
+    for line in lines() if rank is None else [pick(rank)]:
         if (holding := together.get(line[0])) is not None:
             yield from spread_line(line, holding, rank)
-    lines = [  # where each of those begins that have something, and what its members hold now
+    held = [  # (first rank of a line, blocks that all its ranks hold now)
         (begin, tuple(block for blocks in holding.values() for block in blocks))
         for begin, holding in together.items()
     ]
     for line in others() if rank is None else [other(rank)]:
         aside = line[0] - grid.rank(0)
-        yield from spread_line(line, {begin + aside: blocks for begin, blocks in lines}, rank)
+        yield from spread_line(line, {begin + aside: blocks for begin, blocks in held}, rank)
 
 
 def fullest(grid: Grid, holders: Iterable[int]) -> tuple[int, int]:
-    """The largest number of holders in a row, and in a column."""
+    """The largest numbers of holders in a row and in a column."""
     rows: dict[int, int] = {}
     columns: dict[int, int] = {}
     for holder in holders:
@@ -92,13 +93,13 @@ def fullest(grid: Grid, holders: Iterable[int]) -> tuple[int, int]:
 
 
 def spread_mesh_by_sources(grid: Grid, holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
-    """Rows first if no row has as many holders as some column, else columns."""
+    """Spread in rows first if the fullest row has fewer holders than the fullest column."""
     in_row, in_column = fullest(grid, holdings)
     return spread_mesh(grid, holdings, rank, rows_first=in_row < in_column)
 
 
 def spread_mesh_by_shape(grid: Grid, holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
-    """The longer lines first; rows where both are of one length."""
+    """Spread in the longer lines first; in rows first if both are equally long."""
     rows, columns = grid.shape
     return spread_mesh(grid, holdings, rank, rows_first=columns >= rows)
 
@@ -106,9 +107,9 @@ def spread_mesh_by_shape(grid: Grid, holdings: Holdings, rank: int | None) -> It
 def reposition(
     holdings: Holdings, places: Sequence[int]
 ) -> tuple[list[Delivery], dict[int, Blocks]]:
-    """One permutation: every holder hands all that it holds to a place of its own.
+    """Move the holdings to given ranks: every holder sends all its blocks to one of `places`.
 
-    A holder that is one of the places already keeps it.   Returns the deliveries, and what is held
+    A holder that is one of `places` keeps its blocks.   Returns the deliveries, and the holdings
     after them.
     """
     taken = set(places)
@@ -120,7 +121,7 @@ def reposition(
 
 @dataclass(frozen=True)
 class Spreading(Deliveries):
-    """A grid's way of spreading, as the program of a problem."""
+    """The program of a way of spreading over the problem's mesh."""
 
     spread: Spread
 
@@ -130,17 +131,17 @@ class Spreading(Deliveries):
 
 
 def simulable(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """Tried if simulating it is quick enough."""
-    return [{}] if _received(problem) <= MAX_RECEIVED else []
+    """One empty setting if simulating the problem is quick enough, else none."""
+    return [{}] if _contributions_received(problem) <= MAX_RECEIVED else []
 
 
-def _received(problem: Problem) -> int:
-    """Contributions received by all ranks together; no rank receives one twice."""
+def _contributions_received(problem: Problem) -> int:
+    """Contributions that all ranks receive together, at most; no rank receives one twice."""
     return problem.ranks * len(problem.sources)
 
 
 def alike_or_simulable(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """As `simulable`; also where all ranks give and do the same, so that one is simulated."""
+    """One empty setting if `simulable`, or if all ranks contribute equally: one is simulated."""
     return [{}] if problem.all_give_alike else simulable(problem, machine)
 
 
@@ -156,9 +157,9 @@ def register_s_to_p(
 ) -> Algorithm:
     """Register an s-to-p broadcast.
 
-    alike: every rank does the same, relative to its own number, so that one stands for all where
-    all give equally much.   more: other fields of `Algorithm`.   choices, if not among them: where
-    simulating it is quick enough.
+    alike: whether all ranks do the same, relative to their own numbers; if they also contribute
+    equally, only one is simulated.   more: other fields of `Algorithm`.  By default, `choices`
+    allows problems that are quick to simulate.
     """
     facts: dict[str, Any] = {"summary": summary, "source": source, "time": time, "build": build}
     choices = alike_or_simulable if alike else simulable
@@ -169,7 +170,7 @@ def register_s_to_p(
 def register_spread(
     name: str, summary: str, source: tuple[str, ...], time: str, spread: Spread, **more: Any
 ) -> Algorithm:
-    """Register a way of spreading over the mesh."""
+    """Register an s-to-p broadcast that spreads over the mesh of ranks."""
     return register_s_to_p(
         name, summary, source, time, lambda problem, _: Spreading(problem, spread), **more
     )

@@ -1,6 +1,6 @@
-"""A broadcast down a λ-tree for every source: nothing is merged, so nothing waits to be.
+"""One broadcast down a λ-tree for every source; no messages are merged, so none waits for others.
 
-Every source takes p − 1 messages.
+Each source's contribution takes p − 1 messages.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,7 +21,10 @@ from collwise.system.integers import Ints
 def down_trees(
     tree: Tree, contributions: Iterable[tuple[int, Blocks]], rank: int | None
 ) -> Iterator[Delivery]:
-    """From each root, who gives blocks, down the tree; parents before their children."""
+    """Broadcast each root's blocks down the tree, rotated to the root; parents before children.
+
+    contributions: (root, blocks) pairs.
+    """
     ranks = tree.size
     edges = tree_edges(tree) if rank is None else []
     for root, blocks in contributions:
@@ -35,9 +38,9 @@ def down_trees(
 
 
 def tree_edges(tree: Tree) -> list[tuple[int, int]]:
-    """Parents and children, parents first."""
+    """All edges of a tree as (parent, child); a rank receives before it sends."""
     edges, todo = [], [0]
-    for node in todo:  # grows while it is walked
+    for node in todo:  # the loop appends to the list
         children = tree.family(node).children
         edges += [(node, child) for child in children]
         todo += children
@@ -62,7 +65,7 @@ class Broadcasts(SeparateMessages):
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The λ that the machine has at the size of the messages."""
+    """The machine's λ for messages of the mean contribution's size."""
     lam = machine.planning_lam(problem.nbytes // max(1, len(problem.sources)))
     return [{"lam": lam, **settings} for settings in simulable(problem, machine)]
 

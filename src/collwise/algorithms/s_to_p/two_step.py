@@ -1,6 +1,6 @@
-"""2-Step: every source sends straight to one rank, which broadcasts all of it.
+"""2-Step: every source sends straight to one rank, which broadcasts everything.
 
-The gather is not a tree, so it shows the bottleneck that the paper warns of.
+The gather is not a tree, so it shows the bottleneck that [Hambrusch1998] warns of.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from collwise.schedule.grids import Grid, Snake
 
 
 def two_step(grid: Grid, holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
-    """All to the first of the snake; from there along it."""
+    """Gather at the first rank of the snake, then spread along the snake."""
     first = Snake(grid)[0]
     yield from (Delivery(holder, first, blocks) for holder, blocks in holdings.items())
     everything = tuple(block for blocks in holdings.values() for block in blocks)

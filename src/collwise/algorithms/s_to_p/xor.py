@@ -1,7 +1,7 @@
 """Xor: a personalised all-to-all in which only sources send, partner by partner.
 
 In turn k the partner of rank i is rank i xor k.  If p is not a power of two, there are as many
-turns as for the next one, and partners beyond the last rank are skipped.
+turns as for the next larger one, and ranks without a partner skip the turn.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ from collwise.system.integers import Ints
 
 @dataclass(frozen=True)
 class Xor(SeparateMessages):
-    """Every source to everybody."""
+    """Every source sends its contribution to every other rank."""
 
     def messages(self) -> tuple[Ints, Ints, Ints]:  # noqa: D102
         source_ranks = self.source_ranks
@@ -28,14 +28,14 @@ class Xor(SeparateMessages):
         return source[there], target[there], which[there]
 
     def messages_of(self, rank: int) -> Iterator[Delivery]:  # noqa: D102
-        own = {block.owner: (block,) for block in self.problem.gathered}
+        by_owner = {block.owner: (block,) for block in self.problem.gathered}
         turns: Iterable[int] = self._turns
-        if rank not in own:
-            turns = sorted(rank ^ sender for sender in own)
+        if rank not in by_owner:
+            turns = sorted(rank ^ sender for sender in by_owner)
         for turn in turns:
             for sender in sorted((rank, rank ^ turn)):
-                if sender in own and sender ^ turn < self.problem.ranks:
-                    yield Delivery(sender, sender ^ turn, own[sender])
+                if sender in by_owner and sender ^ turn < self.problem.ranks:
+                    yield Delivery(sender, sender ^ turn, by_owner[sender])
 
     @property
     def _turns(self) -> range:

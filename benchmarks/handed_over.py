@@ -26,7 +26,7 @@ ALGORITHMS = {
     "reduce": "binomial <= 1, library",
     "allreduce": "ring <= 1, library",
     "reduce_scatter_block": "pairwise <= 1, library",
-    "s_to_p": "ring <= 1, library",
+    "allgatherv": "ring <= 1, library",
 }
 WAYS = ("no plans", "plans for other sizes")
 TITLES = (

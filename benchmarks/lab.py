@@ -52,7 +52,7 @@ OTHERS = (
     "reduce:16x2048@10mbit/5ms",
     "allreduce:16x8@10mbit/5ms",
     "allreduce:16x2048@10mbit/5ms",
-    "s_to_p:16x512@10mbit/5ms",
+    "allgatherv:16x512@10mbit/5ms",
 )
 ROW = re.compile(r"(?:(\w+):)?(\d+)x(\d+)@(\w+)/(\w+)")
 TREES = ("binomial", "postal_tree", "flat")
@@ -179,7 +179,7 @@ def race_on_ranks(collective: str, nbytes: int, scale: float) -> None:
         private.comm.Alltoall(MPI.IN_PLACE, np.zeros(comm.size))
     sizes = [nbytes] if collective == "broadcast" else [nbytes, 4 * nbytes]
     profile = run_campaign(private.comm, here, budget_s=MEASURING_S * scale, sizes=sizes)
-    sources = range(0, comm.size, 4) if collective == "s_to_p" else None
+    sources = range(0, comm.size, 4) if collective == "allgatherv" else None
     problem, reason = problem_for(collective, ranks=comm.size, nbytes=nbytes, sources=sources)
     planned = Task(problem, reason=reason).plan(profile)
     racers = list(shortlist(planned))

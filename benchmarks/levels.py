@@ -69,9 +69,9 @@ class Row(NamedTuple):
 BROADCASTS = tuple(("broadcast", n) for n in (512, 2048, 16384, 65536))
 BETWEEN_SITES = tuple((c, n) for c in ("broadcast", "reduce", "allreduce") for n in (512, 65536))
 GATHERS_4X4 = (
-    ("s_to_p", 1024, (0, 5, 10)),
-    ("s_to_p", 1024, (0, 1, 2, 3)),
-    ("s_to_p", 1024, (0, 4, 8, 12)),
+    ("allgatherv", 1024, (0, 5, 10)),
+    ("allgatherv", 1024, (0, 1, 2, 3)),
+    ("allgatherv", 1024, (0, 4, 8, 12)),
 )
 TARGETS = (1.5, 1.25, 1.2, 1.9)
 ROWS = {

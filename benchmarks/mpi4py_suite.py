@@ -32,7 +32,7 @@ from collwise.measure.race import LIBRARY
 from collwise.system.launcher import command_line, find_mpiexec, is_open_mpi
 
 ALGORITHMS = (
-    "broadcast=binomial;reduce=binomial;allreduce=recursive_doubling;s_to_p=bruck;"
+    "broadcast=binomial;reduce=binomial;allreduce=recursive_doubling;allgatherv=bruck;"
     "reduce_scatter_block=pairwise"
 )
 FILES = (

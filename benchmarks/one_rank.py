@@ -1,6 +1,6 @@
 """What one rank's schedule costs among very many ranks: every registered algorithm, nothing cached.
 
-Run: uv run python benchmarks/one_rank.py [--ranks 1048576] [--limit-s 20] [--only reduce/,s_to_p]
+Run: uv run python benchmarks/one_rank.py [--ranks 1048576] [--limit-s 20] [--only reduce/]
 
 The slowest of a few ranks, with all caches empty (medians of seven runs).  The problem is given:
 sources and placements are as long as there are ranks.  The aim: at most 1 ms for lists of up to 64
@@ -49,7 +49,7 @@ def settings_of(algorithm: cw.Algorithm, ranks: int) -> dict[str, Any]:
         "exchange": "bruck",
         "algorithm": {
             "reduce_scatter_block": "recursive_doubling",
-            "s_to_p": "chain_segmented(segment=1024)",
+            "allgatherv": "chain_segmented(segment=1024)",
         }.get(algorithm.collective),
     }
     return {name: values.get(name, "binomial") for name in algorithm.parameters}

@@ -59,8 +59,8 @@ def run_rank(path: Path, repetitions: int) -> None:
     comm = MPI.COMM_WORLD
     with Session(comm, describe(comm)) as session:
         for nbytes in SIZES:
-            problem = Problem.of("s_to_p", comm.size, nbytes, sources=range(comm.size))
-            schedules = {"ours": ALGORITHMS["s_to_p/br_lin"].solve(problem, {})}
+            problem = Problem.of("allgatherv", comm.size, nbytes, sources=range(comm.size))
+            schedules = {"ours": ALGORITHMS["allgatherv/br_lin"].solve(problem, {})}
             race = session.compare(
                 problem,
                 schedules,

@@ -28,7 +28,7 @@ def commands(ranks: int) -> list[tuple[str, float | None]]:
     halving = f"--algorithm halving_doubling {HOCKNEY}"
     several = [
         (
-            f"plan s_to_p -n {p} --bytes 1k --t0 1us --lam 4 --sources "
+            f"plan allgatherv -n {p} --bytes 1k --t0 1us --lam 4 --sources "
             + ("all" if s == p else f"0-{s - 1}"),
             5 if p == s == 4096 else None,
         )

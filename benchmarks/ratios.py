@@ -34,9 +34,9 @@ COLLECTIVES: dict[str, dict[str, Any]] = {
     "reduce": {"op": "sum", "dtype": "float64"},
     "allreduce": {"op": "sum", "dtype": "float64"},
     "reduce_scatter_block": {"op": "sum", "dtype": "float64"},
-    "s_to_p, one source": {"count": 1},
-    "s_to_p, a quarter": {"count": 4},
-    "s_to_p, all": {"count": 0},
+    "allgatherv, one source": {"count": 1},
+    "allgatherv, a quarter": {"count": 4},
+    "allgatherv, all": {"count": 0},
 }
 
 
@@ -66,10 +66,10 @@ def planned(name: str, ranks: int, nbytes: int, machine: cw.Machine) -> cw.Plan:
 def reference(name: str, plan: cw.Plan) -> Fraction | None:
     """What a collective would take that loses nothing to segments; None where there is none."""
     machine, ranks, nbytes = plan.machine, plan.problem.ranks, plan.problem.nbytes
-    if name == "s_to_p, all":
+    if name == "allgatherv, all":
         gap, latency = machine.message(plan.problem.sources[0].nbytes)
         return max(cw.postal.broadcast_time(ranks, latency / gap) * gap, plan.bound.time)
-    if name not in ("broadcast", "reduce", "s_to_p, one source"):
+    if name not in ("broadcast", "reduce", "allgatherv, one source"):
         return None
     times = []
     for k in SEGMENTS:

@@ -30,7 +30,7 @@ def cross() -> Fraction:
     sources = cw.sources.distribute("cross", MESH.shape, 30)
     machine = cw.presets["paragon"].machine
     asked = {"ranks": 100, "sources": sources, "nbytes": 4096, "topology": MESH}
-    return gain("s_to_p", ["br_xy_source"], machine, **asked)
+    return gain("allgatherv", ["br_xy_source"], machine, **asked)
 
 
 def of_allreduces() -> Fraction:
@@ -40,7 +40,7 @@ def of_allreduces() -> Fraction:
 
 def of_allgathers() -> Fraction:
     asked = {"ranks": 64, "sources": range(64), "nbytes": 8}
-    return gain("s_to_p", ["recursive_doubling", "bruck"], postal("8"), **asked)
+    return gain("allgatherv", ["recursive_doubling", "bruck"], postal("8"), **asked)
 
 
 def of_scatters() -> Fraction:
@@ -60,7 +60,7 @@ GAINS: Mapping[str, Callable[[], Fraction]] = {
     "allreduce of short vectors, 64 ranks, λ = 4, the same bits everywhere": of_allreduces,
     "allgatherv of short blocks, 64 ranks, λ = 8": of_allgathers,
     "s-to-p broadcast, 3 of 32 ranks give 1 KB, λ = 4": lambda: gain(
-        "s_to_p", ["ring"], postal("4"), ranks=32, sources=(0, 11, 21), nbytes=1024
+        "allgatherv", ["ring"], postal("4"), ranks=32, sources=(0, 11, 21), nbytes=1024
     ),
     "s-to-p broadcast, 30 of 10 × 10 ranks, a cross, 4 KB": cross,
 }

@@ -71,7 +71,7 @@ def settings_of(algorithm: Algorithm, ranks: int, /, **wanted: Any) -> dict[str,
         "latencies": "2 5",
         "inside": "binomial",
         "algorithm": {
-            "s_to_p": "chain_segmented(segment=100)",
+            "allgatherv": "chain_segmented(segment=100)",
             "reduce_scatter_block": "postal_reduce_broadcast(lam=2)",
         }.get(algorithm.collective),
     }

@@ -13,8 +13,8 @@ from collwise.errors import InvalidArgument
 from collwise.verifier import check_flow
 from tests.algorithms.examples import MACHINES, MEASURED, settings_of
 
-AS_BROADCAST = ALGORITHMS["s_to_p/as_broadcast"]
-OVER_LEVELS = ALGORITHMS["s_to_p/multilevel_as_broadcast"]
+AS_BROADCAST = ALGORITHMS["allgatherv/as_broadcast"]
+OVER_LEVELS = ALGORITHMS["allgatherv/multilevel_as_broadcast"]
 LEVELS = cw.Machine.levels(
     [cw.Machine.postal(t0_s=1, lam=2), MEASURED], cw.Placement.regular(3, 2), ports=["1/9"]
 )
@@ -57,7 +57,7 @@ def test_it_is_planned_as_fast(machine: cw.Machine) -> None:
     for nbytes in (8, 5000, 1 << 20):
         given: dict[str, Any] = {"ranks": 6, "machine": machine}
         broadcast = cw.plan("broadcast", nbytes=nbytes, root=4, **given)
-        plan = cw.plan("s_to_p", nbytes=nbytes, sources=[4], **given)
+        plan = cw.plan("allgatherv", nbytes=nbytes, sources=[4], **given)
         assert plan.choice.predicted == broadcast.choice.predicted
         cw.verify(plan.schedule)
         assert cw.simulate(plan.schedule, machine=machine).completion == plan.choice.predicted
@@ -66,7 +66,7 @@ def test_it_is_planned_as_fast(machine: cw.Machine) -> None:
 @pytest.mark.no_cover
 def test_many_ranks() -> None:
     machine = cw.Machine.hockney(alpha_s="1e-6", beta_s="1e-9")
-    plan = cw.plan("s_to_p", ranks=5000, nbytes=1 << 20, sources=[77], machine=machine)
+    plan = cw.plan("allgatherv", ranks=5000, nbytes=1 << 20, sources=[77], machine=machine)
     broadcast = cw.plan("broadcast", ranks=5000, nbytes=1 << 20, root=77, machine=machine)
     assert plan.choice.predicted == broadcast.choice.predicted
 
@@ -83,7 +83,7 @@ def test_several_sources_one_after_another() -> None:
 
 def test_groups_exchange_whole_contributions() -> None:
     with pytest.raises(InvalidArgument, match="across groups: it cuts what ranks have; give one"):
-        ALGORITHMS["s_to_p/multilevel"].schedule(
+        ALGORITHMS["allgatherv/multilevel"].schedule(
             6,
             8,
             sources=[1, 5],

@@ -98,7 +98,7 @@ def test_it_is_tried_where_there_are_levels(algorithm: Algorithm) -> None:
     if algorithm.kind.has_sources:  # what is made for one source, as a broadcast, too
         one = [problem.sources[0].rank]
         ranks, placement = problem.ranks, problem.placement
-        problem = Problem.of("s_to_p", ranks, 1 << 14, sources=one, placement=placement)
+        problem = Problem.of("allgatherv", ranks, 1 << 14, sources=one, placement=placement)
     assert list(algorithm.choices(problem, TWO))
     assert not list(algorithm.choices(replace(problem, placement=None), TWO))
     assert not list(algorithm.choices(problem, ACROSS))
@@ -128,7 +128,7 @@ def test_no_plan_for_one_level_is_faster(collective: str, seed: int) -> None:
     ranks = random.randrange(3, 12)
     machine = random_levels(random, random_placement(random, ranks, 2))
     given: dict[str, Any] = {"ranks": ranks, "nbytes": 8 * ranks * random.choice((1, 20))}
-    if collective == "s_to_p":
+    if collective == "allgatherv":
         given["sources"] = sorted(random.sample(range(ranks), random.randint(1, ranks)))
     ours = cw.plan(collective, machine=machine, **given)
     laws = [level.law for level in machine.by_level]
@@ -230,9 +230,9 @@ def test_without_a_placement(algorithm: Algorithm) -> None:
 
 
 @pytest.mark.parametrize("every", [64, 1])
-def test_s_to_p_on_many_ranks(every: int) -> None:
+def test_allgatherv_on_many_ranks(every: int) -> None:
     machine = parse("64x64: 1us,2,2us; 9us,4")
-    problem = Problem.of("s_to_p", 4096, 64, sources=list(range(0, 4096, every)))
+    problem = Problem.of("allgatherv", 4096, 64, sources=list(range(0, 4096, every)))
     plan = plan_for(problem, machine, "multilevel")
     assert plan.problem.placement == machine.placement
     columns = plan.schedule.columns()

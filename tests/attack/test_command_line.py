@@ -35,7 +35,7 @@ RIGHT = [
         f"plan {POSTAL}",
         f"plan allreduce {POSTAL} --op max --dtype int32 --json",
         "plan reduce -n 5 --bytes 4k --profile profile.json",
-        "plan s_to_p -n 8 --bytes 2k --pattern cross --sources 3 --preset paragon",
+        "plan allgatherv -n 8 --bytes 2k --pattern cross --sources 3 --preset paragon",
         f"simulate {POSTAL}",
         f"simulate {POSTAL} --algorithm chain_segmented --set segment=64",
         "simulate s_to_p -n 8 --bytes 64 --sources 0,5 --topology mesh:2x4 --alpha 1 --beta 1ns",

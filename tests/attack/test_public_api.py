@@ -259,8 +259,8 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], tuple[Any, ...]]] = {
     ),
     "register an algorithm": (
         lambda name: cw.register(replace(cw.ALGORITHMS["broadcast/chain"], name=name)),
-        ("", "x", "nosuch/x", "broadcast/", "broadcast/a b", "broadcast/x/y", "s_to_p/library",
-         "allgatherv/mine", "broadcast/chain", 5, None),
+        ("", "x", "nosuch/x", "broadcast/", "broadcast/a b", "broadcast/x/y", "allgatherv/library",
+         "allgathers/mine", "broadcast/chain", 5, None),
     ),
     "it is 5; give a": (cw.register, (5,)),
     "are too many; give at most 1048576": (
@@ -311,7 +311,7 @@ def test_the_time_on_more_ranks_than_there_are(algorithm: cw.Algorithm) -> None:
     """A closed form, or a refusal: several took minutes, or all memory."""
     settings: dict[str, Any] = {name: SETTINGS[name] for name in algorithm.parameters}
     nbytes = 8 * 2**31 if algorithm.collective == "reduce_scatter_block" else 8
-    if algorithm.collective == "s_to_p":
+    if algorithm.collective == "allgatherv":
         settings["sources"] = [0, 5]
     with soon(algorithm.name):
         with suppress(InvalidArgument):

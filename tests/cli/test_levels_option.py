@@ -26,7 +26,7 @@ def test_a_line_a_file_a_preset(collwise: Run, tmp_path: Path) -> None:
     names = [one["algorithm"] for one in document["simulations"]]
     assert "broadcast/multilevel" in names
     assert "broadcast/binomial" in names
-    asked = "plan s_to_p -n 8 --sources 1, --bytes 64 --levels ethernet:2x2x2 --json"
+    asked = "plan allgatherv -n 8 --sources 1, --bytes 64 --levels ethernet:2x2x2 --json"
     preset = collwise(*asked.split())
     spent = json.loads(preset.out)["spent_s"]
     assert set(spent) <= {"inside a node", "between nodes", "between racks"}

@@ -79,17 +79,20 @@ def test_numbers_at_the_ends_of_their_ranges(collwise: Run) -> None:
     ("asked", "words"),
     [
         (["bench", "--op", "max"], ["broadcast with --op", "it is for reduce, allreduce"]),
-        (["bench", "--sources", "1,"], ["broadcast with --sources", "s_to_p only"]),
+        (["bench", "--sources", "1,"], ["broadcast with --sources", "allgatherv only"]),
         (["bench", "--collective", "allreduce", "--root", "1"], ["allreduce with --root"]),
-        (["bench", "--collective", "s_to_p", "--dtype", "int32"], ["s_to_p with --dtype"]),
-        (["bench", "--collective", "s_to_p", "--sources", "3"], ["--sources 3, without a pattern"]),
-        (["bench", "--collective", "s_to_p", "--pattern", "x"], ["source distribution 'x'"]),
+        (["bench", "--collective", "allgatherv", "--dtype", "int32"], ["allgatherv with --dtype"]),
+        (
+            ["bench", "--collective", "allgatherv", "--sources", "3"],
+            ["--sources 3, without a pattern"],
+        ),
+        (["bench", "--collective", "allgatherv", "--pattern", "x"], ["source distribution 'x'"]),
         (["bench", "--collective", "s_to_q"], ["collective 's_to_q'", "mean s_to_p?"]),
         (["bench", "--algorithm", "brin"], ["algorithm 'brin'"]),
         (["tune", "--collective", "broadcast", "--pattern", "row"], ["broadcast with --pattern"]),
         (
-            ["tune", "--collective", "s_to_p,broadcast", "--op", "max"],
-            ["s_to_p and broadcast with"],
+            ["tune", "--collective", "allgatherv,broadcast", "--op", "max"],
+            ["allgatherv and broadcast with"],
         ),
         (["tune", "--pattern", "row"], ["--pattern row without a number"]),
         (["tune", "--sources", "1,2", "--pattern", "row"], ["a list of ranks, and --pattern row"]),
@@ -118,9 +121,9 @@ def test_options_for_some_of_all(collwise: Run, asked: list[str]) -> None:
 @pytest.mark.parametrize("word", ["all", "ALL", "All"])
 def test_all_in_any_letters(collwise: Run, word: str) -> None:
     """As the help of some programs writes it."""
-    found = collwise("plan", "s_to_p", "-n", 4, "--bytes", 8, "--sources", word, *POSTAL)
+    found = collwise("plan", "allgatherv", "-n", 4, "--bytes", 8, "--sources", word, *POSTAL)
     assert (found.code, found.err) == (0, "")
-    assert found.out.startswith("s_to_p of 32 bytes from 4 ")
+    assert found.out.startswith("allgatherv of 32 bytes from 4 ")
     assert "ranks were started" in collwise("tune", "-n", 2, "--collective", word).err
 
 

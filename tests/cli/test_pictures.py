@@ -10,7 +10,7 @@ from tests.cli.running import HOCKNEY, POSTAL
 
 PLAN = ("plan", "-n", 8, "--bytes", 512, *POSTAL)
 ON_A_MESH = (
-    *("simulate", "s_to_p", "-n", 20, "--bytes", "4k", "--sources", "0,7,13"),
+    *("simulate", "allgatherv", "-n", 20, "--bytes", "4k", "--sources", "0,7,13"),
     *("--topology", "mesh:4x5", *HOCKNEY, "--algorithm", "br_lin"),
 )
 
@@ -43,7 +43,7 @@ def test_two_files(collwise: Run, folder: Path, asked: tuple[object, ...], suffi
         ("simulate", ["reduce", "-n", 8, "--topology", "mesh:2x4", *HOCKNEY], True),
         ("plan", ["broadcast", "-n", 8, "--topology", "hypercube:3", *HOCKNEY], True),  # a tree
         ("simulate", ["allreduce", "-n", 8, "--topology", "torus:2x2x2", *HOCKNEY], False),
-        ("plan", ["s_to_p", "-n", 8, "--topology=complete:8", "--sources=1,", *HOCKNEY], True),
+        ("plan", ["allgatherv", "-n", 8, "--topology=complete:8", "--sources=1,", *HOCKNEY], True),
         ("simulate", ["broadcast", "-n", 1, *POSTAL], True),
     ],
 )

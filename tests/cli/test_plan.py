@@ -72,18 +72,21 @@ ON_128_RANKS = ("-n", 128, "--bytes", 8)
 @pytest.mark.parametrize(
     ("asked", "work"),
     [
-        (("s_to_p", *ON_128_RANKS, "--sources", "0,5,9", *POSTAL), "simulated message by message"),
+        (
+            ("allgatherv", *ON_128_RANKS, "--sources", "0,5,9", *POSTAL),
+            "simulated message by message",
+        ),
         (("broadcast", *ON_128_RANKS, "--preset", "paragon"), "simulated message by message"),
         (("broadcast", *ON_128_RANKS, "--levels", "16x8: 1us,2; 5us,4"), "compared"),
         (("broadcast", *ON_128_RANKS, *POSTAL), ""),  # formulas
-        (("s_to_p", "-n", 8, "--bytes", 8, "--sources", "all", *POSTAL), ""),
+        (("allgatherv", "-n", 8, "--bytes", 8, "--sources", "all", *POSTAL), ""),
     ],
 )
 def test_long_work_says_so_at_the_start(
     collwise: Run, command: str, asked: tuple[object, ...], work: str
 ) -> None:
     """Where a pipe would see nothing for a while; with --json only the document is seen."""
-    one = ("--algorithm", "br_lin" if asked[0] == "s_to_p" else "binomial")
+    one = ("--algorithm", "br_lin" if asked[0] == "allgatherv" else "binomial")
     ended = collwise(command, *asked, *one)
     assert ended.code == 0
     doing = "planning" if command == "plan" else "simulating"
@@ -96,7 +99,7 @@ def test_long_work_says_so_at_the_start(
 @pytest.mark.parametrize("command", ["plan", "simulate"])
 def test_an_alias_of_a_collective(collwise: Run, command: str) -> None:
     asked = ("-n", 4, "--bytes", 64, "--sources", "0,2", *POSTAL)
-    alias, name = (collwise(command, collective, *asked) for collective in ("allgatherv", "s_to_p"))
+    alias, name = (collwise(command, collective, *asked) for collective in ("s_to_p", "allgatherv"))
     assert (alias.code, alias.out) == (0, name.out)
 
 

@@ -31,11 +31,11 @@ def test_who_has_data_if_nobody_says(
     ranks: int, shape: tuple[int, int] | None, sources: tuple[int, ...]
 ) -> None:
     """In races; plans and simulations have to be told."""
-    problem = options(shape=shape).task("s_to_p", ranks, 64).problem
+    problem = options(shape=shape).task("allgatherv", ranks, 64).problem
     assert [tuple(source) for source in problem.sources] == [(rank, 64) for rank in sources]
     assert problem.shape == (shape or problem.usual_shape)
     with pytest.raises(InvalidArgument, match="nothing says which ranks have data"):
-        options(shape=shape).problem("s_to_p", ranks, 64)
+        options(shape=shape).problem("allgatherv", ranks, 64)
 
 
 def test_odd_sources() -> None:
@@ -46,7 +46,7 @@ def test_odd_sources() -> None:
         (Sources((0,)), (2, 3)),
     ):
         with pytest.raises(InvalidArgument):
-            options(sources=sources, shape=shape).task("s_to_p", 4, 64)
+            options(sources=sources, shape=shape).task("allgatherv", 4, 64)
 
 
 @pytest.mark.parametrize("collective", COLLECTIVES)

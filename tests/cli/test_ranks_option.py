@@ -32,7 +32,7 @@ from tests.profiles.example import example
 pytestmark = pytest.mark.mpi
 
 QUICK = ("--budget", "1", "--bytes", "64,65536")
-TUNED = {"mpich": ("--collective", "s_to_p"), "openmpi": ("--json",)}
+TUNED = {"mpich": ("--collective", "allgatherv"), "openmpi": ("--json",)}
 RACE = ("bench", "--budget", "0.3", "--bytes", "64")
 
 
@@ -110,7 +110,16 @@ def test_bench_of_sources(mpi: Library, measured: Path) -> None:
     """What rank 1 alone has."""
     found = document(
         process(
-            mpi, measured, *RACE, "--collective", "s_to_p", "-n", "2", "--sources", "1,", "--json"
+            mpi,
+            measured,
+            *RACE,
+            "--collective",
+            "allgatherv",
+            "-n",
+            "2",
+            "--sources",
+            "1,",
+            "--json",
         )
     )
     assert found["sources"] == [{"rank": 1, "nbytes": 64}]

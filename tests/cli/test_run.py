@@ -11,7 +11,7 @@ from tests.cli.conftest import Run
 from tests.cli.running import Ended, alone, await_none, environment, launched, on_one, process, run
 from tests.mpi.launching import Library
 
-ALGORITHMS = "broadcast=chain; allreduce=ring; s_to_p=bruck"
+ALGORITHMS = "broadcast=chain; allreduce=ring; allgatherv=bruck"
 
 SCRIPT = """
     import json, pickle, sys

@@ -11,7 +11,7 @@ from collwise.schedule.collectives import COLLECTIVES, kind_of
 from tests.cli.conftest import Run
 from tests.cli.running import HOCKNEY, POSTAL, document
 
-S_TO_P = ("simulate", "s_to_p", "-n", 20, "--bytes", "4k")
+S_TO_P = ("simulate", "allgatherv", "-n", 20, "--bytes", "4k")
 ON_A_MESH = (*S_TO_P, "--sources", "0,7,13", "--topology", "mesh:4x5", *HOCKNEY)
 
 
@@ -19,7 +19,7 @@ def test_one_schedule_on_a_mesh(collwise: Run) -> None:
     found = document(collwise, *ON_A_MESH, "--algorithm", "br_lin")
     machine = cw.Machine.hockney(alpha_s="50e-6", beta_s="10e-9")
     mesh = cw.topology.Mesh(4, 5)
-    schedule = ALGORITHMS["s_to_p/br_lin"].schedule(20, 4096, sources=[0, 7, 13], shape=(4, 5))
+    schedule = ALGORITHMS["allgatherv/br_lin"].schedule(20, 4096, sources=[0, 7, 13], shape=(4, 5))
     trace = cw.simulate(schedule, machine, mesh)
     (one,) = found["simulations"]
     assert one["completion_s"] == trace.completion_s >= found["lower_bound_s"]
@@ -46,7 +46,7 @@ def test_one_schedule_on_a_mesh(collwise: Run) -> None:
 
 def test_who_waited_for_whom(collwise: Run) -> None:
     """xor sends over each other's links on a line of eight."""
-    asked = ("simulate", "s_to_p", "-n", 8, "--bytes", 1, "--sources", "all", *HOCKNEY)
+    asked = ("simulate", "allgatherv", "-n", 8, "--bytes", 1, "--sources", "all", *HOCKNEY)
     found = document(collwise, *asked, "--topology", "mesh:1x8", "--algorithm", "xor")
     transfers = found["simulations"][0]["transfers"]
     waits = [transfer for transfer in transfers if transfer["waited_for"]]
@@ -208,10 +208,13 @@ def test_patterns(collwise: Run, pattern: str) -> None:
         (["--sources", "1,", "--topology", "mush:4x5"], ["topology 'mush'", "mean mesh"]),
         (["--sources", "1,", "--topology", "mesh"], ["no sizes", "as in mesh:16x16"]),
         (["--sources", "1,", "--topology", "mesh:4x-5"], ["columns = -5"]),
-        (["--sources", "1,", "--root", "3"], ["s_to_p with --root", "leave out --root"]),
-        (["--sources", "1,", "--op", "max"], ["s_to_p with --op", "it is for reduce, allreduce"]),
-        (["--sources", "1,", "--dtype", "int32"], ["s_to_p with --dtype"]),
-        (["--sources", "1,", "--order", "rank"], ["s_to_p with --order"]),
+        (["--sources", "1,", "--root", "3"], ["allgatherv with --root", "leave out --root"]),
+        (
+            ["--sources", "1,", "--op", "max"],
+            ["allgatherv with --op", "it is for reduce, allreduce"],
+        ),
+        (["--sources", "1,", "--dtype", "int32"], ["allgatherv with --dtype"]),
+        (["--sources", "1,", "--order", "rank"], ["allgatherv with --order"]),
     ],
 )
 def test_odd_sources(collwise: Run, command: str, given: list[str], words: list[str]) -> None:
@@ -223,7 +226,7 @@ def test_odd_sources(collwise: Run, command: str, given: list[str], words: list[
 def test_options_of_another_collective(collwise: Run, command: str, collective: str) -> None:
     asked = (command, collective, "-n", 4, "--bytes", 64, *POSTAL)
     for option, value in (("--sources", "1,"), ("--pattern", "row"), ("--shape", "2x2")):
-        collwise(*asked, option, value).refused(f"{collective} with {option}", "s_to_p only")
+        collwise(*asked, option, value).refused(f"{collective} with {option}", "allgatherv only")
     if not kind_of(collective).combines:
         for option, value in (("--op", "sum"), ("--dtype", "float64"), ("--order", "any")):
             collwise(*asked, option, value).refused(f"{collective} with {option}")
@@ -248,9 +251,9 @@ def test_too_many_sources(collwise: Run) -> None:
     most = "ranks times sources of at most"
     for given in (("--sources", "all"), ("--sources", "0,"), ("--pattern=row", "--sources=7")):
         for command in ("simulate", "plan"):
-            asked = (command, "s_to_p", "-n", 2**31 - 1, "--bytes", 8, *POSTAL, *given)
+            asked = (command, "allgatherv", "-n", 2**31 - 1, "--bytes", 8, *POSTAL, *given)
             collwise(*asked).refused("name every source on every rank", most)
-    fewer = ("s_to_p", "-n", 1025, "--bytes", 8, *POSTAL, "--sources", "all")
+    fewer = ("allgatherv", "-n", 1025, "--bytes", 8, *POSTAL, "--sources", "all")
     collwise("simulate", *fewer).refused("simulated, message by message", most)
     assert "census" in collwise("plan", *fewer).out
 

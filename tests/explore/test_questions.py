@@ -17,7 +17,7 @@ from tests.figures.examples import xs, ys
 Capture = pytest.CaptureFixture[str]
 QUESTIONS = (
     Question(ranks=13),
-    Question("s_to_p", ranks=12, machine="paragon", distribution="cross", sources=5),
+    Question("allgatherv", ranks=12, machine="paragon", distribution="cross", sources=5),
     Question("reduce", ranks=6, machine="ipsc860"),
 )
 
@@ -74,7 +74,7 @@ def test_pictures_share_no_identifiers() -> None:
 
 
 def test_sources_are_no_more_than_ranks() -> None:
-    assert Question("s_to_p", ranks=3, sources=9).source_ranks == (0, 1, 2)
+    assert Question("allgatherv", ranks=3, sources=9).source_ranks == (0, 1, 2)
     assert Question(sources=9).source_ranks is None
 
 

@@ -20,7 +20,7 @@ HOCKNEY = Machine.hockney(alpha_s=1, beta_s=1)
 
 def one_way(topology: Topology, pairs: list[tuple[int, int]]) -> tuple[Timing, Schedule]:
     """Messages of a byte from rank 0, which has data, one after another: each takes 2 s."""
-    problem = Problem.of("s_to_p", topology.size, 1, sources=[0])
+    problem = Problem.of("allgatherv", topology.size, 1, sources=[0])
     lists: list[list[Send | Recv]] = [[] for _ in range(topology.size)]
     for source, target in pairs:
         lists[source].append(Send(target, (Block(0, 0, 1),)))
@@ -48,11 +48,11 @@ def idle(figure: Figure) -> int:
     return len(lines.get_segments())
 
 
-def test_the_ranks_of_an_s_to_p_broadcast() -> None:
-    schedule = ALGORITHMS["s_to_p/ring"].schedule(12, 2048, sources=[1, 6], shape=(3, 4))
+def test_the_ranks_of_an_allgatherv_broadcast() -> None:
+    schedule = ALGORITHMS["allgatherv/ring"].schedule(12, 2048, sources=[1, 6], shape=(3, 4))
     figure = mesh_diagram(ideal(schedule, HOCKNEY), schedule)
     assert figure.get_suptitle().startswith(
-        "s_to_p/ring\n2 KiB from each of 2 sources, 12 ranks, c"
+        "allgatherv/ring\n2 KiB from each of 2 sources, 12 ranks, c"
     )
     assert boxes(figure) == [2, 10]
     assert texts(figure) == [str(rank) for rank in range(12)]
@@ -153,7 +153,7 @@ def test_what_lies_flat(topology: Topology | None, flat: bool) -> None:
 @pytest.mark.parametrize("shape", [(1, 1), (1, 2), (4, 5), (40, 3), (2, 90), (33, 33)])
 def test_any_mesh(shape: tuple[int, int]) -> None:
     ranks = shape[0] * shape[1]
-    schedule = ALGORITHMS["s_to_p/br_lin"].schedule(ranks, 9, sources=[0], shape=shape)
+    schedule = ALGORITHMS["allgatherv/br_lin"].schedule(ranks, 9, sources=[0], shape=shape)
     timing = ideal(schedule, HOCKNEY, Mesh(*shape))
     figure = mesh_diagram(timing, schedule, Mesh(*shape))
     width, height = figure.get_size_inches()
@@ -164,7 +164,7 @@ def test_any_mesh(shape: tuple[int, int]) -> None:
 
 def test_a_timeline_shows_who_waits_for_links() -> None:
     """Ranks 0 and 1 of a line both send to the right, through the link from 1 to 2."""
-    problem = Problem.of("s_to_p", 4, 1, sources=[0, 1])
+    problem = Problem.of("allgatherv", 4, 1, sources=[0, 1])
     lists = (
         (Send(2, (Block(0, 0, 1),)),),
         (Send(3, (Block(1, 0, 1),)),),

@@ -72,10 +72,10 @@ def test_very_many_messages_are_joined() -> None:
     assert "under way" not in legend(figure)
 
 
-BR_LIN = ALGORITHMS["s_to_p/br_lin"].schedule(16, 4096, sources=[0, 5, 9, 14], shape=(4, 4))
+BR_LIN = ALGORITHMS["allgatherv/br_lin"].schedule(16, 4096, sources=[0, 5, 9, 14], shape=(4, 4))
 PARAGON = PRESETS["paragon"].machine
 POSTAL = Machine.postal(t0_s=1, lam="3/2")
-RING = ALGORITHMS["s_to_p/ring"].schedule(6, 8, sources=range(6), shape=(2, 3))
+RING = ALGORITHMS["allgatherv/ring"].schedule(6, 8, sources=range(6), shape=(2, 3))
 DOUBLING = ALGORITHMS["allreduce/recursive_doubling"].schedule(16, 64, 0)
 LABELLED = {
     "broadcast": drawn("postal_tree", 8, lam=2),

@@ -50,16 +50,16 @@ def _plan(asked: Asked, collective: str, **changes: Any) -> cw.Plan:
 
 
 def broadcast_is_one_source(asked: Asked) -> str | None:
-    """broadcast(n) = s_to_p with n bytes at the root alone."""
+    """broadcast(n) = allgatherv with n bytes at the root alone."""
     broadcast = _plan(asked, "broadcast", root=0)
-    s_to_p = _plan(asked, "s_to_p", sources=[0], nbytes=[broadcast.problem.nbytes])
-    return _at_most(s_to_p, broadcast) or _at_most(broadcast, s_to_p)
+    allgatherv = _plan(asked, "allgatherv", sources=[0], nbytes=[broadcast.problem.nbytes])
+    return _at_most(allgatherv, broadcast) or _at_most(broadcast, allgatherv)
 
 
 def sources_add_time(asked: Asked) -> str | None:
-    """s_to_p takes no less with further sources."""
+    """allgatherv takes no less with further sources."""
     others = [0, *range(asked.ranks // 2, asked.ranks, 3)]
-    return _at_most(*(_plan(asked, "s_to_p", sources=sources) for sources in ([0], others)))
+    return _at_most(*(_plan(asked, "allgatherv", sources=sources) for sources in ([0], others)))
 
 
 def reduce_is_broadcast(asked: Asked, within: Fraction = Fraction(1)) -> str | None:

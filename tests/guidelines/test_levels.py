@@ -18,7 +18,7 @@ COSTS = (
     "0.3us+0.1ns/B,0.6us+0.1ns/B,0.1us+0.8ns/B; 3us+0.8ns/B,15us+0.8ns/B,0s+0.2ns/B;"
     " 3us+0.8ns/B,25us+0.8ns/B",
 )
-COLLECTIVES = ("broadcast", "reduce", "allreduce", "reduce_scatter_block", "s_to_p")
+COLLECTIVES = ("broadcast", "reduce", "allreduce", "reduce_scatter_block", "allgatherv")
 
 
 def problems(
@@ -39,7 +39,7 @@ def problems(
         given: dict[str, Any] = {"ranks": placement.ranks, "nbytes": nbytes}
         if collective == "reduce_scatter_block":
             given["nbytes"] = 8 * placement.ranks * max(nbytes // 64, 1)
-        if collective == "s_to_p":
+        if collective == "allgatherv":
             sources = random.choice((1, 2, placement.ranks))
             given["sources"] = random.sample(range(placement.ranks), min(sources, placement.ranks))
         yield machine, collective, given

@@ -87,7 +87,7 @@ def test_the_paragon_is_as_fast_as_it_was(
     """[Hambrusch1998]: 80 KB in all on right diagonals, as the note of copy_s says."""
     preset, shape = PRESETS["paragon"], (10, 10)
     given = cw.sources.distribute("right_diagonal", shape, sources)
-    schedule = ALGORITHMS["s_to_p/br_xy_source"].schedule(
+    schedule = ALGORITHMS["allgatherv/br_xy_source"].schedule(
         100, 81920 // sources, sources=given, shape=shape
     )
     found = 1e3 * ideal(schedule, preset.machine, preset.topology(*shape)).completion_s

@@ -11,7 +11,7 @@ from mpi4py import MPI
 
 import collwise as cw
 
-ALGORITHMS = {"broadcast": "binomial", "allreduce": "recursive_doubling", "s_to_p": "ring"}
+ALGORITHMS = {"broadcast": "binomial", "allreduce": "recursive_doubling", "allgatherv": "ring"}
 
 
 def resident_kib() -> int:

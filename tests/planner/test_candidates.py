@@ -146,8 +146,8 @@ def test_rough_times_are_near(shape: str) -> None:
     more = ", 3us+1ns/B; 20us+1ns/B,40us+1ns/B" * (shape.count("x") > 1)
     machine = parse(f"{shape}: 200ns+0.1ns/B,2,300ns+0.1ns/B; 1.7us+0.8ns/B,4{more}")
     ranks = machine.placement.ranks
-    for collective in ("broadcast", "reduce", "allreduce", "s_to_p", "reduce_scatter_block"):
-        given: dict[str, Any] = {"sources": [0, 2, ranks - 1]} if collective == "s_to_p" else {}
+    for collective in ("broadcast", "reduce", "allreduce", "allgatherv", "reduce_scatter_block"):
+        given: dict[str, Any] = {"sources": [0, 2, ranks - 1]} if collective == "allgatherv" else {}
         problem, _ = problem_for(collective, ranks=ranks, nbytes=512 * ranks, **given)
         problem = replace(problem, placement=machine.placement)
         for algorithm in algorithms_for(collective):
@@ -194,7 +194,7 @@ def test_what_was_not_simulated_says_why(monkeypatch: pytest.MonkeyPatch) -> Non
     }
 
 
-@pytest.mark.parametrize("collective", ["broadcast", "reduce", "allreduce", "s_to_p"])
+@pytest.mark.parametrize("collective", ["broadcast", "reduce", "allreduce", "allgatherv"])
 def test_of_many_ranks_what_is_likely_the_fastest_comes_first(
     collective: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,12 +202,12 @@ def test_of_many_ranks_what_is_likely_the_fastest_comes_first(
     laws = [cw.Machine.postal(t0_s=t0, lam=lam) for t0, lam in ((1, 2), (8, 5))]
     machine = cw.Machine.levels(laws, cw.Placement.regular(4, 8), ports=[3])
     given: dict[str, Any] = {"ranks": 32, "nbytes": 64, "machine": machine}
-    if collective == "s_to_p":
+    if collective == "allgatherv":
         given["sources"] = [0, 5, 30]
     every = cw.plan(collective, **given)
     for name, most in (("MAX_INSIDE", 0), ("RUNNERS_UP", 0), ("BUDGET_ELSEWHERE", 600)):
         monkeypatch.setattr(candidates, name, most)
-    if collective != "s_to_p":  # whose contributions are joined, and not in parts
+    if collective != "allgatherv":  # whose contributions are joined, and not in parts
         monkeypatch.setattr(relaxed, "QUICK", 16)
     few = cw.plan(collective, **{**given, "nbytes": 72})
     assert few.choice.predicted <= every.choice.predicted * Fraction(3, 2)

@@ -47,14 +47,14 @@ def test_groups_are_reached_one_after_another() -> None:
 SEEDS = [0, 1, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(2, 9))]
 
 
-@pytest.mark.parametrize("collective", ["broadcast", "reduce", "allreduce", "s_to_p"])
+@pytest.mark.parametrize("collective", ["broadcast", "reduce", "allreduce", "allgatherv"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_no_schedule_beats_the_bounds(collective: str, seed: int) -> None:
     random = Random(f"{collective} {seed}")
     ranks = random.randrange(3, 12)
     machine = random_levels(random, random_placement(random, ranks, 2 + seed % 2))
     given: dict[str, Any] = {"nbytes": 8 * ranks}
-    if collective == "s_to_p":
+    if collective == "allgatherv":
         given["sources"] = [random.randrange(ranks)]
     plan = made(machine, collective, **given)
     assert not below_bounds(plan)

@@ -98,14 +98,16 @@ def test_latencies_beyond_what_rounds_over_levels_are_played_for(collective: str
 
 
 def test_nothing_from_nobody_to_very_many_ranks() -> None:
-    problem, _ = problem_for("s_to_p", ranks=1 << 20, nbytes=0, sources=[0])
-    assert cw.ALGORITHMS["s_to_p/census"].choices(problem, MACHINES["short"]) == [{"latency": 1}]
+    problem, _ = problem_for("allgatherv", ranks=1 << 20, nbytes=0, sources=[0])
+    assert cw.ALGORITHMS["allgatherv/census"].choices(problem, MACHINES["short"]) == [
+        {"latency": 1}
+    ]
 
 
 def test_one_source_of_very_many_bytes() -> None:
     """It is a broadcast, and segments of any length can be named."""
     machine = MACHINES["primes"]
-    plan = cw.plan("s_to_p", ranks=2, sources=[0], nbytes=1 << 60, machine=machine)
+    plan = cw.plan("allgatherv", ranks=2, sources=[0], nbytes=1 << 60, machine=machine)
     broadcast = cw.plan("broadcast", ranks=2, nbytes=1 << 60, machine=machine)
     assert plan.choice.predicted == broadcast.choice.predicted
 
@@ -157,7 +159,7 @@ def test_no_column_is_wrong(nbytes: int) -> None:
         assert min(row[-2] for row in rows) == 0
 
 
-@pytest.mark.parametrize("collective", [name for name in COLLECTIVES if name != "s_to_p"])
+@pytest.mark.parametrize("collective", [name for name in COLLECTIVES if name != "allgatherv"])
 def test_what_no_stage_can_be_worse_than(collective: str) -> None:
     """37 ranks are no product of small groups, which counted as 2^200 seconds."""
     machine = cw.Machine.hockney(alpha_s=10**70, beta_s=1)

@@ -104,10 +104,10 @@ def test_between_two_sizes_with_the_same_winner() -> None:
 
 
 def test_between_two_sizes_with_as_many_sources() -> None:
-    few = [gathers(n, 2, algorithm="s_to_p/ring") for n in (10, 1000)]
-    assert gathered(few, 100, 2) == "s_to_p/ring"
+    few = [gathers(n, 2, algorithm="allgatherv/ring") for n in (10, 1000)]
+    assert gathered(few, 100, 2) == "allgatherv/ring"
     assert gathered(few, 100, 3) is None
-    assert gathered([few[0], gathers(1000, 3, algorithm="s_to_p/ring")], 100, 2) is None
+    assert gathered([few[0], gathers(1000, 3, algorithm="allgatherv/ring")], 100, 2) is None
 
 
 # Words
@@ -202,26 +202,28 @@ def test_races_of_algorithms_that_are_no_more() -> None:
 
 
 def gathered(wins: list[RaceResult], nbytes: int, sources: int) -> str | None:
-    return choice(wins, nbytes, "s_to_p", "blocking", 64, sources)
+    return choice(wins, nbytes, "allgatherv", "blocking", 64, sources)
 
 
 def gathers(nbytes: int, sources: int, algorithm: str = "", **changes: Any) -> RaceResult:
-    name = algorithm or f"s_to_p/won_{nbytes}_{sources}"
-    return win(nbytes, name, collective="s_to_p", ranks=64, sources=sources, **changes)
+    name = algorithm or f"allgatherv/won_{nbytes}_{sources}"
+    return win(nbytes, name, collective="allgatherv", ranks=64, sources=sources, **changes)
 
 
 def test_the_number_of_sources_counts_as_much_as_the_bytes() -> None:
     wins = [gathers(1000, 2), gathers(1000, 16), gathers(4000, 8)]
-    assert gathered(wins, 1000, 2) == gathered(wins, 2000, 1) == "s_to_p/won_1000_2"
-    assert gathered(wins, 1000, 12) == "s_to_p/won_1000_16"
-    assert gathered(wins, 3000, 10) == "s_to_p/won_4000_8"
-    assert gathered(wins, 1000, 5) == "s_to_p/won_1000_2"  # 5/2 < 16/5
-    assert gathered(wins, 16_000, 2) == "s_to_p/won_4000_8"  # 4 · 4; 1000 bytes are out of reach
+    assert gathered(wins, 1000, 2) == gathered(wins, 2000, 1) == "allgatherv/won_1000_2"
+    assert gathered(wins, 1000, 12) == "allgatherv/won_1000_16"
+    assert gathered(wins, 3000, 10) == "allgatherv/won_4000_8"
+    assert gathered(wins, 1000, 5) == "allgatherv/won_1000_2"  # 5/2 < 16/5
+    assert (
+        gathered(wins, 16_000, 2) == "allgatherv/won_4000_8"
+    )  # 4 · 4; 1000 bytes are out of reach
 
 
 def test_both_have_to_be_within_reach() -> None:
     wins = [gathers(1000, 4)]
-    assert gathered(wins, 1000 * REACH, 4 * REACH) == "s_to_p/won_1000_4"
+    assert gathered(wins, 1000 * REACH, 4 * REACH) == "allgatherv/won_1000_4"
     assert gathered(wins, 1000, 4 * REACH + 1) is None
     assert gathered(wins, 1000 * REACH + 1, 4) is None
     assert gathered([gathers(1000, REACH)], 1000, 1) is not None
@@ -233,23 +235,23 @@ def test_of_equally_near_ones_the_smaller_then_that_of_fewer_sources() -> None:
         [gathers(500, 8), gathers(1000, 16), gathers(1000, 4)],
         [gathers(1000, 4), gathers(1000, 16), gathers(500, 8)],
     ):
-        assert gathered(wins, 1000, 8) == "s_to_p/won_500_8"
-        assert gathered([w for w in wins if w.nbytes > 500], 1000, 8) == "s_to_p/won_1000_4"
+        assert gathered(wins, 1000, 8) == "allgatherv/won_500_8"
+        assert gathered([w for w in wins if w.nbytes > 500], 1000, 8) == "allgatherv/won_1000_4"
 
 
 def test_some_who_give_and_all_who_give_are_two_things() -> None:
     wins = [gathers(1000, 32), gathers(1000, 63)]
     assert gathered(wins, 1000, 64) is None
     wins.append(gathers(1000, 64))
-    assert gathered(wins, 1000, 64) == "s_to_p/won_1000_64"
-    assert gathered(wins, 1000, 62) == "s_to_p/won_1000_63"
+    assert gathered(wins, 1000, 64) == "allgatherv/won_1000_64"
+    assert gathered(wins, 1000, 62) == "allgatherv/won_1000_63"
     assert gathered(wins[-1:], 1000, 63) is None
 
 
 def test_where_the_library_won_with_as_many_sources_it_stays() -> None:
     wins = [gathers(1000, 2), gathers(1000, 8, decision="library")]
     assert gathered(wins, 1000, 7) is None
-    assert gathered(wins, 1000, 3) == "s_to_p/won_1000_2"
+    assert gathered(wins, 1000, 3) == "allgatherv/won_1000_2"
 
 
 sizes = st.integers(0, 10**6)

@@ -44,14 +44,14 @@ def test_errors(changes: dict[str, Any], error: type[CollwiseError], text: str) 
     assert caught.value.exit_code == 2
 
 
-@pytest.mark.parametrize("collective", ["broadcast", "s_to_p"])
+@pytest.mark.parametrize("collective", ["broadcast", "allgatherv"])
 @pytest.mark.parametrize(
     "wish", [{"op": "sum"}, {"op": "rubbish"}, {"dtype": "int32"}, {"order": "any"}]
 )
 def test_wishes_about_combining_where_nothing_is_combined(
     collective: str, wish: dict[str, Any]
 ) -> None:
-    sources = {"sources": [1]} if collective == "s_to_p" else {}
+    sources = {"sources": [1]} if collective == "allgatherv" else {}
     good: dict[str, Any] = {"ranks": 4, "nbytes": 8, "machine": POSTAL, **sources}
     plan(collective, **good, op=None, dtype=None, order=None)
     with pytest.raises(InvalidArgument) as caught:
@@ -72,13 +72,13 @@ def test_what_nobody_says_about_combining() -> None:
 
 def test_aliases_mean_the_same() -> None:
     asked: dict[str, Any] = {"ranks": 6, "nbytes": 8, "sources": [0, 4], "machine": POSTAL}
-    expected = plan("s_to_p", **asked, algorithm="ring")
-    for collective in ("s_to_p", "allgatherv", "Allgatherv", "MPI_Allgather"):
-        for algorithm in ("ring", "s_to_p/ring", "allgatherv/ring"):
+    expected = plan("allgatherv", **asked, algorithm="ring")
+    for collective in ("allgatherv", "allgatherv", "Allgatherv", "MPI_Allgather"):
+        for algorithm in ("ring", "allgatherv/ring", "allgatherv/ring"):
             made = plan(collective, **asked, algorithm=algorithm)
             assert made == expected
-            assert made.problem.collective == "s_to_p"
-    assert algorithms_for("allgatherv") == algorithms_for("s_to_p")
+            assert made.problem.collective == "allgatherv"
+    assert algorithms_for("allgatherv") == algorithms_for("allgatherv")
 
 
 def test_near_names_are_those_of_the_registry() -> None:

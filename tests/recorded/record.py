@@ -63,18 +63,18 @@ def plans(*, sampled: bool = False) -> Iterator[tuple[str, cw.Plan]]:
             yield f"{what} p={ranks} n={nbytes} {name}", plan
     for (name, machine), ranks, pattern in pick(MACHINES.items(), RANKS, ("cross", "equal")):
         for count in sorted({1, (ranks + 1) // 2, ranks}):
-            plan = _s_to_p(ranks, count, pattern, machine, None)
-            yield f"s_to_p {pattern} s={count} p={ranks} {name}", plan
+            plan = _allgatherv(ranks, count, pattern, machine, None)
+            yield f"allgatherv {pattern} s={count} p={ranks} {name}", plan
     for workload, nbytes in product(WORKLOADS, BYTES[1:]):
         nbytes *= COLLECTIVES[workload["collective"]].unit(12, 1)
         plan = cw.plan(**workload, ranks=12, nbytes=nbytes, machine=LEVELS)
         yield f"{' '.join(map(str, workload.values()))} p=12 n={nbytes} levels", plan
-    for name, sources in (("s_to_p levels", [1, 2, 7]), ("s_to_p s=1 levels", [7])):
-        yield name, cw.plan("s_to_p", ranks=12, nbytes=64, sources=sources, machine=LEVELS)
+    for name, sources in (("allgatherv levels", [1, 2, 7]), ("allgatherv s=1 levels", [7])):
+        yield name, cw.plan("allgatherv", ranks=12, nbytes=64, sources=sources, machine=LEVELS)
     for mesh, count in product(MESHES, (1, 5)):
         preset = cw.presets["paragon"].machine
-        plan = _s_to_p(mesh.size, count, "cross", preset, mesh)
-        yield f"s_to_p cross s={count} {mesh.describe()} paragon", plan
+        plan = _allgatherv(mesh.size, count, "cross", preset, mesh)
+        yield f"allgatherv cross s={count} {mesh.describe()} paragon", plan
         broadcast = cw.plan(
             "broadcast", ranks=mesh.size, nbytes=4096, machine=preset, topology=mesh
         )
@@ -88,12 +88,14 @@ def _eighth(*factors: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
             yield tuple(value for _, value in numbered)
 
 
-def _s_to_p(ranks: int, count: int, pattern: str, machine: cw.Machine, topology: Any) -> cw.Plan:
+def _allgatherv(
+    ranks: int, count: int, pattern: str, machine: cw.Machine, topology: Any
+) -> cw.Plan:
     shape = topology.shape if topology is not None else _shape(ranks)
     sources = cw.sources.distribute(pattern, shape, count)
     nbytes = [64 * (1 + rank % 3) for rank in sources]
     return cw.plan(
-        "s_to_p",
+        "allgatherv",
         ranks=ranks,
         nbytes=nbytes,
         sources=sources,

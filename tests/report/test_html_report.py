@@ -105,7 +105,7 @@ def test_one_picture_in_the_open_for_each_collective(page_of_both: Page) -> None
                    if not folded]  # fmt: skip
     assert in_the_open == [
         "Speed-up of broadcast over the library's own",
-        "Speed-up of s_to_p over the library's own",
+        "Speed-up of allgatherv over the library's own",
         "The machine: t0 and λ",
     ]
     assert page.folded["table"] == [False] + [True] * (len(page.folded["table"]) - 1)
@@ -201,7 +201,7 @@ def test_a_plan_on_a_mesh_is_drawn_on_it(tmp_path: Path) -> None:
     sizes = {}
     for name in ("mesh:2x4", "hypercube:3"):
         made = plan(
-            "s_to_p", ranks=8, nbytes=64, machine=HOCKNEY, sources=[0, 3], topology=parse(name)
+            "allgatherv", ranks=8, nbytes=64, machine=HOCKNEY, sources=[0, 3], topology=parse(name)
         )
         in_space, in_time = draw_plan(made, tmp_path / f"{name[:4]}.svg").document["pictures"]
         sizes[name] = Path(in_space).stat().st_size

@@ -154,7 +154,7 @@ def test_what_sources_give() -> None:
     assert columns(tuning_table(found))["size"] == [
         *("2 × 512 B", "2 × 512 B", "0 B", "0 B", "64 B", "64 B")
     ]
-    assert "s_to_p of 2 × 512 B " in tuning_summary(found)[2]
+    assert "allgatherv of 2 × 512 B " in tuning_summary(found)[2]
     race, nothing, broadcast = (as_json(race_document(o)) for o in found.outcomes)
     assert race["sources"] == [{"rank": rank, "nbytes": 512} for rank in (0, 2)]
     assert (race["nbytes"], race["shape"]) == (1024, [1, 5])
@@ -367,7 +367,7 @@ def test_a_plan_as_json(machine: Any) -> None:
 def test_a_plan_with_sources_as_json() -> None:
     machine = Machine.wormhole(send_s="1e-6", receive_s="1e-6", hop_s="1e-8", beta_s="1e-9")
     made = plan(
-        "s_to_p", ranks=6, nbytes=[5, 7], machine=machine, sources=[4, 1], topology=Mesh(2, 3)
+        "allgatherv", ranks=6, nbytes=[5, 7], machine=machine, sources=[4, 1], topology=Mesh(2, 3)
     )
     found = as_json(plan_document(made, ""))
     assert found["sources"] == [{"rank": 1, "nbytes": 7}, {"rank": 4, "nbytes": 5}]

@@ -52,7 +52,7 @@ def test_teams_and_seats(seed: int) -> None:
 WITH_LEVELS = [algorithm for algorithm in ALGORITHMS.values() if algorithm.levels]
 SEARCHES = {
     "broadcast/multilevel_ordered",
-    "s_to_p/multilevel_as_broadcast",
+    "allgatherv/multilevel_as_broadcast",
     "allreduce/multilane_pieces",
 }
 """The order of all sends is searched for, or found by playing all ranks."""

@@ -105,9 +105,9 @@ def test_another_root(name: str) -> None:
         assert list(moved.rank((rank + 4) % 13)) == expected
 
 
-@pytest.mark.parametrize("name", ["broadcast/postal_rounds", "s_to_p/postal_rounds"])
+@pytest.mark.parametrize("name", ["broadcast/postal_rounds", "allgatherv/postal_rounds"])
 def test_rounds_that_would_be_played_too_long(name: str) -> None:
-    more: dict[str, Any] = {"sources": [0, 5], "pieces": 4} if "s_to_p" in name else {}
+    more: dict[str, Any] = {"sources": [0, 5], "pieces": 4} if "allgatherv" in name else {}
     with pytest.raises(InvalidArgument, match="would be played on all of them; choose fewer"):
         ALGORITHMS[name].schedule(1 << 20, 512, latency=3, **more or {"segment": 128})
     assert len(PostalRounds(1 << 10, 4, 3).every()) > 10

@@ -14,18 +14,18 @@ from collwise.schedule.operations import Block, Slot
 from collwise.schedule.problem import Order, Problem, Source
 
 
-def s_to_p(ranks: Any = 10, nbytes: Any = 8, **given: Any) -> Problem:
-    return Problem.of("s_to_p", ranks, nbytes, **{"sources": [0, 3, 4], **given})
+def allgatherv(ranks: Any = 10, nbytes: Any = 8, **given: Any) -> Problem:
+    return Problem.of("allgatherv", ranks, nbytes, **{"sources": [0, 3, 4], **given})
 
 
 def test_one_size_for_all_or_one_for_each() -> None:
-    same = s_to_p()
+    same = allgatherv()
     assert same.sources == (Source(0, 8), Source(3, 8), Source(4, 8))
     assert (same.nbytes, same.shape) == (24, (2, 5))
     assert same.gathered == (Block(0, 0, 8), Block(3, 0, 8), Block(4, 0, 8))
-    assert str(same) == "s_to_p of 24 bytes from 3 to 10 ranks (2 × 5)"
-    each = s_to_p(nbytes=[5, 0, 7], sources=[9, 2, 1], shape=(5, 2))
-    assert each == Problem("s_to_p", 10, 12, sources=(Source(1, 7), Source(9, 5)), shape=(5, 2))
+    assert str(same) == "allgatherv of 24 bytes from 3 to 10 ranks (2 × 5)"
+    each = allgatherv(nbytes=[5, 0, 7], sources=[9, 2, 1], shape=(5, 2))
+    assert each == Problem("allgatherv", 10, 12, sources=(Source(1, 7), Source(9, 5)), shape=(5, 2))
     assert each.sources == (Source(1, 7), Source(9, 5))  # by rank, none of 0 bytes
 
 
@@ -34,16 +34,16 @@ def test_the_order_of_the_sources_does_not_matter(data: st.DataObject, ranks: in
     sources = data.draw(st.lists(st.integers(0, ranks - 1), min_size=1, unique=True))
     lengths = [7 * source % 5 for source in sources]
     turned = sorted(zip(sources, lengths, strict=True))
-    problem = s_to_p(ranks, lengths, sources=sources)
-    assert problem == s_to_p(ranks, [n for _, n in turned], sources=[r for r, _ in turned])
-    assert hash(problem) == hash(s_to_p(ranks, np.array(lengths), sources=np.array(sources)))
+    problem = allgatherv(ranks, lengths, sources=sources)
+    assert problem == allgatherv(ranks, [n for _, n in turned], sources=[r for r, _ in turned])
+    assert hash(problem) == hash(allgatherv(ranks, np.array(lengths), sources=np.array(sources)))
     assert problem.nbytes == sum(lengths) == sum(block.length for block in problem.gathered)
     assert problem.shape == near_square(ranks)
 
 
 @pytest.mark.parametrize("sources", [{0, 3, 4}, range(0, 5, 2), iter([4, 0]), np.array([1, 7])])
 def test_sources_of_many_kinds(sources: Any) -> None:
-    problem = s_to_p(np.int64(10), np.int32(3), sources=sources, shape=np.array([5, 2]))
+    problem = allgatherv(np.int64(10), np.int32(3), sources=sources, shape=np.array([5, 2]))
     assert {type(number) for source in problem.sources for number in source} == {int}
     assert {type(size) for size in (*problem.shape, problem.ranks, problem.nbytes)} == {int}
     assert hash(problem)
@@ -52,7 +52,10 @@ def test_sources_of_many_kinds(sources: Any) -> None:
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        ({"sources": None}, "s_to_p over 10 ranks: nothing says which ranks have data; give the s"),
+        (
+            {"sources": None},
+            "allgatherv over 10 ranks: nothing says which ranks have data; give the s",
+        ),
         ({"sources": []}, "sources among 10 ranks: none are given; give at least one rank"),
         ({"sources": [0, 3, 0]}, "sources among 10 ranks: rank 0 is given twice; give each source"),
         ({"sources": [0, 10]}, "sources among 10 ranks: a source = 10; give an integer from 0 to"),
@@ -61,37 +64,70 @@ def test_sources_of_many_kinds(sources: Any) -> None:
         ({"sources": [True]}, "sources among 10 ranks: a source = True; give an integer from 0 to"),
         ({"sources": 3}, "sources among 10 ranks: sources = 3; give a list of ranks"),
         ({"sources": "03"}, "sources among 10 ranks: a source = '0'; give an integer from 0 to 9"),
-        ({"nbytes": -1}, "s_to_p over 10 ranks, of `nbytes`: nbytes = -1; give an integer of at"),
-        ({"nbytes": [1, 2, -3]}, "s_to_p over 10 ranks, of `nbytes`: nbytes = -3; give an integer"),
-        ({"nbytes": [1, 2, 2.5]}, "s_to_p over 10 ranks, of `nbytes`: nbytes = 2.5; give an inte"),
-        ({"nbytes": 1.5}, "s_to_p over 10 ranks, of `nbytes`: nbytes = 1.5; give an integer of"),
-        ({"nbytes": True}, "s_to_p over 10 ranks, of `nbytes`: nbytes = True; give an integer of"),
-        ({"nbytes": {0: 1, 3: 2, 4: 3}}, "s_to_p over 10 ranks, of `nbytes`: nbytes = a dict"),
-        ({"nbytes": [1, 2]}, "s_to_p over 10 ranks: 3 sources, and bytes for 2; give one number"),
-        ({"nbytes": []}, "s_to_p over 10 ranks: 3 sources, and bytes for 0; give one number for"),
-        ({"ranks": 0}, "s_to_p over `ranks`: ranks = 0; give an integer of at least 1"),
-        ({"ranks": "10"}, "s_to_p over `ranks`: ranks = '10'; give an integer of at least 1"),
-        ({"shape": (3, 3)}, "s_to_p over 10 ranks: a mesh of 3 × 3 has 9; give rows and columns"),
-        ({"shape": (0, 0)}, "s_to_p over 10 ranks: rows = 0; give an integer of at least 1"),
-        ({"shape": (-2, -5)}, "s_to_p over 10 ranks: rows = -2; give an integer of at least 1"),
-        ({"shape": (2.0, 5)}, "s_to_p over 10 ranks: rows = 2.0; give an integer of at least 1"),
-        ({"shape": (10,)}, "s_to_p over 10 ranks: shape = (10,); give (rows, columns), such as"),
-        ({"shape": 10}, "s_to_p over 10 ranks: shape = 10; give (rows, columns), such as"),
-        ({"root": 3}, "s_to_p with root 3: it has no root: all ranks get the result; leave the"),
+        (
+            {"nbytes": -1},
+            "allgatherv over 10 ranks, of `nbytes`: nbytes = -1; give an integer of at",
+        ),
+        (
+            {"nbytes": [1, 2, -3]},
+            "allgatherv over 10 ranks, of `nbytes`: nbytes = -3; give an integer",
+        ),
+        (
+            {"nbytes": [1, 2, 2.5]},
+            "allgatherv over 10 ranks, of `nbytes`: nbytes = 2.5; give an inte",
+        ),
+        (
+            {"nbytes": 1.5},
+            "allgatherv over 10 ranks, of `nbytes`: nbytes = 1.5; give an integer of",
+        ),
+        (
+            {"nbytes": True},
+            "allgatherv over 10 ranks, of `nbytes`: nbytes = True; give an integer of",
+        ),
+        ({"nbytes": {0: 1, 3: 2, 4: 3}}, "allgatherv over 10 ranks, of `nbytes`: nbytes = a dict"),
+        (
+            {"nbytes": [1, 2]},
+            "allgatherv over 10 ranks: 3 sources, and bytes for 2; give one number",
+        ),
+        (
+            {"nbytes": []},
+            "allgatherv over 10 ranks: 3 sources, and bytes for 0; give one number for",
+        ),
+        ({"ranks": 0}, "allgatherv over `ranks`: ranks = 0; give an integer of at least 1"),
+        ({"ranks": "10"}, "allgatherv over `ranks`: ranks = '10'; give an integer of at least 1"),
+        (
+            {"shape": (3, 3)},
+            "allgatherv over 10 ranks: a mesh of 3 × 3 has 9; give rows and columns",
+        ),
+        ({"shape": (0, 0)}, "allgatherv over 10 ranks: rows = 0; give an integer of at least 1"),
+        ({"shape": (-2, -5)}, "allgatherv over 10 ranks: rows = -2; give an integer of at least 1"),
+        (
+            {"shape": (2.0, 5)},
+            "allgatherv over 10 ranks: rows = 2.0; give an integer of at least 1",
+        ),
+        (
+            {"shape": (10,)},
+            "allgatherv over 10 ranks: shape = (10,); give (rows, columns), such as",
+        ),
+        ({"shape": 10}, "allgatherv over 10 ranks: shape = 10; give (rows, columns), such as"),
+        (
+            {"root": 3},
+            "allgatherv with root 3: it has no root: all ranks get the result; leave the",
+        ),
         (
             {"itemsize": 3},
-            "s_to_p of elements of 3 bytes: nbytes = 8, which is no multiple; give the",
+            "allgatherv of elements of 3 bytes: nbytes = 8, which is no multiple; give the",
         ),
         (
             {"itemsize": 4, "nbytes": [4, 2, 2]},
-            "s_to_p over 10 ranks: source 3 has 2 bytes, an element 4; give the bytes of whole",
+            "allgatherv over 10 ranks: source 3 has 2 bytes, an element 4; give the bytes of whole",
         ),
     ],
 )
 def test_problems_that_are_none(given: dict[str, Any], text: str) -> None:
     sources = {"sources": [5]} if given.get("itemsize") == 3 else {}
     with pytest.raises(InvalidArgument) as caught:
-        s_to_p(**{**sources, **given})
+        allgatherv(**{**sources, **given})
     assert str(caught.value).startswith(text)
 
 
@@ -110,15 +146,15 @@ def test_problems_that_are_none(given: dict[str, Any], text: str) -> None:
 )
 def test_sources_that_are_none(nbytes: int, sources: Any, text: str) -> None:
     with pytest.raises(InvalidArgument) as caught:
-        Problem("s_to_p", 4, nbytes, sources=sources)
-    assert str(caught.value).startswith(f"s_to_p over 4 ranks: {text}")
+        Problem("allgatherv", 4, nbytes, sources=sources)
+    assert str(caught.value).startswith(f"allgatherv over 4 ranks: {text}")
 
 
 def test_a_source_twice_and_a_source_that_is_no_rank() -> None:
     with pytest.raises(InvalidArgument, match="rank 2 is given twice"):
-        Problem("s_to_p", 4, 8, sources=(Source(2, 4), Source(2, 4)))
+        Problem("allgatherv", 4, 8, sources=(Source(2, 4), Source(2, 4)))
     with pytest.raises(InvalidArgument, match="a source = 4; give an integer from 0 to 3"):
-        Problem("s_to_p", 4, 8, sources=(Source(4, 8),))
+        Problem("allgatherv", 4, 8, sources=(Source(4, 8),))
 
 
 @pytest.mark.parametrize("collective", ["broadcast", "reduce", "allreduce"])
@@ -152,24 +188,29 @@ def test_where_nothing_is_combined(order: Order) -> None:
 
 def test_what_is_about_one_of_several_collectives() -> None:
     check_about(["broadcast", "reduce"], ["op", "dtype", "order", "root"])
-    check_about(["broadcast", "s_to_p"], ["sources", "shape", "root"])
+    check_about(["broadcast", "allgatherv"], ["sources", "shape", "root"])
     check_about(["broadcast"], [])
     with pytest.raises(InvalidArgument) as caught:
-        check_about(["allreduce", "s_to_p"], ["op", "root"], mark="--")
+        check_about(["allreduce", "allgatherv"], ["op", "root"], mark="--")
     assert str(caught.value) == (
-        "allreduce and s_to_p with --root: it is for broadcast and reduce only; leave out --root"
+        "allreduce and allgatherv with --root: it is for broadcast and reduce only;"
+        " leave out --root"
     )
 
 
 def test_nothing_is_a_problem_too() -> None:
-    for nothing in (s_to_p(nbytes=0), s_to_p(nbytes=[0, 0, 0]), Problem("s_to_p", 10, 0)):
-        assert nothing == Problem("s_to_p", 10, 0, shape=(2, 5))
+    for nothing in (
+        allgatherv(nbytes=0),
+        allgatherv(nbytes=[0, 0, 0]),
+        Problem("allgatherv", 10, 0),
+    ):
+        assert nothing == Problem("allgatherv", 10, 0, shape=(2, 5))
         assert nothing.gathered == ()
 
 
 def test_far_too_many_sources_are_refused_at_once() -> None:
     with pytest.raises(InvalidArgument):
-        Problem.of("s_to_p", 8, 64, sources=range(10**12))
+        Problem.of("allgatherv", 8, 64, sources=range(10**12))
 
 
 def test_what_every_rank_has_at_the_start_and_in_the_end() -> None:
@@ -182,7 +223,7 @@ def test_what_every_rank_has_at_the_start_and_in_the_end() -> None:
     assert [reduce.output_of(rank) for rank in range(3)] == [(), root, ()]
     assert [allreduce.input_of(rank) for rank in range(3)] == [all_] * 3
     assert [allreduce.output_of(rank) for rank in range(3)] == [all_] * 3
-    gathering = Problem.of("s_to_p", 3, [5, 7, 0], sources=[2, 0, 1])
+    gathering = Problem.of("allgatherv", 3, [5, 7, 0], sources=[2, 0, 1])
     first, last = Block(0, 0, 7), Block(2, 0, 5)
     assert [gathering.input_of(rank) for rank in range(3)] == [(first,), (), (last,)]
     assert [gathering.output_of(rank) for rank in range(3)] == [(first, last)] * 3
@@ -191,16 +232,16 @@ def test_what_every_rank_has_at_the_start_and_in_the_end() -> None:
 
 
 def test_an_alias_is_the_same_problem() -> None:
-    for collective in ("s_to_p", "allgatherv"):
+    for collective in ("allgatherv", "allgatherv"):
         problem = Problem.of(collective, 4, 8, sources=[1, 2])
-        assert problem.collective == "s_to_p"
-        assert problem == Problem.of("s_to_p", 4, 8, sources=[2, 1])
+        assert problem.collective == "allgatherv"
+        assert problem == Problem.of("allgatherv", 4, 8, sources=[2, 1])
 
 
 def test_blocks_that_ranks_begin_and_end_with() -> None:
     broadcast, reduce = Problem("broadcast", 3, 6, root=1), Problem("reduce", 3, 6, root=1)
     scatter = Problem("reduce_scatter_block", 3, 6, itemsize=2)
-    gather = Problem.of("s_to_p", 3, [4, 2], sources=[0, 2])
+    gather = Problem.of("allgatherv", 3, [4, 2], sources=[0, 2])
     everything, vector = Block(1, 0, 6), Block(0, 0, 6)
     contributions = (Block(0, 0, 4), Block(2, 0, 2))
     expected: dict[Problem, tuple[list[tuple[Block, ...]], list[tuple[Block, ...]]]] = {

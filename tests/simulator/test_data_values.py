@@ -55,7 +55,7 @@ def test_every_algorithm_gives_what_numpy_gives(algorithm: Algorithm) -> None:
                     assert np.array_equal(vector, part), (p, count, root)
 
 
-@pytest.mark.parametrize("algorithm", algorithms_for("s_to_p"), ids=lambda a: a.name)
+@pytest.mark.parametrize("algorithm", algorithms_for("allgatherv"), ids=lambda a: a.name)
 def test_sources_may_give_different_lengths_or_nothing(algorithm: Algorithm) -> None:
     """The others' inputs do not matter; every rank ends with a copy of its own."""
     settings = settings_of(algorithm, 6)
@@ -79,10 +79,10 @@ def test_sources_may_give_different_lengths_or_nothing(algorithm: Algorithm) -> 
     ],
 )
 def test_sources_that_do_not_give_what_was_said(inputs: list[Vector | None], seen: str) -> None:
-    schedule = ALGORITHMS["s_to_p/ring"].schedule(3, [16, 8], itemsize=8, sources=[0, 2])
+    schedule = ALGORITHMS["allgatherv/ring"].schedule(3, [16, 8], itemsize=8, sources=[0, 2])
     with pytest.raises(InvalidArgument) as refusal:
         values(schedule, inputs)
-    assert refusal.value.asked == "the values of s_to_p of 24 bytes from 2 to 3 ranks (1 × 3)"
+    assert refusal.value.asked == "the values of allgatherv of 24 bytes from 2 to 3 ranks (1 × 3)"
     assert refusal.value.seen == seen
 
 

@@ -54,7 +54,7 @@ ALIKE = [a for a in ALGORITHMS.values() if any(alike(a, p, 6) for p in (4, 6))]
 
 def test_who_does_alike() -> None:
     names = {a.name for a in ALIKE}
-    assert {"allreduce/ring", "allreduce/recursive_doubling", "s_to_p/census"} < names
+    assert {"allreduce/ring", "allreduce/recursive_doubling", "allgatherv/census"} < names
     assert {"reduce_scatter_block/pairwise", "allreduce/census_in_order"} < names
 
 

@@ -54,7 +54,7 @@ def outcome(
     if sources is None:
         problem, reason = problem_for("broadcast", ranks=RANKS, nbytes=nbytes, root=1)
     else:
-        problem, reason = problem_for("s_to_p", ranks=RANKS, nbytes=nbytes, sources=sources)
+        problem, reason = problem_for("allgatherv", ranks=RANKS, nbytes=nbytes, sources=sources)
     task = Task(problem, reason=reason)
     estimate = task.plan(measured, algorithm, filled(measured.measurements, RANKS))
     picked = shortlist(estimate)

@@ -29,7 +29,7 @@ def test_the_most_frequent_first(tmp_path: Path) -> None:
         call(1600, 9),  # so near that its race decides about the one before
         call(100_000, 1),
         call(80, 5, collective="allreduce", op="max", dtype="int64"),
-        call(16, 4, collective="s_to_p", sources=[[0, 8], [2, 8]]),
+        call(16, 4, collective="allgatherv", sources=[[0, 8], [2, 8]]),
         call(80, 7, ranks=2),
         {"method": "Barrier", "form": "blocking", "ranks": 4, "times": 99},
     )
@@ -37,7 +37,7 @@ def test_the_most_frequent_first(tmp_path: Path) -> None:
     assert told == [
         ("broadcast", 1600, "sum", "float64"),
         ("allreduce", 80, "max", "int64"),
-        ("s_to_p", 16, "sum", "float64"),
+        ("allgatherv", 16, "sum", "float64"),
         ("broadcast", 100_000, "sum", "float64"),
     ]
     assert [source.rank for source in tasks_of(path, 4)[2].problem.sources] == [0, 2]

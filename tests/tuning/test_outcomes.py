@@ -70,8 +70,8 @@ def test_what_is_learned_of_sources() -> None:
     """How many they were, and all that they gave."""
     made = outcome(512, sources=(0, 2, 3))
     for win in made.results:
-        assert (win.collective, win.nbytes, win.sources, win.root) == ("s_to_p", 3 * 512, 3, 0)
-        assert win.algorithm.startswith("s_to_p/")
+        assert (win.collective, win.nbytes, win.sources, win.root) == ("allgatherv", 3 * 512, 3, 0)
+        assert win.algorithm.startswith("allgatherv/")
     assert {win.sources for win in outcome(512).results} == {0}
 
 
@@ -82,8 +82,10 @@ def task(collective: str, nbytes: int, **asked: Any) -> Task:
 
 def test_tasks_in_words() -> None:
     assert str(task("broadcast", 512, root=1)) == "broadcast of 512 bytes"
-    assert str(task("s_to_p", 64, sources=[1, 4])) == "s_to_p of 64 bytes from each of 2 ranks"
-    assert str(task("s_to_p", 0, sources=[1, 4])) == "s_to_p of 0 bytes"
+    assert (
+        str(task("allgatherv", 64, sources=[1, 4])) == "allgatherv of 64 bytes from each of 2 ranks"
+    )
+    assert str(task("allgatherv", 0, sources=[1, 4])) == "allgatherv of 0 bytes"
 
 
 @pytest.mark.parametrize("collective", COLLECTIVES)

@@ -23,7 +23,7 @@ from collwise.tuning.simulations import LinkWaits, read_settings, simulations
 from tests.planner.machines import HOCKNEY, LOGGP, POSTAL
 
 WORMHOLE = Machine.wormhole(send_s="1e-6", receive_s="2e-6", hop_s="1e-8", beta_s="1e-9")
-PROBLEM = Problem.of("s_to_p", 20, 4096, sources=[0, 7, 13], shape=(4, 5))
+PROBLEM = Problem.of("allgatherv", 20, 4096, sources=[0, 7, 13], shape=(4, 5))
 
 
 @pytest.mark.no_cover
@@ -31,11 +31,11 @@ PROBLEM = Problem.of("s_to_p", 20, 4096, sources=[0, 7, 13], shape=(4, 5))
     ("machine", "topology"),
     [(POSTAL, None), (LOGGP, None), (HOCKNEY, Mesh(4, 5)), (WORMHOLE, Mesh(4, 5))],
 )
-@pytest.mark.parametrize("collective", ["broadcast", "allreduce", "s_to_p"])
+@pytest.mark.parametrize("collective", ["broadcast", "allreduce", "allgatherv"])
 def test_the_same_times_as_planned(
     collective: str, machine: Machine, topology: Topology | None
 ) -> None:
-    sources = [0, 7, 13] if collective == "s_to_p" else None
+    sources = [0, 7, 13] if collective == "allgatherv" else None
     problem, reason = problem_for(collective, ranks=20, nbytes=960, sources=sources)
     found, excluded = simulations(problem, machine, topology, reason=reason)
     planned = plan_for(problem, machine, topology=topology, reason=reason)
@@ -69,18 +69,18 @@ def test_each_schedule_is_played_once(monkeypatch: pytest.MonkeyPatch) -> None:
     found, excluded = simulations(PROBLEM, WORMHOLE, Mesh(4, 5))
     assert len(played) == len(found)
     assert sorted([*excluded, *(one.name for one in found)]) == sorted(ALGORITHMS_OF_S_TO_P)
-    assert set(excluded) == {"s_to_p/as_broadcast"}  # for one source
+    assert set(excluded) == {"allgatherv/as_broadcast"}  # for one source
 
 
 ALGORITHMS_OF_S_TO_P = [
-    name for name, one in ALGORITHMS.items() if name.startswith("s_to_p/") and not one.levels
+    name for name, one in ALGORITHMS.items() if name.startswith("allgatherv/") and not one.levels
 ]
 
 
 def test_what_is_said_of_one() -> None:
     """Three messages of 1 s on a line of three, where nobody can wait."""
     machine = Machine.hockney(alpha_s="1/2", beta_s="1/2")
-    problem = Problem.of("s_to_p", 3, 1, sources=[0], shape=(1, 3))
+    problem = Problem.of("allgatherv", 3, 1, sources=[0], shape=(1, 3))
     (one,), excluded = simulations(problem, machine, Mesh(1, 3), algorithm="ring")
     assert not excluded
     assert one.traffic == (2, 2, 1, 1)
@@ -104,7 +104,7 @@ def test_what_is_said_of_one() -> None:
 
 def test_waiting() -> None:
     machine = Machine.hockney(alpha_s=1, beta_s=0)
-    problem = Problem.of("s_to_p", 4, 1, sources=[0, 1, 2, 3], shape=(1, 4))
+    problem = Problem.of("allgatherv", 4, 1, sources=[0, 1, 2, 3], shape=(1, 4))
     (one,), _ = simulations(problem, machine, Mesh(1, 4), algorithm="recursive_doubling")
     # 0 ↔ 1 and 2 ↔ 3; then 0 → 2 and 1 → 3 meet on the link 1 → 2, as do 2 → 0 and 3 → 1 on 2 → 1.
     assert one.waits == LinkWaits(2, Fraction(2), Fraction(1))
@@ -126,7 +126,7 @@ def test_rows() -> None:
     assert table.columns[0] == "algorithm"
     assert table.columns[-1] == "busiest link"
     assert [row["algorithm"] for row in table.rows] == [
-        one.label.removeprefix("s_to_p/") for one in found
+        one.label.removeprefix("allgatherv/") for one in found
     ]
     without, _ = simulations(PROBLEM, HOCKNEY)
     assert table.columns[:-2] == comparison_table(without).columns
@@ -135,7 +135,7 @@ def test_rows() -> None:
 
 def test_messages_of_several_blocks_count_once() -> None:
     """In columns, as for many ranks, and one by one."""
-    problem = Problem.of("s_to_p", 1100, 5, sources=[0, 3, 1000])
+    problem = Problem.of("allgatherv", 1100, 5, sources=[0, 3, 1000])
     (one,), _ = simulations(problem, POSTAL, algorithm="br_lin")
     schedule = one.trace.schedule
     sent = [op for operations in schedule.lists for op in operations if type(op).__name__ == "Send"]
@@ -146,12 +146,12 @@ def test_messages_of_several_blocks_count_once() -> None:
 @pytest.mark.parametrize("compared", [True, False])
 def test_too_many_messages(monkeypatch: pytest.MonkeyPatch, compared: bool) -> None:
     """Of 8 sources xor sends 152, by the lists of a few ranks 260; br_lin sends fewer."""
-    problem = Problem.of("s_to_p", 20, 4096, sources=range(0, 16, 2), shape=(4, 5))
+    problem = Problem.of("allgatherv", 20, 4096, sources=range(0, 16, 2), shape=(4, 5))
     monkeypatch.setattr(module, "MAX_SIMULATED", 8 * 200)
     if compared:
         found, excluded = simulations(problem, HOCKNEY, Mesh(4, 5))
-        assert "s_to_p/br_lin" in {one.name for one in found}
-        seen = excluded["s_to_p/xor"]
+        assert "allgatherv/br_lin" in {one.name for one in found}
+        seen = excluded["allgatherv/xor"]
         assert seen.endswith("at most 200 are simulated beside other algorithms")
     else:
         simulations(problem, HOCKNEY, Mesh(4, 5), algorithm="xor")
@@ -192,7 +192,7 @@ def test_settings_from_text() -> None:
 
 
 def test_unknown_algorithms() -> None:
-    with pytest.raises(UnknownName, match="did you mean s_to_p/br_lin"):
+    with pytest.raises(UnknownName, match="did you mean allgatherv/br_lin"):
         simulations(PROBLEM, POSTAL, algorithm="br_line")
 
 

@@ -455,13 +455,13 @@ def test_every_mutation_breaks_something(mutation: Mutation) -> None:
 @pytest.mark.no_cover
 def test_some_mutants_wait_for_ever() -> None:
     """All is there for the asking in their lists; but not in this order."""
-    algorithm = ALGORITHMS["s_to_p/xor"]
+    algorithm = ALGORITHMS["allgatherv/xor"]
     refused = [judged(algorithm, receives_shuffled, seed) or "" for seed in range(90)]
     assert sum(text.startswith("it never completes") for text in refused) > 3
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("algorithm", algorithms_for("s_to_p"), ids=lambda a: a.name)
+@pytest.mark.parametrize("algorithm", algorithms_for("allgatherv"), ids=lambda a: a.name)
 def test_what_is_awaited_is_what_was_written_last(algorithm: Algorithm) -> None:
     """By intervals as byte by byte, in lists that are right and lists that are not."""
     for seed, mutation in enumerate((nothing, move, receives_shuffled, block_twice, turn_around)):

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from collwise.errors import BeyondLimits, InvalidArgument, UnknownName, shown
+from collwise.model.collective_names import shown_name
 from collwise.model.exact import exact
 from collwise.model.limits import MAX_PLAYED
 from collwise.model.machine import Machine, checked_machine
@@ -225,7 +226,19 @@ def _square(ranks: int) -> Placement:
     return Placement.of(nodes, ranks=ranks)
 
 
-_ALGORITHMS: dict[str, Algorithm] = {}
+class _ByName(dict[str, Algorithm]):
+    """Algorithms by name; the aliases of collectives are understood."""
+
+    def __missing__(self, name: str) -> Algorithm:
+        if (current := shown_name(str(name))) == name:
+            raise KeyError(name)
+        return self[current]
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(shown_name(name) if isinstance(name, str) else name)
+
+
+_ALGORITHMS = _ByName()
 ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(_ALGORITHMS)
 
 
@@ -234,14 +247,15 @@ def register(algorithm: Algorithm) -> Algorithm:
     asked = "register an algorithm"
     if not isinstance(algorithm, Algorithm):
         raise InvalidArgument(asked, f"it is {shown(algorithm)}", "give a collwise.Algorithm")
-    name = algorithm.name
+    name = shown_name(algorithm.name) if isinstance(algorithm.name, str) else algorithm.name
     match = re.fullmatch(r"(\w+)/([A-Za-z_]\w*)", name) if isinstance(name, str) else None
     if match is None or match[1] not in COLLECTIVES or match[2] == "library":
         remedy = "name the collective and the algorithm, such as broadcast/two_arms; collectives: "
         raise InvalidArgument(asked, f"its name is {shown(name)}", remedy + ", ".join(COLLECTIVES))
     if name in _ALGORITHMS:
         raise InvalidArgument(asked, f"two algorithms are named {name}", "choose another name")
-    _ALGORITHMS[algorithm.name] = algorithm
+    algorithm = algorithm if name == algorithm.name else replace(algorithm, name=name)
+    _ALGORITHMS[name] = algorithm
     return algorithm
 
 

@@ -79,7 +79,7 @@ def command(
 
     \b
         collwise bench -n 4 --collective allreduce --bytes 64k --op max
-        collwise bench -n 8 --collective s_to_p --pattern equal --sources 3
+        collwise bench -n 8 --collective allgatherv --pattern equal --sources 3
         mpiexec -n 64 collwise bench --algorithm postal_tree
     """  # noqa: D301
     from collwise.mpi.runtime.agreement import on_root

@@ -39,9 +39,10 @@ def command(
         collwise plan -n 64 --bytes 512 --t0 1.7ms --lam 4 --picture tree.svg
         collwise plan allreduce -n 64 --bytes 64k --alpha 50us --beta 1ns --op max
         collwise plan -n 64 --bytes 64k --levels ethernet:2x4x8
-        collwise plan s_to_p -n 32 --bytes 1k --sources 0,5,9 --t0 1.7ms --lam 4
-        collwise plan s_to_p -n 100 --bytes 2k --pattern cross --sources 30 \\
-            --preset paragon
+        collwise plan allgatherv -n 32 --bytes 1k --sources 0,5,9 \\
+            --t0 1.7ms --lam 4
+        collwise plan allgatherv -n 100 --bytes 2k --pattern cross \\
+            --sources 30 --preset paragon
     """  # noqa: D301
     from collwise.planner.choose import plan_for
     from collwise.planner.race_lookup import known_races, settled, verdict

@@ -60,9 +60,9 @@ def command(
         collwise simulate -n 16 --bytes 1k --levels "4x4: 1us,2,2us; 9us,4"
         collwise simulate -n 16 --bytes 1M --alpha 50us --beta 1ns \\
             --algorithm chain_segmented --set segment=4k --json
-        collwise simulate s_to_p -n 100 --bytes 2k --pattern cross --sources 30 \\
-            --preset paragon
-        collwise simulate s_to_p -n 20 --bytes 4k --sources 0,7,13 \\
+        collwise simulate allgatherv -n 100 --bytes 2k --pattern cross \\
+            --sources 30 --preset paragon
+        collwise simulate allgatherv -n 20 --bytes 4k --sources 0,7,13 \\
             --topology mesh:4x5 --alpha 50us --beta 10ns \\
             --algorithm br_lin --picture mesh.png
     """  # noqa: D301

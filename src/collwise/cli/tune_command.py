@@ -46,7 +46,7 @@ def _check(options: dict[str, Any]) -> None:
     "sizes",
     type=SIZES,
     default="8,512,4096,65536,1048576",
-    help="Sizes to plan and race, comma-separated; of s_to_p, of each source's contribution.",
+    help="Sizes to plan and race, comma-separated; of allgatherv, of each source's contribution.",
 )
 @click.option(
     "--collective",
@@ -96,7 +96,7 @@ def command(
     \b
         collwise tune
         collwise tune -n 8 --collective broadcast --bytes 512,2k --budget 10
-        collwise tune --collective s_to_p --pattern equal --sources 3
+        collwise tune --collective allgatherv --pattern equal --sources 3
         mpiexec -n 64 collwise tune --report big/report.html
     """  # noqa: D301
     from collwise.mpi.runtime.agreement import on_root

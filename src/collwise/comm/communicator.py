@@ -41,8 +41,8 @@ class Comm(ObjectForms):
     so give effort="estimate" or algorithms with it.
     algorithms: which algorithm to run, by collective, e.g. {"broadcast": "postal_tree"}, or with
     its settings and by size, {"broadcast": "binomial <= 4k, chain_segmented(segment=8k)"};
-    the key for allgathers is "s_to_p".  For collectives that it does not name, the environment
-    chooses: COLLWISE_ALGORITHMS="allreduce=ring;s_to_p=bruck".
+    the key for allgathers is "allgatherv".  For collectives that it does not name, the environment
+    chooses: COLLWISE_ALGORITHMS="allreduce=ring;allgatherv=bruck".
     placement: which ranks share a node, a rack, …, the same on all ranks that pass one; by default
     it follows from MPI and the profile, or from a machine with levels, which has its own.
     order: "rank" to combine vectors strictly in the order of the ranks, whatever the operator;
@@ -119,8 +119,8 @@ class Comm(ObjectForms):
 
         `explain` says why; so does the log (`logging`, "collwise", INFO).
         form: "blocking" (`Bcast`) or "persistent" (`Bcast_init`).   op, dtype: where vectors are
-        combined, as `collwise.plan` takes them.   sources: of an allgather ("s_to_p"), the ranks
-        that have data; nbytes is then what each of them has, or one number for each.
+        combined, as `collwise.plan` takes them.   sources: of an allgatherv, the ranks that have
+        data; nbytes is then what each of them has, or one number for each.
         Equal on all ranks; not collective.
         Raises as `collwise.plan`, and UnknownName for an unknown form.
         """

@@ -199,7 +199,7 @@ def reduce_scatter_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bou
     return _informing(machine, ranks, words, ranks * nbytes, nbytes // ranks)
 
 
-def s_to_p(machine: Machine, ranks: int, contributions: Sequence[int]) -> Bound:
+def allgatherv(machine: Machine, ranks: int, contributions: Sequence[int]) -> Bound:
     """For every s-to-p broadcast of sources that give so many bytes (each >= 1).
 
     A broadcast's bounds hold for one source.  For more, a byte of some source must reach every
@@ -215,7 +215,7 @@ def s_to_p(machine: Machine, ranks: int, contributions: Sequence[int]) -> Bound:
     return hops if hops.time >= volume.time else volume
 
 
-def s_to_p_unsegmented(machine: Machine, ranks: int, contributions: Sequence[int]) -> Bound:
+def allgatherv_unsegmented(machine: Machine, ranks: int, contributions: Sequence[int]) -> Bound:
     """For s-to-p broadcasts that cut no contribution: T_λ(p)·t0 for the largest one.
 
     It may travel with others: the least t0 and λ·t0 count of all sizes from its own to everything.

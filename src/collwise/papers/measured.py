@@ -116,9 +116,9 @@ def overheads(names: Sequence[str], nbytes: int) -> Measure:
 
     def measure(session: "Session", budget_s: float) -> MeasuredValue:
         ranks, lost = session.private.comm.Get_size(), {}
-        problem = Problem.of("s_to_p", ranks, nbytes, sources=range(0, ranks, 2))
+        problem = Problem.of("allgatherv", ranks, nbytes, sources=range(0, ranks, 2))
         for name in names:
-            schedule = cw.ALGORITHMS[f"s_to_p/{name}"].solve(problem, {})
+            schedule = cw.ALGORITHMS[f"allgatherv/{name}"].solve(problem, {})
             share_s = budget_s / len(names)
             race = session.compare(problem, {name: schedule}, {}, share_s, bare_sends=True)
             slower = race.against(name, name + BY_HAND)

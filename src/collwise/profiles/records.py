@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
+from collwise.model.collective_names import shown_name
 from collwise.system.integers import MOST_RANKS
 from collwise.system.quantities import LARGEST_SIZE
 
@@ -244,6 +245,8 @@ class RaceResult(ProfileRecord, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         super().__post_init__()
         msgspec.json.encode(self.settings)  # raises TypeError for what JSON does not know
+        for field in ("collective", "algorithm"):  # as earlier versions named them
+            msgspec.structs.force_setattr(self, field, shown_name(getattr(self, field)))
         if self.root >= self.ranks:
             raise ValueError(f"root = {self.root}: there are {self.ranks} ranks")
         if not self.algorithm.startswith(f"{self.collective}/"):

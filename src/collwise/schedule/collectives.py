@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.model import bounds
 from collwise.model.bounds import Bound
+from collwise.model.collective_names import ALIASES
 from collwise.model.machine import Machine
 
 LowerBound: TypeAlias = Callable[[Machine, int, Any], Bound]
@@ -105,13 +106,13 @@ COLLECTIVES: Mapping[str, Collective] = MappingProxyType(
                 unsegmented_bound=bounds.reduce_scatter_unsegmented,
             ),
             Collective(
-                name="s_to_p",
+                name="allgatherv",
                 methods=("Allgatherv", "Allgather"),
                 input="sources",
                 output="everyone",
                 where="from {sources} to {ranks} ranks ({rows} × {columns})",
-                bound=bounds.s_to_p,
-                unsegmented_bound=bounds.s_to_p_unsegmented,
+                bound=bounds.allgatherv,
+                unsegmented_bound=bounds.allgatherv_unsegmented,
             ),
         )
     }
@@ -122,7 +123,7 @@ _NAMES = {
     name.lower(): collective.name
     for collective in COLLECTIVES.values()
     for name in (collective.name, *collective.methods)
-}
+} | ALIASES
 
 _COMBINING = tuple(c.name for c in COLLECTIVES.values() if c.combines)
 _ROOTED = tuple(c.name for c in COLLECTIVES.values() if c.rooted)
@@ -142,7 +143,7 @@ ABOUT: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def find_collective(name: str) -> Collective:
-    """A collective by its name or by that of its MPI method: s_to_p, allgatherv, MPI_Allgatherv.
+    """A collective by its name or by that of its MPI method: allgatherv, s_to_p, MPI_Allgatherv.
 
     Raises UnknownName.
     """
@@ -187,5 +188,5 @@ def check_about(
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Such as "reduce, allreduce and s_to_p"."""
+    """Such as "reduce, allreduce and allgatherv"."""
     return " and ".join([", ".join(names[:-1])] * (len(names) > 1) + [*names[-1:]])

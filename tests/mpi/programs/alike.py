@@ -18,12 +18,12 @@ from collwise.schedule.program import Schedule
 MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 ALGORITHMS: tuple[dict[str, str], ...] = (
     {
-        "broadcast": "chain", "reduce": "binomial", "allreduce": "ring", "s_to_p": "ring",
+        "broadcast": "chain", "reduce": "binomial", "allreduce": "ring", "allgatherv": "ring",
         "reduce_scatter_block": "pairwise",
     },
     {
         "broadcast": "scatter_ring", "reduce": "chain_segmented(segment=64)",
-        "allreduce": "recursive_doubling", "s_to_p": "bruck",
+        "allreduce": "recursive_doubling", "allgatherv": "bruck",
         "reduce_scatter_block": "as_allreduce",
     },
 )  # fmt: skip

@@ -120,7 +120,7 @@ def sources_find_each_other(comm: MPI.Intracomm) -> None:
     )
     if found and comm.size > 1:
         lengths, ranks = [s.nbytes for s in found], [s.rank for s in found]
-        assert ours.plan("s_to_p", lengths, sources=ranks) is not None
+        assert ours.plan("allgatherv", lengths, sources=ranks) is not None
     assert ours.sources(0) == ()
     for wrong in (-1, 2.5, None, 1 << 70):
         with raises(InvalidArgument, match=f"nbytes of rank {comm.size - 1} is"):
@@ -157,7 +157,7 @@ def what_cannot_be_right_is_refused_before_anything_is_sent(comm: MPI.Intracomm)
 @check
 def other_schedules_than_the_buffers_are_refused(comm: MPI.Intracomm) -> None:
     private = PrivateCommunicator(comm)
-    ring = cw.ALGORITHMS["s_to_p/ring"]
+    ring = cw.ALGORITHMS["allgatherv/ring"]
     result = np.zeros(comm.size + 1, np.uint8)
     with raises(InvalidArgument, match="ranks"):
         executor_for(ring.schedule(comm.size + 1, 1, sources=[0]), private).persistent(None, result)

@@ -276,7 +276,7 @@ def what_was_called(comm: MPI.Intracomm) -> None:
     user.Free()
 
 
-TWO_SIZES = dict.fromkeys(("allreduce", "s_to_p"), "ring <= 400, library") | {
+TWO_SIZES = dict.fromkeys(("allreduce", "allgatherv"), "ring <= 400, library") | {
     "broadcast": "binomial <= 400, library",
     "reduce": "binomial <= 400, library",
     "reduce_scatter_block": "pairwise <= 400, library",
@@ -350,7 +350,7 @@ def counts_in_a_tuple_are_no_counts_by_rank(comm: MPI.Intracomm) -> None:
     """(1, 2) are one element of each rank, two apart; ranks may say the same in other ways."""
     if comm.size != 2:
         return
-    ours = cw.Comm(comm.Dup(), profile=False, algorithms={"s_to_p": "ring <= 16, library"})
+    ours = cw.Comm(comm.Dup(), profile=False, algorithms={"allgatherv": "ring <= 16, library"})
     for _ in range(3):
         every, mine = np.zeros(3), np.full(1 + comm.rank, float(comm.rank))
         ours.Allgatherv(mine, [every, [1, 2], MPI.DOUBLE])
@@ -368,7 +368,7 @@ def counts_in_a_tuple_are_no_counts_by_rank(comm: MPI.Intracomm) -> None:
 
 @check
 def objects_that_no_plan_carries_are_mpi4pys(comm: MPI.Intracomm) -> None:
-    beyond = {"broadcast": "library <= 4k, binomial", "s_to_p": "library <= 1G, ring"}
+    beyond = {"broadcast": "library <= 4k, binomial", "allgatherv": "library <= 1G, ring"}
     ours = cw.Comm(comm.Dup(), profile=False, algorithms=beyond)
     for _ in range(2):
         assert ours.bcast(comm.rank, comm.size - 1) == comm.size - 1
@@ -388,7 +388,7 @@ def schedules_are_run_by_hand(comm: MPI.Intracomm) -> None:
     ours, size, rank = cw.Comm(comm.Dup(), profile=False), comm.size, comm.rank
     chain = cw.ALGORITHMS["broadcast/chain"].schedule(size, 80, size - 1)
     ring = cw.ALGORITHMS["allreduce/ring"].schedule(size, 80, itemsize=8)
-    bruck = cw.ALGORITHMS["s_to_p/bruck"].schedule(size, 8, sources=range(size))
+    bruck = cw.ALGORITHMS["allgatherv/bruck"].schedule(size, 8, sources=range(size))
     for _ in range(2):
         data, total = np.full(10, float(rank)), np.zeros(10)
         cw.run(chain, ours, data)

@@ -40,7 +40,11 @@ def odd_settings_are_refused_at_once(comm: MPI.Intracomm) -> None:
         ({"effort": "gigantic"}, UnknownName, "effort 'gigantic': there is none; known: estimate"),
         ({"profile": "no-such-profile.json"}, DamagedProfile, "no-such-profile"),
         ({"profile": 3}, InvalidArgument, "profile = 3"),
-        ({"algorithms": {"s_to_p": 3}}, UnknownName, "algorithm (3): there is none; known: s_to_p"),
+        (
+            {"algorithms": {"allgatherv": 3}},
+            UnknownName,
+            "algorithm (3): there is none; known: allgatherv",
+        ),
         ({"algorithms": {"gather": "ring"}}, UnknownName, "did you mean allgather"),
         ({"algorithms": {3: "ring"}}, UnknownName, "collective (3): there is none; known: allg"),
         ({"effort": None}, UnknownName, "effort (None): there is none; known: estimate, measure"),

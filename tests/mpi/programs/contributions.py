@@ -12,7 +12,7 @@ from tests.algorithms.examples import settings_of
 from tests.mpi.programs.alike import distinct
 
 Ints: TypeAlias = NDArray[np.int32]
-NAMED = {"s_to_p": "bruck"}
+NAMED = {"allgatherv": "bruck"}
 """For what is not about the choice, which takes longer than the rest."""
 PAIR = 8
 """Bytes of what is gathered: two integers of 4 bytes."""
@@ -41,7 +41,7 @@ def the_library(comm: MPI.Intracomm, pairs: list[int], salt: int = 0) -> Ints:
 
 def schedules(comm: MPI.Intracomm, pairs: list[int]) -> list[Schedule]:
     """Of every algorithm, for so many pairs of the ranks; a schedule that two make, once."""
-    ranks, every = comm.size, algorithms_for("s_to_p")
+    ranks, every = comm.size, algorithms_for("allgatherv")
     each = [PAIR * count for count in pairs]
     made = (
         one.schedule(ranks, each, sources=range(ranks), **settings_of(one, ranks)) for one in every

@@ -23,7 +23,7 @@ MPICH = MPI.get_vendor()[0] == "MPICH"
 """Open MPI reads from address 0 and dies."""
 WHOLE = {"broadcast": "chain", "reduce": "binomial", "allreduce": "recursive_doubling"}
 CUT = {"broadcast": "scatter_ring", "allreduce": "ring", "reduce": "binomial"}
-GATHER = {"s_to_p": "br_lin", "reduce_scatter_block": "pairwise"}
+GATHER = {"allgatherv": "br_lin", "reduce_scatter_block": "pairwise"}
 
 
 def served(comm: MPI.Intracomm, algorithms: Mapping[str, str] = WHOLE) -> cw.Comm:

@@ -88,10 +88,10 @@ def one_source_broadcasts_in_segments(comm: MPI.Intracomm) -> None:
     pairs = [0] * comm.size
     pairs[-1] = 9001
     twice = [2 * count for count in pairs]
-    plan = ours.plan("s_to_p", PAIR * pairs[-1], sources=[comm.size - 1])
+    plan = ours.plan("allgatherv", PAIR * pairs[-1], sources=[comm.size - 1])
     if comm.size > 2:
         assert plan is not None
-        assert plan.algorithm == "s_to_p/as_broadcast"
+        assert plan.algorithm == "allgatherv/as_broadcast"
         result = np.full(twice[-1], -1, np.int32)
         if rank == comm.size - 1:
             result[:] = numbers(rank, pairs[rank])
@@ -134,7 +134,7 @@ def types_do_not_pile_up(comm: MPI.Intracomm) -> None:
         return
     private, size = PrivateCommunicator(comm), comm.size
     each = 5
-    schedule = cw.ALGORITHMS["s_to_p/bruck"].schedule(size, 8 * each, sources=range(size))
+    schedule = cw.ALGORITHMS["allgatherv/bruck"].schedule(size, 8 * each, sources=range(size))
     mine, right = np.full(each, comm.rank), np.repeat(range(size), each)
     gather = GatherExecutor(schedule, private)
     memory = np.zeros(each * size + 70 * size, int)
@@ -168,7 +168,7 @@ def more_than_two_gigabytes_are_addressed(comm: MPI.Intracomm) -> None:
     large = np.empty(sum(counts) + 3 * comm.size, np.int64)  # never touched: it takes no memory
     starts = [sum(counts[:rank]) + 3 * rank for rank in range(comm.size)]
     for name in ("bruck", "two_step"):
-        algorithm = cw.ALGORITHMS[f"s_to_p/{name}"]
+        algorithm = cw.ALGORITHMS[f"allgatherv/{name}"]
         schedule = algorithm.schedule(
             comm.size, [8 * count for count in counts], sources=range(comm.size)
         )

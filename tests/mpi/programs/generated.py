@@ -22,8 +22,8 @@ from tests.mpi.programs.alike import MACHINE, Call
 from tests.mpi.programs.checks import check, raises
 
 ALGORITHMS = (
-    {"broadcast": "chain", "allreduce": "reduce_broadcast", "s_to_p": "ring"},
-    {"broadcast": "binomial", "allreduce": "recursive_doubling", "s_to_p": "bruck"},
+    {"broadcast": "chain", "allreduce": "reduce_broadcast", "allgatherv": "ring"},
+    {"broadcast": "binomial", "allreduce": "recursive_doubling", "allgatherv": "bruck"},
 )
 PROGRAMS = 40
 """For each start of ranks, of which there are several."""

@@ -18,7 +18,7 @@ from tests.mpi.programs.alike import MACHINE, works
 from tests.mpi.programs.checks import check, raises
 from tests.profiles.example import example
 
-ALGORITHMS = {"broadcast": "chain", "allreduce": "recursive_doubling", "s_to_p": "bruck"}
+ALGORITHMS = {"broadcast": "chain", "allreduce": "recursive_doubling", "allgatherv": "bruck"}
 
 
 def ours(comm: MPI.Intracomm, **settings: Any) -> cw.Comm:

@@ -166,7 +166,7 @@ def elements_with_gaps_are_copied_while_others_make_progress(comm: MPI.Intracomm
     size, rank = comm.size, comm.rank
     gaps = MPI.INT.Create_vector(2, 1, 2).Create_resized(0, 16).Commit()
     for algorithm in ("bruck", "ring", "br_lin"):
-        ours = cw.Comm(comm.Dup(), machine=MACHINE, algorithms={"s_to_p": algorithm})
+        ours = cw.Comm(comm.Dup(), machine=MACHINE, algorithms={"allgatherv": algorithm})
         for again in range(20):
             memory = np.full((size, 4), -1, np.int32)
             mine = np.array([rank, again], np.int32)

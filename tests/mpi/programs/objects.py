@@ -16,7 +16,7 @@ from collwise.profiles.records import RaceResult
 from tests.mpi.programs.checks import check, raises
 from tests.profiles.example import example
 
-ALGORITHMS = {"broadcast": "binomial", "s_to_p": "bruck"}
+ALGORITHMS = {"broadcast": "binomial", "allgatherv": "bruck"}
 OBJECTS: list[Any] = [
     None,
     1.5,

@@ -209,44 +209,44 @@ def allgathers_are_raced_and_learnt(comm: MPI.Intracomm) -> None:
     if comm.size == 1:
         return
     private, world = PrivateCommunicator(comm), describe(comm)
-    problem = Problem.of("s_to_p", comm.size, [40, 9], sources=[0, comm.size - 1])
+    problem = Problem.of("allgatherv", comm.size, [40, 9], sources=[0, comm.size - 1])
     names = ("ring", "br_lin")
     ran = race(
         RaceHarness(private, world.oversubscribed),
         problem,
-        {name: cw.ALGORITHMS[f"s_to_p/{name}"].solve(problem, {}) for name in names},
+        {name: cw.ALGORITHMS[f"allgatherv/{name}"].solve(problem, {}) for name in names},
         dict.fromkeys(names, 1e-6),
         budget_s=0.2,
         repetitions=3,
     )
     assert {"library", "ring", "br_lin (blocking)"} <= set(ran.samples)
     won = RaceResult(
-        collective="s_to_p", form="blocking", ranks=comm.size, nbytes=49, root=0, sources=2,
-        algorithm="s_to_p/bruck", settings={}, ours_s=1e-6, library_s=2e-6, speedup_low=1.9,
+        collective="allgatherv", form="blocking", ranks=comm.size, nbytes=49, root=0, sources=2,
+        algorithm="allgatherv/bruck", settings={}, ours_s=1e-6, library_s=2e-6, speedup_low=1.9,
         speedup_high=2.1, decision="collwise",
     )  # fmt: skip
     ours = cw.Comm(comm, profile=assumed(world, won))
-    made = ours.plan("s_to_p", 20, sources=[0, 1])
+    made = ours.plan("allgatherv", 20, sources=[0, 1])
     assert made is not None
-    assert made.algorithm == "s_to_p/bruck"
-    assert ours.plan("s_to_p", 20, sources=[0, 1], form="persistent") is None
-    assert ours.plan("s_to_p", 1000, sources=[0, 1]) is None
+    assert made.algorithm == "allgatherv/bruck"
+    assert ours.plan("allgatherv", 20, sources=[0, 1], form="persistent") is None
+    assert ours.plan("allgatherv", 1000, sources=[0, 1]) is None
     assert made.choice.verdict == (
         f"chosen: it won the race of 49 bytes on {comm.size} ranks, 2.00 times as fast as the"
         " library's own"
     )
-    why = ours.explain("s_to_p", 20, sources=[0, 1])
-    assert why == made.choice.verdict.replace("chosen", "s_to_p/bruck")
+    why = ours.explain("allgatherv", 20, sources=[0, 1])
+    assert why == made.choice.verdict.replace("chosen", "allgatherv/bruck")
     for engine, clause in (
         (SERVING.name, ""),
         ("abacus", f"; measured with the abacus engine, while {SERVING.name} serves: tune again"),
     ):
         other = msgspec.structs.replace(won, engine=engine)
         again = cw.Comm(comm, profile=assumed(world, other))
-        assert again.explain("s_to_p", 20, sources=[0, 1]) == why + clause
-    lost = ours.explain("s_to_p", 20, form="persistent", sources=[0, 1])
-    assert lost.startswith("the library's own: persistent calls of s_to_p were not raced on ")
-    far = ours.explain("s_to_p", 1000, sources=[0, 1])
+        assert again.explain("allgatherv", 20, sources=[0, 1]) == why + clause
+    lost = ours.explain("allgatherv", 20, form="persistent", sources=[0, 1])
+    assert lost.startswith("the library's own: persistent calls of allgatherv were not raced on ")
+    far = ours.explain("allgatherv", 1000, sources=[0, 1])
     assert "is near enough to 2,000 bytes (raced: 49 bytes; " in far
     mine, result = np.full(int(comm.rank < 2), comm.rank), np.full(2, -1)
     counts = [1, 1] + [0] * (comm.size - 2)
@@ -315,7 +315,7 @@ def a_wrong_byte_is_found_and_told_to_all(comm: MPI.Intracomm) -> None:
     private = PrivateCommunicator(comm)
     for problem in (
         Problem("broadcast", comm.size, 100),
-        Problem.of("s_to_p", comm.size, 100, sources=[comm.size // 2]),
+        Problem.of("allgatherv", comm.size, 100, sources=[comm.size // 2]),
     ):
         on = Workload(private, problem, "sum", "float64")
         careless = partial(spoilt, comm, on.libraries()[0].run, on.result)

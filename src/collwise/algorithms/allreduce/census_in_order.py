@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from collwise.algorithms.allgatherv.census import LATENCY, latencies, shifts
 from collwise.algorithms.reductions import register_combining
 from collwise.algorithms.registry import Settings, program_time
-from collwise.algorithms.s_to_p.census import LATENCY, latencies, shifts
 from collwise.model.limits import GATHERED_RANKS, MAX_GATHERED, RING_RANKS
 from collwise.model.machine import Machine
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch

@@ -4,10 +4,10 @@ In a tree, a rank with c children needs c·t0 per piece.  Here every rank receiv
 sends one in almost every t0: k pieces take little more than (k − 1 + T_λ(p))·t0.
 """
 
+from collwise.algorithms.allgatherv.census import LATENCY
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT
 from collwise.algorithms.in_rounds import postal_choices, postal_rounds, rounds_fields
 from collwise.algorithms.registry import Algorithm, register
-from collwise.algorithms.s_to_p.census import LATENCY
 
 register(
     Algorithm(

@@ -4,10 +4,10 @@ In a single binary tree, inner ranks send twice what they receive.  Here an inne
 is a leaf of the other, so all ranks send as much as they receive [Sanders2009].
 """
 
+from collwise.algorithms.allgatherv.census import LATENCY
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT
 from collwise.algorithms.in_rounds import rounds_fields, two_tree_choices, two_trees
 from collwise.algorithms.registry import Algorithm, register
-from collwise.algorithms.s_to_p.census import LATENCY
 
 register(
     Algorithm(

@@ -20,7 +20,7 @@ from collwise.schedule.program import Program
 
 
 def _build(problem: Problem, settings: Settings) -> Program:
-    exchange = part(settings["exchange"], "s_to_p")
+    exchange = part(settings["exchange"], "allgatherv")
     if exchange.algorithm.segmented:
         seen, remedy = "it cuts what ranks have", "give one that does not, such as bruck"
         raise InvalidArgument(f"{exchange.label} across groups", seen, remedy)
@@ -29,7 +29,7 @@ def _build(problem: Problem, settings: Settings) -> Program:
 
 def _choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
     teams = hierarchy_of(problem)
-    whole = tuple(a.short_name for a in algorithms_for("s_to_p") if not a.segmented)
+    whole = tuple(a.short_name for a in algorithms_for("allgatherv") if not a.segmented)
     outer = best_parts(across(problem, teams), OneLevel(machine, teams.depth), whole)
     trees = [
         best_parts(
@@ -45,14 +45,14 @@ def _choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
 
 
 register_multilevel(
-    "s_to_p/multilevel",
+    "allgatherv/multilevel",
     "join what a group's ranks have, exchange it across the groups, broadcast it inside",
     "the sum of the levels' times, at most",
     _build,
     _choices,
     source=("Karonis2002", "Hambrusch1998 §2"),
     parameters={
-        "exchange": parts_parameter("exchange", "s_to_p", "bruck"),
+        "exchange": parts_parameter("exchange", "allgatherv", "bruck"),
         "trees": parts_parameter("trees", "broadcast", "binomial"),
     },
 )

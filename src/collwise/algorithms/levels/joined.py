@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from collwise.algorithms.allgatherv.trees import tree_edges
 from collwise.algorithms.parts import Configured
-from collwise.algorithms.s_to_p.trees import tree_edges
 from collwise.schedule.deliveries import Blocks, Deliveries, Delivery, needed
 from collwise.schedule.hierarchy import Hierarchy, TeamTree
 from collwise.schedule.problem import Problem, Source
@@ -102,4 +102,4 @@ def across(problem: Problem, teams: Hierarchy) -> Problem:
             rank = level.leader(level.number(rank))
         joined[outermost.place(rank)] += source.nbytes
     sources = tuple(Source(place, nbytes) for place, nbytes in enumerate(joined) if nbytes)
-    return Problem("s_to_p", len(joined), problem.nbytes, sources=sources)
+    return Problem("allgatherv", len(joined), problem.nbytes, sources=sources)

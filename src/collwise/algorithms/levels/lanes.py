@@ -83,7 +83,7 @@ class Lanes:
     def problem_inside(self, ranks: int) -> Problem:
         """The problem of allgathering all parts in a node of `ranks` ranks, an s-to-p broadcast."""
         sources = tuple(Source(number, part.length) for number, part in enumerate(self.parts))
-        return Problem("s_to_p", ranks, self.problem.nbytes, sources=sources)
+        return Problem("allgatherv", ranks, self.problem.nbytes, sources=sources)
 
     def across(self, label: str) -> list[Program]:
         """A list with the program that runs an algorithm in every lane; empty for a single node."""
@@ -105,7 +105,7 @@ class Lanes:
 
         from_root: whether rank 0 has all parts before, so that no part is sent to it.
         """
-        allgather = part(label, "s_to_p")
+        allgather = part(label, "allgatherv")
         if allgather.algorithm.segmented:
             seen, remedy = "it cuts what ranks have", "give one that does not, such as bruck"
             raise InvalidArgument(f"{allgather.label} inside nodes", seen, remedy)
@@ -164,7 +164,7 @@ def order(problem: Problem) -> Order:
 
 def parameters(collective: str, example: str) -> dict[str, Parameter]:
     """The parameters `across` and `gather` of an algorithm in lanes."""
-    gather = one_part("gather", "s_to_p", "bruck")
+    gather = one_part("gather", "allgatherv", "bruck")
     return {"across": one_part("across", collective, example), "gather": gather}
 
 

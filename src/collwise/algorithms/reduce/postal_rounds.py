@@ -1,9 +1,9 @@
 """Reduce as the time-reversed broadcast `postal_rounds`: many pieces in the postal model."""
 
+from collwise.algorithms.allgatherv.census import LATENCY
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT
 from collwise.algorithms.in_rounds import postal_choices, postal_rounds, rounds_fields
 from collwise.algorithms.reductions import in_no_order, register_combining
-from collwise.algorithms.s_to_p.census import LATENCY
 
 register_combining(
     "reduce/postal_rounds",

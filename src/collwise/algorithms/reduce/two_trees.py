@@ -1,9 +1,9 @@
 """Reduce as the time-reversed broadcast `two_trees`: each tree carries every other piece up."""
 
+from collwise.algorithms.allgatherv.census import LATENCY
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT
 from collwise.algorithms.in_rounds import rounds_fields, two_tree_choices, two_trees
 from collwise.algorithms.reductions import in_no_order, register_combining
-from collwise.algorithms.s_to_p.census import LATENCY
 
 register_combining(
     "reduce/two_trees",

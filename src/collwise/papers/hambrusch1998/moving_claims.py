@@ -9,7 +9,7 @@ from random import Random
 from statistics import mean
 
 import collwise as cw
-from collwise.algorithms.s_to_p.ideal_places import rows, snake
+from collwise.algorithms.allgatherv.ideal_places import rows, snake
 from collwise.model.sources import DISTRIBUTIONS
 from collwise.papers.claims import Claim, shown
 from collwise.papers.hambrusch1998 import runs

@@ -59,7 +59,7 @@ def time_from(
 def _schedule(
     name: str, shape: Shape, sources: tuple[int, ...], nbytes: int | tuple[int, ...]
 ) -> cw.Schedule:
-    algorithm = cw.ALGORITHMS[f"s_to_p/{name}"]
+    algorithm = cw.ALGORITHMS[f"allgatherv/{name}"]
     return algorithm.schedule(shape[0] * shape[1], nbytes, sources=sources, shape=shape)
 
 

@@ -6,7 +6,7 @@ each half.  Br_xy does so in every line of one dimension, then in every line of 
 grow late; `br_xy_dim` takes first the dimension with the longer lines.
 """
 
-from collwise.algorithms.s_to_p.spreading import (
+from collwise.algorithms.allgatherv.spreading import (
     register_spread,
     spread_mesh_by_shape,
     spread_mesh_by_sources,

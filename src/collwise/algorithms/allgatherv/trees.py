@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from collwise.algorithms.allgatherv.spreading import register_allgatherv, simulable
 from collwise.algorithms.broadcast.postal_tree import LAM, tree
 from collwise.algorithms.registry import Settings
-from collwise.algorithms.s_to_p.spreading import register_s_to_p, simulable
 from collwise.model.machine import Machine
 from collwise.schedule.deliveries import Blocks, Delivery, SeparateMessages
 from collwise.schedule.problem import Problem
@@ -70,7 +70,7 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     return [{"lam": lam, **settings} for settings in simulable(problem, machine)]
 
 
-register_s_to_p(
+register_allgatherv(
     "broadcasts",
     "one λ-tree broadcast for every source, without interaction",
     ("Hambrusch1998 §2", "BarNoyKipnis1994"),

@@ -7,9 +7,9 @@ few sources and large λ.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from collwise.algorithms.allgatherv.spreading import register_allgatherv
+from collwise.algorithms.allgatherv.trees import down_trees
 from collwise.algorithms.broadcast.postal_tree import LAM, tree
-from collwise.algorithms.s_to_p.spreading import register_s_to_p
-from collwise.algorithms.s_to_p.trees import down_trees
 from collwise.schedule.deliveries import Deliveries, Delivery
 from collwise.schedule.trees import Tree
 
@@ -28,7 +28,7 @@ class SourceTree(Deliveries):
             yield from down_trees(self.tree, [(contributions[0].owner, contributions)], rank)
 
 
-register_s_to_p(
+register_allgatherv(
     "source_tree",
     "the other sources send to the first, which broadcasts everything down a λ-tree",
     ("BarNoyKipnis1994",),

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collwise.algorithms import ALGORITHMS, Algorithm
+from collwise.algorithms.allgatherv.ideal_places import in_line, rows, snake
+from collwise.algorithms.allgatherv.spreading import fullest, spread_snake
 from collwise.algorithms.registry import algorithms_for
-from collwise.algorithms.s_to_p.ideal_places import in_line, rows, snake
-from collwise.algorithms.s_to_p.spreading import fullest, spread_snake
 from collwise.model import postal
 from collwise.model.machine import Machine
 from collwise.model.sources import DISTRIBUTIONS, distribute
@@ -23,8 +23,7 @@ from collwise.schedule.grids import Grid
 from collwise.schedule.operations import Recv, Send
 from collwise.schedule.program import Schedule
 from collwise.timing import ideal
-from tests.algorithms.examples import LATENCIES, MACHINES, settings_of
-from tests.algorithms.s_to_p_twins import (
+from tests.algorithms.allgatherv_twins import (
     ON_MESHES,
     ON_RANKS,
     Message,
@@ -35,15 +34,16 @@ from tests.algorithms.s_to_p_twins import (
     snaked,
     told_of,
 )
+from tests.algorithms.examples import LATENCIES, MACHINES, settings_of
 
-S_TO_P = [a for a in algorithms_for("s_to_p", levels=False) if not a.segmented]
+S_TO_P = [a for a in algorithms_for("allgatherv", levels=False) if not a.segmented]
 SHAPES = [(r, c) for r, c in product(range(1, 14), repeat=2) if r * c <= 40] + [(9, 11), (16, 8)]
 UNIT = Machine.postal(t0_s=1, lam=1)
 each = pytest.mark.parametrize("algorithm", S_TO_P, ids=lambda a: a.name)
 
 
-def s_to_p(name: str) -> Algorithm:
-    return ALGORITHMS[f"s_to_p/{name}"]
+def allgatherv(name: str) -> Algorithm:
+    return ALGORITHMS[f"allgatherv/{name}"]
 
 
 def made(algorithm: Algorithm, shape: tuple[int, int], sources: Sequence[int]) -> Schedule:
@@ -96,7 +96,7 @@ def check_order(schedule: Schedule, rounds: list[list[Message]]) -> None:
 
 def test_an_example_by_hand() -> None:
     """Five on a line, sources 0, 3 and 4: 2 is in the middle, nobody serves it in round 1."""
-    schedule = s_to_p("br_lin").schedule(5, 1, sources=[0, 3, 4], shape=(1, 5))
+    schedule = allgatherv("br_lin").schedule(5, 1, sources=[0, 3, 4], shape=(1, 5))
     told = [
         [(op.peer, [b.owner for b in op.blocks]) for op in ops if isinstance(op, Send)]
         for ops in schedule.lists
@@ -119,8 +119,8 @@ def times_of(
     """names: of algorithms, apart by blanks.  Trees are for the machine's own λ."""
     lam = machine.message(8).lam
     return {
-        name: s_to_p(name).predict(
-            machine, p, 8, sources=sources, **more, **settings_of(s_to_p(name), p, lam=lam)
+        name: allgatherv(name).predict(
+            machine, p, 8, sources=sources, **more, **settings_of(allgatherv(name), p, lam=lam)
         )
         for name in names.split()
     }
@@ -165,7 +165,7 @@ def test_the_census_is_optimal_for_an_integer_latency() -> None:
     for p in range(2, 131):
         for k in (2, 4, 10, 64):
             machine = Machine.postal(t0_s=1, lam=k)
-            time = s_to_p("census").predict(machine, p, 8, sources=range(p), latency=k)
+            time = allgatherv("census").predict(machine, p, 8, sources=range(p), latency=k)
             assert time == postal.broadcast_time(p, k)
 
 
@@ -208,10 +208,12 @@ def test_neighbours_only_where_nothing_is_combined() -> None:
     """The ring sends to the next rank only; xor every source to everybody, once."""
     for p in (2, 5, 8, 13):
         sources = range(0, p, 2)
-        ring, xor = (messages_of(made(s_to_p(name), (1, p), sources)) for name in ("ring", "xor"))
+        ring, xor = (
+            messages_of(made(allgatherv(name), (1, p), sources)) for name in ("ring", "xor")
+        )
         assert all((a + 1) % p == b for a, b, _ in ring)
         assert xor == Counter((s, r, frozenset([s])) for s in sources for r in range(p) if r != s)
-        for rank, operations in enumerate(made(s_to_p("xor"), (1, p), sources).lists):
+        for rank, operations in enumerate(made(allgatherv("xor"), (1, p), sources).lists):
             turns = [rank ^ op.peer for op in operations if isinstance(op, Send)]
             assert turns == sorted(turns)
 
@@ -222,7 +224,7 @@ def test_messages_that_meet_are_combined() -> None:
     for shape in random.sample(SHAPES, 20):
         for sources in some_sources(shape, random):
             for name in ("br_lin", "br_xy_source", "br_xy_dim", "bruck"):
-                messages = messages_of(made(s_to_p(name), shape, sources))
+                messages = messages_of(made(allgatherv(name), shape, sources))
                 pairs = Counter((a, b) for a, b, _ in messages.elements())
                 assert max(pairs.values(), default=1) == 1
                 told = Counter(b for _, b, what in messages.elements() for _ in what)
@@ -253,10 +255,10 @@ def test_which_dimension_comes_first(distribution: str, by_sources: str) -> None
     counted = Counter(s // 10 for s in sources), Counter(s % 10 for s in sources)
     assert (in_row, in_column) == tuple(max(each.values()) for each in counted)
     assert by_sources == ("rows" if in_row < in_column else "columns")
-    assert first_dimension(made(s_to_p("br_xy_source"), (10, 10), sources)) == by_sources
+    assert first_dimension(made(allgatherv("br_xy_source"), (10, 10), sources)) == by_sources
     for shape, first in (((10, 10), "rows"), ((4, 25), "rows"), ((25, 4), "columns")):
         there = distribute(distribution, shape, 20)
-        assert first_dimension(made(s_to_p("br_xy_dim"), shape, there)) == first
+        assert first_dimension(made(allgatherv("br_xy_dim"), shape, there)) == first
 
 
 # --- ideal places (H-c9), repositioning, partitioning ---
@@ -334,8 +336,8 @@ def test_repositioning_is_one_permutation(name: str, places: Any) -> None:
     for shape in random.sample(SHAPES, 30):
         for sources in some_sources(shape, random):
             p, ideal = shape[0] * shape[1], places(shape, len(sources))
-            plain = made(s_to_p(f"br_{name}"), shape, ideal)
-            schedule = made(s_to_p(f"repos_{name}"), shape, sources)
+            plain = made(allgatherv(f"br_{name}"), shape, ideal)
+            schedule = made(allgatherv(f"repos_{name}"), shape, sources)
             movers, free = set(sources) - set(ideal), set(ideal) - set(sources)
             moves = {}
             for rank in movers:
@@ -375,7 +377,7 @@ def test_partitioning_halves(name: str) -> None:
             map(one.rank, range(one.size))
         )
         for sources in some_sources(shape, random):
-            schedule = made(s_to_p(f"part_{name}"), shape, sources)
+            schedule = made(allgatherv(f"part_{name}"), shape, sources)
             share = -(-len(sources) * one.size // (r * c))
             for rank, operations in enumerate(schedule.lists):
                 here = one if one.has(rank) else other

@@ -7,7 +7,7 @@ partner, and receives all data from the partner at the end.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from collwise.algorithms.s_to_p.spreading import register_s_to_p
+from collwise.algorithms.allgatherv.spreading import register_allgatherv
 from collwise.schedule.deliveries import Deliveries, Delivery
 from collwise.schedule.operations import Block
 
@@ -38,7 +38,7 @@ class Doubling(Deliveries):
             yield Delivery(late - cube, late, contributions)
 
 
-register_s_to_p(
+register_allgatherv(
     "recursive_doubling",
     "in round k everybody swaps all that it holds with rank i xor 2^k",
     ("Thakur2005",),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collwise.algorithms.s_to_p.spreading import register_s_to_p
+from collwise.algorithms.allgatherv.spreading import register_allgatherv
 from collwise.schedule.deliveries import Delivery, SeparateMessages
 from collwise.system.integers import Ints
 
@@ -42,7 +42,7 @@ class Xor(SeparateMessages):
         return range(1, 1 << (self.problem.ranks - 1).bit_length())
 
 
-register_s_to_p(
+register_allgatherv(
     "xor",
     "every source sends to every rank, in turns of partners i xor k",
     ("Hambrusch1998 §2", "Bruck1997"),

@@ -10,6 +10,7 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import Any
 
+from collwise.algorithms.allgatherv.census import LATENCY, shifts
 from collwise.algorithms.registry import (
     Algorithm,
     Parameter,
@@ -18,7 +19,6 @@ from collwise.algorithms.registry import (
     program_time,
     register,
 )
-from collwise.algorithms.s_to_p.census import LATENCY, shifts
 from collwise.model.limits import MOST_PIECES, ROUNDS_PLAYED, SEARCHED_RANKS, TABLED_ROUNDS
 from collwise.model.machine import Machine
 from collwise.schedule.all_rounds import AllRounds
@@ -84,7 +84,7 @@ def _choices(problem: Problem, machine: Machine, *, latencies: bool) -> Iterable
 def _register(name: str, summary: str, time: str, source: str, **parameters: Parameter) -> None:
     register(
         Algorithm(
-            name=f"s_to_p/{name}",
+            name=f"allgatherv/{name}",
             summary=summary,
             source=(source, "Traeff2022"),
             time=time,

@@ -5,7 +5,7 @@ The gather is not a tree, so it shows the bottleneck that [Hambrusch1998] warns 
 
 from collections.abc import Iterator
 
-from collwise.algorithms.s_to_p.spreading import Holdings, register_spread, spread_snake
+from collwise.algorithms.allgatherv.spreading import Holdings, register_spread, spread_snake
 from collwise.schedule.deliveries import Delivery
 from collwise.schedule.grids import Grid, Snake
 

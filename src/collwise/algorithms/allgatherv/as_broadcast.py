@@ -69,7 +69,7 @@ def _choices(
 
 register(
     Algorithm(
-        name="s_to_p/as_broadcast",
+        name="allgatherv/as_broadcast",
         summary="what a source gives, by any algorithm that broadcasts, segmented ones included",
         source=("BarNoyKipnis1994", "Traeff2024b"),
         time="that of the broadcast, of one source; up to the sum, of several",
@@ -80,7 +80,7 @@ register(
     )
 )
 register_multilevel(
-    "s_to_p/multilevel_as_broadcast",
+    "allgatherv/multilevel_as_broadcast",
     "what a source gives, by any algorithm that broadcasts over levels",
     "that of the broadcast, of one source; up to the sum, of several",
     _build,

@@ -9,8 +9,8 @@ data, then the halves swap.
 from collections.abc import Iterator
 from functools import partial
 
-from collwise.algorithms.s_to_p.ideal_places import Places, rows, snake
-from collwise.algorithms.s_to_p.spreading import (
+from collwise.algorithms.allgatherv.ideal_places import Places, rows, snake
+from collwise.algorithms.allgatherv.spreading import (
     Holdings,
     Spread,
     register_spread,
@@ -86,7 +86,7 @@ for _way, _spread, _places, _words in _WAYS:
         ("Hambrusch1998 §3",),
         f"one permutation, br_{_way} on p/2 ranks, one exchange of half of everything",
         partial(partitioned, _spread, _places),
-        repositions=f"s_to_p/br_{_way}",
+        repositions=f"allgatherv/br_{_way}",
         searched=False,
     )
 for _way, _spread, _places, _words in _WAYS:
@@ -96,6 +96,6 @@ for _way, _spread, _places, _words in _WAYS:
         ("Hambrusch1998 §3",),
         f"one permutation, then that of br_{_way} from ideal places",
         partial(repositioned, _spread, _places),
-        repositions=f"s_to_p/br_{_way}",
+        repositions=f"allgatherv/br_{_way}",
         searched=False,
     )

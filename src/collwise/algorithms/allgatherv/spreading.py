@@ -145,7 +145,7 @@ def alike_or_simulable(problem: Problem, machine: Machine) -> Iterable[Settings]
     return [{}] if problem.all_give_alike else simulable(problem, machine)
 
 
-def register_s_to_p(
+def register_allgatherv(
     name: str,
     summary: str,
     source: tuple[str, ...],
@@ -164,13 +164,13 @@ def register_s_to_p(
     facts: dict[str, Any] = {"summary": summary, "source": source, "time": time, "build": build}
     choices = alike_or_simulable if alike else simulable
     facts |= {"choices": choices, **more}
-    return register(Algorithm(name=f"s_to_p/{name}", **facts))
+    return register(Algorithm(name=f"allgatherv/{name}", **facts))
 
 
 def register_spread(
     name: str, summary: str, source: tuple[str, ...], time: str, spread: Spread, **more: Any
 ) -> Algorithm:
     """Register an s-to-p broadcast that spreads over the mesh of ranks."""
-    return register_s_to_p(
+    return register_allgatherv(
         name, summary, source, time, lambda problem, _: Spreading(problem, spread), **more
     )

@@ -18,8 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collwise.algorithms import Algorithm
+from collwise.algorithms.allgatherv.spreading import Spreading
 from collwise.algorithms.registry import algorithms_for
-from collwise.algorithms.s_to_p.spreading import Spreading
 from collwise.model.machine import Machine
 from collwise.model.sources import DISTRIBUTIONS, distribute
 from collwise.schedule.program import Schedule, tabulate
@@ -36,7 +36,7 @@ MESHES_PER_PAIR = 1
 MAX_TIMED_RANKS = 36
 """Up to so many ranks the sample is timed, and its ports are checked."""
 LOGGP = Machine.loggp(L_s=7, o_s=2, g_s=3, G_s="1/100")
-S_TO_P = algorithms_for("s_to_p")
+S_TO_P = algorithms_for("allgatherv")
 SHAPES = [(rows, columns) for rows in range(1, MAX_SIDE + 1) for columns in range(1, MAX_SIDE + 1)]
 
 each = pytest.mark.parametrize("algorithm", S_TO_P, ids=lambda a: a.name)

@@ -4,10 +4,10 @@ It is the census for latency 1.  After the message of distance d, rank i holds t
 ranks i … i + 2d − 1, modulo p.
 """
 
-from collwise.algorithms.s_to_p.census import Census
-from collwise.algorithms.s_to_p.spreading import register_s_to_p
+from collwise.algorithms.allgatherv.census import Census
+from collwise.algorithms.allgatherv.spreading import register_allgatherv
 
-register_s_to_p(
+register_allgatherv(
     "bruck",
     "in round k rank i gets all that rank i + 2^k holds",
     ("Bruck1997",),

@@ -10,7 +10,7 @@ from itertools import chain, zip_longest
 from typing import Any, TypeAlias
 
 from collwise.algorithms import ALGORITHMS
-from collwise.algorithms.s_to_p.ideal_places import rows, snake
+from collwise.algorithms.allgatherv.ideal_places import rows, snake
 from collwise.schedule.operations import Send
 from collwise.schedule.program import Schedule
 

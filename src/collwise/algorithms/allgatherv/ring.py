@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collwise.algorithms.s_to_p.spreading import register_s_to_p
+from collwise.algorithms.allgatherv.spreading import register_allgatherv
 from collwise.schedule.deliveries import Delivery, SeparateMessages
 from collwise.schedule.rows import Class, around_a_circle
 from collwise.system.integers import Ints
@@ -42,7 +42,7 @@ class Ring(SeparateMessages):
         return sorted(turn for turn in turns if 0 <= turn < ranks - 1)
 
 
-register_s_to_p(
+register_allgatherv(
     "ring",
     "every contribution goes around a ring of all ranks",
     ("Thakur2005",),

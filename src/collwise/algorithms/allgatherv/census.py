@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from collwise.algorithms.allgatherv.spreading import alike_or_simulable, register_allgatherv
 from collwise.algorithms.registry import Settings, integer, program_time
-from collwise.algorithms.s_to_p.spreading import alike_or_simulable, register_s_to_p
 from collwise.model.machine import Machine
 from collwise.schedule.deliveries import Deliveries, Delivery
 from collwise.schedule.problem import Problem
@@ -95,11 +95,11 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
         return [{"latency": 1}] * (not problem.nbytes)
     ranks, each = problem.ranks, max(problem.nbytes // problem.ranks, 1)
     ks = latencies(ranks, each, machine)
-    even = Problem.of("s_to_p", ranks, each, sources=range(ranks))
+    even = Problem.of("allgatherv", ranks, each, sources=range(ranks))
     return [{"latency": min(ks, key=lambda k: program_time(even, Census(even, k), machine))}]
 
 
-register_s_to_p(
+register_allgatherv(
     "census",
     "all send all the time, to ever other ranks, each message with all that is there by then",
     ("Bruck1996 §3",),

@@ -1,0 +1,10 @@
+"""The names of collectives that are understood beside those that are shown."""
+
+ALIASES = {"s_to_p": "allgatherv"}
+"""[Hambrusch1998] calls an allgatherv in which only some ranks have data an s-to-p broadcast."""
+
+
+def shown_name(name: str) -> str:
+    """The shown name of a collective or an algorithm: allgatherv/ring for s_to_p/ring."""
+    collective, slash, algorithm = name.partition("/")
+    return ALIASES.get(collective, collective) + slash + algorithm

@@ -1,7 +1,8 @@
 """The outputs that a schedule computes from given inputs.
 
-The order of execution does not matter: every operation keeps its result, so nothing is overwritten,
-and a reader takes each element from the operation before it in the list that wrote it last.
+The order of execution does not matter: every operation keeps its result, so nothing is overwritten.
+A reader takes each element from the last operation before it in its rank's list that wrote this
+element.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,13 +25,13 @@ from collwise.schedule.operations import (
 )
 
 Values = TypeVar("Values", NDArray[Any], list[int])
-"""The elements of an operand, one after another."""
+"""The elements of an operand, in order."""
 _INPUT = -1
-"""The step at which a rank has its input."""
+"""Step number that stands for a rank's input."""
 
 
 class _Part(NamedTuple):
-    """A run of elements of an operand, and where it lies in the result of an earlier step."""
+    """Elements [begin, end) of the result of `step`, used from `position` of an operand on."""
 
     position: int
     step: int
@@ -46,11 +47,11 @@ def evaluate(
     combine: Callable[[int, int, Values, Values], Values],
     zeros: Callable[[int], Values],
 ) -> list[Values]:
-    """The blocks `outputs` of every rank's output slot in the end, one after another.
+    """The final contents of the blocks `outputs` of every rank's output slot, concatenated.
 
     inputs: per rank, its blocks in the input slot and their elements.  Offsets and lengths of
-    blocks count elements.   combine: of a rank, a step and its two operands, their combination.
-    zeros: so many elements that are 0, as is what nobody wrote.
+    blocks count elements.   combine: maps (rank, step, left, right) to the combined elements.
+    zeros: makes n zeros, the value of elements that no operation wrote.
     Raises InvalidSchedule if ranks wait for each other in a circle, or for a message nobody sends.
     """
     # In the end the output is read, as if it were sent to somebody.
@@ -83,7 +84,9 @@ def evaluate(
 def _operands(
     operations: Sequence[Operation], input_slot: int, blocks: tuple[Block, ...]
 ) -> list[list[list[_Part]]]:
-    """For every operation of a rank and every slot that it reads, where its elements come from."""
+    """For every operation of a rank and every slot that it reads, the runs that make up the
+    operand.
+    """
     writers = Writers()
     shifts: list[tuple[int, int]] = []  # by writer: its step, and offset − position in its result
 
@@ -144,7 +147,7 @@ def _order(
 
 
 def never_completes(rank: int, step: int, op: Operation) -> InvalidSchedule:
-    """The error of a run of the schedule that stops before this operation."""
+    """The error for a schedule whose execution stops before this operation."""
     verb = type(op).__name__.lower()
     return InvalidSchedule(
         f"rank {rank}, step {step}: {verb}"

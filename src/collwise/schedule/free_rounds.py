@@ -1,12 +1,13 @@
-"""Rounds for few ranks: each sends the newest piece that it has to any rank that lacks it.
+"""Rounds for few ranks: each rank sends its newest piece that another rank lacks.
 
-The root first sends every piece once, in turn to all; then it helps with the newest as well.  So it
-sends the last pieces to many ranks itself: with few ranks and a large λ, up to λ rounds fewer than
-where each piece leaves the root once.
+The root first sends every piece once, to the other ranks in turn; then it also sends the newest
+pieces.  So it sends the last pieces to many ranks itself.  With few ranks and a large λ, this takes
+up to λ rounds fewer than if each piece leaves the root once.
 
-With levels a message takes as many rounds as those of its level.  The root sends to the others of
-its own outermost group; who of them has a piece that another group lacks sends it there first, to
-one rank after another.  So each piece crosses as early as it can, and many cross at once.
+On a machine with levels, a message takes as many rounds as the latency of its level.  The root
+sends to the other ranks of its own outermost group.  A rank there that has a piece which another
+group lacks sends it to that group first, to one rank after another.  So each piece crosses early,
+and many cross at once.
 """
 
 from collections import defaultdict, deque
@@ -27,9 +28,10 @@ _Messages = list[list[tuple[int, int, int, int]]]
 def _messages(
     ranks: int, count: int, latencies: tuple[int, ...], groups: tuple[tuple[int, ...], ...]
 ) -> _Messages:
-    """By round: source, target, piece and level of every message.  Sets of ranks, pieces are bits.
+    """For each round, (source, target, piece, level) of every message.
 
-    groups: of every inner level, the number of each rank's group.
+    groups: for each inner level, the number of each rank's group.   Bit masks are sets of ranks or
+    pieces.
     """
     everybody, depth = (1 << ranks) - 1, len(latencies)
     around = [[1 << rank for rank in range(ranks)]]  # by level and rank: the group
@@ -104,7 +106,7 @@ def _messages(
 
 @lru_cache(maxsize=64)
 def _circular(rounds: "FreeRounds") -> bool:
-    """Whether blocking messages would wait in a circle if each was received when it is there."""
+    """Whether blocking messages, received in order of arrival, would wait in a circle."""
     before: TopologicalSorter[int] = TopologicalSorter()
     sent, heard, came = dict[int, int](), dict[int, int](), dict[tuple[int, int], int]()
     every = [(at, *message) for at, messages in enumerate(rounds.messages) for message in messages]
@@ -125,10 +127,10 @@ def _circular(rounds: "FreeRounds") -> bool:
 
 @dataclass(frozen=True)
 class FreeRounds(Rounds):
-    """The rounds of so many pieces, played for integer latencies.
+    """Rounds of `count` pieces, simulated for integer latencies.
 
-    groups: of every level but the outermost, the number of each rank's group; none where there is
-    one level.   latencies: by level, `latency` the least of them.
+    groups: for every level but the outermost, the number of each rank's group; empty with one
+    level.   latencies: in rounds, by level; `latency` is the least of them.
     """
 
     groups: tuple[tuple[int, ...], ...] = ()
@@ -145,13 +147,15 @@ class FreeRounds(Rounds):
 
     @property
     def last(self) -> int:
-        """The round in which everything is there."""
+        """The round in which the last message arrives."""
         latencies = self.latencies or (self.latency,)
         every = enumerate(self.messages)
         return max((at + latencies[m[3]] for at, sent in every for m in sent), default=0)
 
     def of(self, rank: int) -> Iterator[Round]:
-        """What takes longer is received later, unless ranks then might wait in a circle."""
+        """Rounds of one rank; slow messages are received in later rounds, unless that might
+        deadlock.
+        """
         later = [(latency - self.latency) * self.uneven for latency in self.latencies] or [0]
         sent = dict[int, tuple[int, int]]()
         received = defaultdict[int, list[tuple[int, int]]](list)

@@ -56,7 +56,7 @@ def received(ranks: int, rank: int, most: int | None = None) -> tuple[int, ...]:
             higher[below] = above
 
     def search(reached: int, below: int, index: int) -> None:
-        """Extend the path from rank `reached`, by skips up to number `index`, below rank `below`."""
+        """Extend the path from rank `reached`, by skips up to number `index`, to below `below`."""
         while index >= 0 and len(chosen) < enough:
             at = reached + numbers[index]
             if at <= goal - numbers[len(chosen)] and at < below:

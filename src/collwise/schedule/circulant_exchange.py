@@ -143,7 +143,7 @@ class CirculantExchange(Circular):
 
     @property
     def _back(self) -> tuple[tuple[Step, ...], ...]:
-        """The rounds after the reduce-scatter: the allgather, or the gather of parts at the root."""
+        """The rounds after the reduce-scatter: an allgather, or a gather of parts at the root."""
         if self.scatters:
             return ()
         radices = self._dividing if self.to_root else (self.radix,)

@@ -57,7 +57,7 @@ class Collective:
         return self.input == "sources"
 
     def unit(self, ranks: int, itemsize: int) -> int:
-        """nbytes must be a multiple of this many bytes: an element, or one in each block."""
+        """Bytes of which nbytes must be a multiple: one element, or one in each block."""
         return ranks * itemsize if self.output == "own block" else itemsize
 
     def has_output(self, rank: int, root: int) -> bool:

@@ -41,7 +41,7 @@ class Then(Program):
         return any(part.needs_posted_receives for part in self.parts)
 
     def classes(self) -> list[Class] | None:
-        """The classes of all parts that send messages, if these have the same classes; else None."""
+        """The classes that all parts with messages have in common; None if they differ."""
         known = [part.classes() for part in self.parts if not isinstance(part, KeepOwn)]
         return known[0] if known and all(classes is known[0] for classes in known) else None
 

@@ -69,7 +69,7 @@ class Writers:
         return [(max(starts[i], begin), min(ends[i], end), writers[i]) for i in touched]
 
     def of(self, slot: int, block: Block) -> Iterable[int]:
-        """The latest writers of the block's bytes, possibly repeated; empty if nothing was written."""
+        """The latest writers of the block's bytes, maybe repeated; empty if nobody wrote."""
         owner, begin, length = block
         if not length or (written := self._maps.get((slot, owner))) is None:
             return ()

@@ -84,9 +84,7 @@ def evaluate(
 def _operands(
     operations: Sequence[Operation], input_slot: int, blocks: tuple[Block, ...]
 ) -> list[list[list[_Part]]]:
-    """For every operation of a rank and every slot that it reads, the runs that make up the
-    operand.
-    """
+    """For every operation of a rank and every slot that it reads, the runs of its operand."""
     writers = Writers()
     shifts: list[tuple[int, int]] = []  # by writer: its step, and offset − position in its result
 

@@ -164,7 +164,7 @@ class Exchange(Program):
 
     @cached_property
     def _every_block(self) -> Blocks:
-        """Per participating rank, its result block and that of the rank it is paired with, if any."""
+        """For each participating rank: its result block, with that of its paired rank."""
         length, extra = self.problem.nbytes // self.problem.ranks, self.extra
         paired = [Block(0, 2 * low * length, 2 * length) for low in range(extra)]
         own = [Block(0, low * length, length) for low in range(2 * extra, self.problem.ranks)]

@@ -153,9 +153,7 @@ class FreeRounds(Rounds):
         return max((at + latencies[m[3]] for at, sent in every for m in sent), default=0)
 
     def of(self, rank: int) -> Iterator[Round]:
-        """Rounds of one rank; slow messages are received in later rounds, unless that might
-        deadlock.
-        """
+        """Rounds of one rank; slow messages are received later, unless that might deadlock."""
         later = [(latency - self.latency) * self.uneven for latency in self.latencies] or [0]
         sent = dict[int, tuple[int, int]]()
         received = defaultdict[int, list[tuple[int, int]]](list)

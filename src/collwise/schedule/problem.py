@@ -35,7 +35,7 @@ ORDERS: tuple[Order, ...] = ("any", "same", "rank")
 
 
 def satisfies(order: Order, required: Order) -> bool:
-    """Whether combining in `order` satisfies `required`; raises UnknownName for an unknown order."""
+    """Whether combining in `order` satisfies `required`; raises UnknownName for no order."""
     return ORDERS.index(order) >= ORDERS.index(_known(required))
 
 

@@ -1,4 +1,4 @@
-"""Broadcasts and reduces of a vector in pieces, in rounds: each rank sends to one, hears one."""
+"""Broadcasts and reduces of pieces, in rounds: each rank sends to one and receives from one."""
 
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -15,16 +15,16 @@ from collwise.schedule.rows import Columns, Rows
 from collwise.system.integers import Ints
 
 MAX_LATENCY = 64
-"""Rounds are for this latency at most, or for the number of ranks if that is more."""
+"""The highest latency of rounds, unless there are more ranks than this."""
 
 
 def highest(ranks: int) -> int:
-    """The highest latency for which there are rounds."""
+    """The highest latency, in rounds, for which rounds can be made."""
     return max(ranks, MAX_LATENCY)
 
 
 class Round(NamedTuple):
-    """What one rank does in a round of a broadcast; None where there is no message."""
+    """What one rank does in a round of a broadcast; a piece is None if there is no message."""
 
     to: int
     sent: int | None
@@ -37,8 +37,8 @@ class Round(NamedTuple):
 class Rounds(ABC):
     """The rounds of a broadcast of `count` pieces from virtual rank 0, each received once.
 
-    latency: what is received in a round is sent on so many rounds later, at the earliest.
-    Raises BeyondLimits for one so high that empty rounds are most of what there is.
+    latency: rounds from receiving a piece until it can be sent on.
+    Raises BeyondLimits for a latency so high that most rounds would be empty.
     """
 
     ranks: int
@@ -53,21 +53,21 @@ class Rounds(ABC):
 
     @abstractmethod
     def of(self, rank: int) -> Iterator[Round]:
-        """Those of one virtual rank."""
+        """The rounds of one virtual rank."""
 
     @property
     def uneven(self) -> bool:
-        """Whether some messages take longer than others: they are sent before they are received."""
+        """Whether latencies differ, so that a message may be received in a later round."""
         return False
 
     @abstractmethod
     def every(self) -> list[tuple[Ints, Ints, Ints]]:
-        """Those of all: by round, who sends to whom which piece."""
+        """For each round, the sources, targets and piece numbers of all messages."""
 
 
 @dataclass(frozen=True)
 class DownRounds(Program):
-    """The broadcast."""
+    """The broadcast of pieces in these rounds."""
 
     rounds: Rounds
     pieces: tuple[Block, ...]
@@ -101,13 +101,13 @@ class DownRounds(Program):
 
 @dataclass(frozen=True)
 class UpRounds(Program):
-    """The reduce to virtual rank 0: the rounds backwards; in no order of the ranks."""
+    """The reduce to virtual rank 0: the broadcast's rounds backwards, not in rank order."""
 
     rounds: Rounds
     pieces: tuple[Block, ...]
 
     def rows(self, *, combines: bool) -> Rows | None:
-        """Of all ranks at once, in the order of `operations`."""
+        """Rows of all ranks; list positions are those in `operations`."""
         every = self.rounds.every()
         if self.rounds.uneven or any(len(np.unique(t)) < len(t) for _, t, _ in every):
             return None  # of several levels: only the lists say in which order

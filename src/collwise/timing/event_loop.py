@@ -1,14 +1,13 @@
-"""The event loop: what happens when, for the rows of a schedule under a law.  Exact.
+"""The event loop: exact times of a schedule's rows under a machine's law.
 
-A port works through its queue in the order of its rank's list; a combine stands in all queues of
-its rank.  A message is *requested* when it is next at its send port (in a rendezvous also at its
-receive port) and its data is there.  Where messages meet at something shared, requests are served
-in the order of (time, source, target), and of what happens at one time arrivals at the ports of
-groups come first, the outermost ones before inner ones.  Elsewhere any order gives the same times,
-and requests are served as they come.
+A port serves its queue in list order; a combine is in all queues of its rank.  A message is
+*requested* when it is next at its send port (in a rendezvous also at its receive port) and its data
+is there.  If messages compete for shared resources, requests are served in the order of (time,
+source, target), after arrivals at group ports at the same time, outer levels first.  Otherwise any
+order gives the same times, and requests are served as they come.
 
-`_event_loop.c` is the loop; `_Plain` is its slow twin, which serves where there is no compiler and
-where times are larger than int64.
+`_event_loop.c` is the loop.  `_Plain` is the same in Python, used if there was no compiler or if
+times are larger than int64.
 """
 
 from collections import defaultdict
@@ -34,10 +33,11 @@ class PastLimit(Exception):
 
 
 class Columns(NamedTuple):
-    """Per row, in ticks: when it was asked for, started, was received (or combined).
+    """Per row, in ticks: when it was requested, started, and received (or combined).
 
-    NEVER where it did not come to that.   served: its number in the order of service.   waited,
-    holder: the link for which it waited longest and the row that held it; NONE if it did not wait.
+    NEVER stands for an event that did not happen.   served: the row's number in the order of
+    service.   waited, holder: the link for which it waited longest and the row that held it; NONE
+    if it did not wait.
     """
 
     asked: Ticks
@@ -49,7 +49,7 @@ class Columns(NamedTuple):
 
 
 class Played(NamedTuple):
-    """What came of it; stuck: whether something never completes."""
+    """The result of playing rows; stuck: whether some operation never completes."""
 
     at: Columns
     stuck: bool
@@ -58,7 +58,7 @@ class Played(NamedTuple):
 def play(rows: Rows, law: Law, limit: int | None = None) -> Played:
     """Play the rows of a schedule to their end.
 
-    limit: PastLimit is raised once it is known that something happens after this tick.
+    limit: in ticks; PastLimit is raised once some event is known to happen later.
     """
     if _event_loop is not None and law.gap.dtype == np.int64:
         played = _compiled(rows, law, LARGEST if limit is None or limit > EXACT else max(limit, -1))
@@ -68,7 +68,7 @@ def play(rows: Rows, law: Law, limit: int | None = None) -> Played:
 
 
 def _compiled(rows: Rows, law: Law, limit: int) -> Played | None:
-    """None where times do not fit."""
+    """Play the rows in C; None if times do not fit into int64."""
     ports, ranks = law.ports, len(law.ports.own_sends) - 1
     columns = [rows.source, rows.target, rows.place_at_source, rows.place_at_target]
     columns += [ports.send, ports.receive, law.gap, law.reach, law.entry, law.absorb, rows.begins]
@@ -94,24 +94,24 @@ def _compiled(rows: Rows, law: Law, limit: int) -> Played | None:
 
 
 class _Partner:
-    """A rank's present partner: until when they exchange, and when its other exchanges ended."""
+    """A rank's current partner, until when they exchange, and when its other exchanges ended."""
 
     def __init__(self) -> None:
         self.rank, self.until, self.others_until = NONE, 0, 0
 
     def free_for(self, other: int) -> int:
-        """From when on it can exchange messages with that rank."""
+        """The tick from which the rank can exchange messages with rank `other`."""
         return self.others_until if other == self.rank else self.until
 
     def meet(self, other: int, until: int) -> None:
-        """Exchange with that rank until then."""
+        """Exchange messages with rank `other` until the tick `until`."""
         if other != self.rank:
             self.rank, self.others_until = other, self.until
         self.until = max(self.until, until)
 
 
 class _Port:
-    """The rows that use a port, in the order of the rank's list, and when it is free."""
+    """The rows that use a port, in list order, and the tick from which it is free."""
 
     def __init__(self, free: int) -> None:
         self.queue: list[int] = []
@@ -122,12 +122,12 @@ class _Port:
         return self.queue[self.next] if self.next < len(self.queue) else NONE
 
     def advance(self, free: int) -> None:
-        """Go on to the next row."""
+        """Go on to the next row; the port is free from the tick `free` on."""
         self.next, self.free, self.requested = self.next + 1, free, False
 
 
 class _Plain:
-    """The loop in Python, with times of any size."""
+    """The event loop in Python, with times of any size."""
 
     def __init__(self, rows: Rows, law: Law, limit: int | None) -> None:
         self.rules, self.limit, self.routes = law.rules, limit, law.links
@@ -188,7 +188,7 @@ class _Plain:
                 port.queue.append(row)
 
     def play(self) -> Played:
-        """Until nothing is left, or nothing can go on."""
+        """Play until no row is left or no row can go on."""
         ranks = range(len(self.sends))
         for rank in ranks:
             if self.rules.one_processor:
@@ -214,7 +214,7 @@ class _Plain:
         return Played(made, NEVER in ends)
 
     def _end(self, row: int, time: int) -> None:
-        """What reads a row's data can go on."""
+        """Complete a row at `time`; rows that wait for its data may become ready."""
         self.received[row] = time
         if self.limit is not None and time > self.limit:
             raise PastLimit
@@ -250,7 +250,7 @@ class _Plain:
         return self._combine(rank)
 
     def _request(self, port: _Port | None) -> bool:
-        """Request the head of a send port if that is possible; whether it started at once."""
+        """Request the head of a send port if possible; returns whether it started at once."""
         row = NONE if port is None else port.head()
         if port is None or row == NONE or port.requested or self.missing[row]:
             return False
@@ -270,7 +270,7 @@ class _Plain:
         return True
 
     def _serve(self, time: int, row: int) -> None:
-        """Start a message at the first moment when all it needs is free."""
+        """Start a message as soon as all it needs is free, at `time` or later."""
         source, target = self.source[row], self.target[row]
         meeting = ((self.partners[source], target), (self.partners[target], source))
         if self.rules.one_partner:
@@ -319,7 +319,7 @@ class _Plain:
         self._end(row, time)
 
     def _arrive(self, time: int, outermost: int, row: int) -> None:
-        """At the next shared port inside a level; or at the target."""
+        """Pass a message on to the next shared port inside `outermost`, or else to its target."""
         for level in range(outermost - 1, -1, -1):
             if self.shared[level][0][row]:
                 ends = self.source[row], self.target[row]
@@ -330,7 +330,7 @@ class _Plain:
             self.stack.append(self.target[row])
 
     def _go_on(self, rank: int) -> None:
-        """All that a rank can do now."""
+        """Do all that a rank can do now."""
         while self._combine(rank):
             pass
         for port in self.receives[rank]:
@@ -363,7 +363,7 @@ class _Plain:
             self._arrive(passage, -1 - kind, row)
 
     def _next_at_processor(self, rank: int) -> tuple[int, int, int] | None:
-        """Time, kind and row of the next send, or of the first message that has arrived."""
+        """Time, kind and row of the next send (0) or first arrived message (1), the earlier one."""
         found = []
         port = self.sends[rank][0]
         if (row := port.head()) != NONE and not self.missing[row]:

@@ -56,15 +56,15 @@ class AllRounds(Program):
     def rows(self, *, combines: bool) -> Rows:
         """Rows of all ranks; in each round a rank's list has the send before the receive."""
         rounds, ranks = self.messages(of_one=self.problem.all_give_alike), self.problem.ranks
-        every, place = np.arange(ranks, dtype=np.int64), np.zeros(ranks, np.int64)
-        heard = np.zeros((len(rounds) + 1, ranks), np.int64)  # before each round
+        all_ranks, place = np.arange(ranks, dtype=np.int64), np.zeros(ranks, np.int64)
+        heard = np.zeros((len(rounds) + 1, ranks), np.int64)  # receives before each round
         parts = [[place[:0]] * 6]
         for number, (step, nbytes, latest) in enumerate(rounds):
-            sends, target = np.broadcast_to(nbytes > 0, ranks), (every + step) % ranks
+            sends, target = np.broadcast_to(nbytes > 0, ranks), (all_ranks + step) % ranks
             hears = np.roll(sends, step)
             sent = place + sends
-            after = heard[np.broadcast_to(latest + 1, ranks), every]
-            columns = every, target, place, sent[target], np.broadcast_to(nbytes, ranks), after
+            after = heard[np.broadcast_to(latest + 1, ranks), all_ranks]
+            columns = all_ranks, target, place, sent[target], np.broadcast_to(nbytes, ranks), after
             parts.append([column[sends] for column in columns])
             place = sent + hears
             heard[number + 1] = heard[number] + hears
@@ -101,8 +101,8 @@ class AllRounds(Program):
         """
         p, (starts, which), bytes_of = self.problem.ranks, self._sources, self._bytes_of
         ranks = 1 if of_one else p
-        owners = slice(1 if of_one else None)  # others send to others what the first one sends here
-        came = np.full((p, self.rounds.count), -1)  # by virtual rank and piece: in which round
+        owners = slice(1 if of_one else None)  # rank 0 sends for −r what r sends for 0
+        came = np.full((p, self.rounds.count), -1)  # round of receipt by [virtual rank, piece]
         rounds = []
         for number, (source, target, piece) in enumerate(self.rounds.every()):
             senders = np.add.outer(starts[owners], source).ravel() % ranks

@@ -44,7 +44,7 @@ def received(ranks: int, rank: int, most: int | None = None) -> tuple[int, ...]:
     rounds, goal = len(numbers) - 1, ranks + rank
     first = _first_block(rank, numbers)
     enough = rounds if most is None else most
-    lower = list(range(-1, rounds))  # of every index, the next lower one that is unused
+    lower = list(range(-1, rounds))  # [index]: the next lower unused index
     higher = list(range(1, rounds + 2))
     chosen: list[int] = []
 
@@ -86,7 +86,7 @@ def sent(ranks: int, rank: int) -> tuple[int, ...]:
         return tuple(range(len(skips(ranks)) - 1))
     blocks = [
         int(block) if known or not peer else received(ranks, peer, k + 1)[k]
-        for k, block, known, peer in _narrowed(ranks, rank)
+        for k, block, known, peer in _narrow(ranks, rank)
     ]
     return tuple(reversed(blocks))
 
@@ -94,17 +94,17 @@ def sent(ranks: int, rank: int) -> tuple[int, ...]:
 @lru_cache(maxsize=8)
 def received_by_all(ranks: int) -> NDArray[np.int8]:
     """`received` of all ranks: table[rank, round of a phase]; row 0, the root's, has no meaning."""
-    every, numbers = np.arange(ranks), skips(ranks)
+    all_ranks, numbers = np.arange(ranks), skips(ranks)
     table = np.zeros((ranks, len(numbers) - 1), np.int8)
-    for k, block, known, peer in _narrowed(ranks, every):
+    for k, block, known, peer in _narrow(ranks, all_ranks):
         table[peer, k] = block
-        for rank in peer[np.logical_not(known) & (every > 0) & (peer > 0)].tolist():
+        for rank in peer[np.logical_not(known) & (all_ranks > 0) & (peer > 0)].tolist():
             table[rank, k] = received(ranks, rank, k + 1)[k]
         table[peer[0], k] = k
     return table
 
 
-def _narrowed(ranks: int, rank: Numbers) -> Iterator[tuple[int, Numbers, Numbers, Numbers]]:
+def _narrow(ranks: int, rank: Numbers) -> Iterator[tuple[int, Numbers, Numbers, Numbers]]:
     """The steps of `sent`, last round first: (round, block, whether it is certain, target)."""
     numbers = skips(ranks)
     rounds, first = len(numbers) - 1, _first_block(rank, numbers)
@@ -135,7 +135,7 @@ def _first_block(rank: Numbers, numbers: Sequence[int]) -> Numbers:
 class Circulant(Rounds):
     """Circulant rounds of a broadcast of `count` pieces."""
 
-    def _numbers(self) -> tuple[range, int]:
+    def _round_numbers(self) -> tuple[range, int]:
         """The round numbers, such that the last round ends a phase, and the rounds per phase."""
         phase = len(skips(self.ranks)) - 1
         if not phase or not self.count:
@@ -144,18 +144,18 @@ class Circulant(Rounds):
         return range(first, first + self.count - 1 + phase), phase
 
     def of(self, rank: int) -> Iterator[Round]:  # noqa: D102
-        numbers, phase = self._numbers()
+        numbers, phase = self._round_numbers()
         steps, last = skips(self.ranks)[:-1], self.count - 1
-        own = received(self.ranks, rank)
-        ends = [(rank + step) % self.ranks for step in steps]
-        theirs = sent(self.ranks, rank)
+        received_blocks = received(self.ranks, rank)
+        targets = [(rank + step) % self.ranks for step in steps]
+        sent_blocks = sent(self.ranks, rank)
         for number in numbers:
             k = number % phase
             shift = number - k - numbers.start
-            out = theirs[k] + shift if ends[k] else -1
-            got = own[k] + shift if rank else -1
+            out = sent_blocks[k] + shift if targets[k] else -1
+            got = received_blocks[k] + shift if rank else -1
             yield Round(
-                ends[k],
+                targets[k],
                 min(out, last) if out >= 0 else None,
                 (rank - steps[k]) % self.ranks,
                 min(got, last) if got >= 0 else None,
@@ -163,7 +163,7 @@ class Circulant(Rounds):
 
     def every(self) -> list[tuple[Ints, Ints, Ints]]:  # noqa: D102
         table = received_by_all(self.ranks)
-        (numbers, phase), steps = self._numbers(), skips(self.ranks)
+        (numbers, phase), steps = self._round_numbers(), skips(self.ranks)
         ranks, rounds = np.arange(self.ranks), []
         for number in numbers:
             k = number % phase

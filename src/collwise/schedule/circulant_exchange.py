@@ -48,13 +48,13 @@ def steps_by_round(
     After a round that leaves `left` blocks, rank r has partial results of blocks r … r + left − 1
     (modulo p), with the contributions of all ranks that will not send to it any more.
     """
-    before, number, there = ranks, 1, list[tuple[Step, ...]]()
+    before, number, scatter = ranks, 1, list[tuple[Step, ...]]()
     while before > 1:
-        left = -(-before // radices[min(len(there), len(radices) - 1)])
+        left = -(-before // radices[min(len(scatter), len(radices) - 1)])
         distances = range(left, before, left)
         widths = (min(left, before - distance) for distance in distances)
         last = before - 1 if left == 1 else 0
-        there.append(
+        scatter.append(
             tuple(
                 Step(number + place, distance, width, distance == last, gathers=False)
                 for place, (distance, width) in enumerate(zip(distances, widths, strict=True))
@@ -62,8 +62,8 @@ def steps_by_round(
         )
         number += len(distances)
         before = left
-    back = [tuple(step._replace(gathers=True) for step in steps) for steps in reversed(there)]
-    return tuple(there + back * gathers)
+    gather = [tuple(step._replace(gathers=True) for step in steps) for steps in reversed(scatter)]
+    return tuple(scatter + gather * gathers)
 
 
 class Event(NamedTuple):
@@ -136,34 +136,35 @@ class CirculantExchange(Circular):
         return None if self.stages or self.to_root else super().classes()
 
     @property
-    def _there(self) -> tuple[tuple[Step, ...], ...]:
+    def _scatter_rounds(self) -> tuple[tuple[Step, ...], ...]:
         """The rounds of the reduce-scatter."""
         radices = tuple(stage.radix for stage in self.stages) or (self.radix,)
         return steps_by_round(self.problem.ranks, radices, gathers=False)
 
     @property
-    def _back(self) -> tuple[tuple[Step, ...], ...]:
+    def _gather_rounds(self) -> tuple[tuple[Step, ...], ...]:
         """The rounds after the reduce-scatter: an allgather, or a gather of parts at the root."""
         if self.scatters:
             return ()
-        radices = self._dividing if self.to_root else (self.radix,)
+        radices = self._divisors if self.to_root else (self.radix,)
         both = steps_by_round(self.parts, radices, gathers=True)
         return both[len(both) // 2 :]
 
     @cached_property
-    def _dividing(self) -> tuple[int, ...]:
+    def _divisors(self) -> tuple[int, ...]:
         """The radices of the rounds that divide the vector."""
-        stages = (*self.stages, *self.stages[-1:] * len(self._there))[: len(self._there)]
+        count = len(self._scatter_rounds)
+        stages = (*self.stages, *self.stages[-1:] * count)[:count]
         return tuple(stage.radix for stage in stages if stage.divided) or (self.radix,)
 
     @cached_property
     def parts(self) -> int:
         """Number of parts into which the vector is divided: that of nonempty blocks."""
-        return min(prod(self._dividing), self.problem.ranks) if self.stages else self.problem.ranks
+        return min(prod(self._divisors), self.problem.ranks) if self.stages else self.problem.ranks
 
     def rounds(self) -> tuple[tuple[Step, ...], ...]:
         """The steps by round: the reduce-scatter, then the allgather or gather."""
-        return self._there + self._back
+        return self._scatter_rounds + self._gather_rounds
 
     def block_of(self, part: Any) -> Any:
         """The block that contains a part, and the rank that completes it (integer or array)."""
@@ -178,14 +179,14 @@ class CirculantExchange(Circular):
         """The sends and receives of every rank, in order."""
         return events(self.rounds(), self.pieces, self.latency)
 
-    def _gathered(self, part: int) -> dict[int, tuple[bool, int]]:
+    def _gather_messages(self, part: int) -> dict[int, tuple[bool, int]]:
         """Messages of one part in the gather at rank 0.
 
         Returns for each distance: whether the part is sent (or others are received), and how many
         parts.
         """
         moves, at, need = dict[int, tuple[bool, int]](), part, self.parts
-        for steps in reversed(self._back):
+        for steps in reversed(self._gather_rounds):
             left = steps[0].distance
             if before := at // left * left:
                 at, need = at - before, min(left, need - before)
@@ -222,9 +223,9 @@ class CirculantExchange(Circular):
         p, operations, begun = self.problem.ranks, list[Operation](), set[int]()
         result: int = Slot.OUTPUT
         if self.to_root and rank:
-            result = scratch(self._there[-1][-1].number + 1)
+            result = scratch(self._scatter_rounds[-1][-1].number + 1)
         part = self.parts_before(rank)
-        moves = self._gathered(part) if self.to_root and self.block_of(part) == rank else {}
+        moves = self._gather_messages(part) if self.to_root and self.block_of(part) == rank else {}
         for _, sends, piece, step in self.events if self.problem.nbytes else ():
             if piece not in begun and (vector := self.blocks(piece, 0, p)):
                 operations.append(Copy(Slot.INPUT, _PARTS, vector))

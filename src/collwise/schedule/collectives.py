@@ -182,12 +182,12 @@ def check_about(
     for name in arguments:
         if not set(about[name]) & set(collectives):
             raise InvalidArgument(
-                f"{_listed(collectives)} with {mark}{name}",
-                f"it is for {_listed(about[name])} only",
+                f"{_joined_names(collectives)} with {mark}{name}",
+                f"it is for {_joined_names(about[name])} only",
                 f"leave out {mark}{name}",
             )
 
 
-def _listed(names: Sequence[str]) -> str:
+def _joined_names(names: Sequence[str]) -> str:
     """Names joined for a message, such as "reduce, allreduce and s_to_p"."""
     return " and ".join([", ".join(names[:-1])] * (len(names) > 1) + [*names[-1:]])

@@ -69,7 +69,7 @@ class Then(Program):
         return threaded
 
     def columns(self) -> Columns | None:  # noqa: D102
-        done = np.zeros(self.ranks, dtype=np.int64)  # operations so far
+        done = np.zeros(self.ranks, dtype=np.int64)  # operations so far, per rank
         stacked = list[Columns]()
         for part in self.parts:
             if (columns := part.columns()) is None:
@@ -129,11 +129,11 @@ class On(Program):
 
     def tasks(self) -> list[tuple[Task, list[int]]]:
         """The distinct tasks, each with the numbers of the teams that run it."""
-        found: dict[tuple[int, int], tuple[Task, list[int]]] = {}
+        distinct: dict[tuple[int, int], tuple[Task, list[int]]] = {}
         for number in range(len(self.teams)):
             if (task := self.task(number)) is not None:
-                found.setdefault((id(task.program), task.offset), (task, []))[1].append(number)
-        return list(found.values())
+                distinct.setdefault((id(task.program), task.offset), (task, []))[1].append(number)
+        return list(distinct.values())
 
     def columns(self) -> Columns | None:  # noqa: D102
         stacked = list[Columns]()

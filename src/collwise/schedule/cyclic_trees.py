@@ -62,13 +62,13 @@ def _tree(count: int, latency: int, last: int) -> _Tree | None:
         times.append(time)
         children.append([])
     missing = -sum(times) % count
-    while missing:  # a last leaf goes elsewhere, later
+    while missing:  # move a last leaf to another parent, at a later time
         free: dict[int, list[int]] = {}
         leaves: dict[int, list[int]] = {}
-        for node, own in enumerate(children):
-            free.setdefault(times[node] + len(own) + latency, []).append(node)
-            if own and not children[own[-1]]:
-                leaves.setdefault(times[own[-1]], []).append(node)
+        for node, below in enumerate(children):
+            free.setdefault(times[node] + len(below) + latency, []).append(node)
+            if below and not children[below[-1]]:
+                leaves.setdefault(times[below[-1]], []).append(node)
         moves = (
             (to - time, node, other)
             for time, parents in leaves.items()
@@ -146,7 +146,7 @@ def arrangement(count: int, latency: int) -> Arrangement | None:
     """The arrangement of `count` ranks beside the root; None if none is found."""
     if not 0 < count < ARRANGED_RANKS:
         return None
-    random = Random(count * 1024 + latency)  # all ranks find the same
+    random = Random(count * 1024 + latency)  # the same seed on all ranks
     least = latency + int(postal.broadcast_time(count, latency))
     for last in range(least, least + MAX_LATER):
         if (tree := _tree(count, latency, last)) is None:

@@ -112,7 +112,7 @@ class Scatter(Program):
         start = np.minimum(child * self.piece, self.nbytes)
         stop = np.minimum((child + self.tree.spans()[1:]) * self.piece, self.nbytes)
         full = stop > start
-        # A leader serves its upper end first: the children that get nothing are its first ones.
+        # A rank serves its last ranks first, so the children that get no bytes come first.
         skipped = np.bincount(parent[~full], minlength=self.tree.size)
         at_source = place - skipped[parent] + (parent > 0)
         zeros = np.zeros_like(child)
@@ -145,25 +145,26 @@ class Collect(Program):
     steps: Steps
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
-        p, own = self.tree.size, self.tree.span(rank)
+        p, own_span = self.tree.size, self.tree.span(rank)
         kind = np.int64 if (2 * p + 1) * max(self.piece, 1) < 1 << 63 else object
         steps: Any = Step(*np.fromiter(chain.from_iterable(self.steps), kind).reshape(-1, 3).T)
         to, source = (((rank + by) % p).tolist() for by in (-steps.distance, steps.distance))
         spans = {peer: self.tree.span(peer) for peer in set(to)}
-        theirs = np.array([spans[peer] for peer in to], kind)
+        peer_spans = np.array([spans[peer] for peer in to], kind)
         ranges = [
-            *self._ranges(np.array(to, kind), theirs, steps),
-            *self._ranges(np.array(rank, kind), own, steps),
+            *self._ranges(np.array(to, kind), peer_spans, steps),
+            *self._ranges(np.array(rank, kind), own_span, steps),
         ]
         columns = [column.tolist() for both in ranges for column in both]
         operations: list[Operation] = []
-        for peer, by, at, sent, low, more, here, came, first, rest in zip(
+        # Of a step: offset and length of the two ranges sent, then of the two ranges received.
+        for peer, sender, at, sent, low, more, here, came, first, rest in zip(
             to, source, *columns, strict=True
         ):
             if sent or more:
                 operations.append(Send(peer, _blocks(at, sent, low, more)))
             if came or rest:
-                operations.append(Recv(by, _blocks(here, came, first, rest)))
+                operations.append(Recv(sender, _blocks(here, came, first, rest)))
         return operations
 
     def _ranges(self, rank: Ints, span: Any, step: Any) -> list[tuple[Ints, Ints]]:

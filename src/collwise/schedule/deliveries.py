@@ -68,7 +68,7 @@ class Deliveries(Program):
         number = {block.owner: at for at, block in enumerate(self.problem.gathered)}
         messages: list[tuple[int, int, int]] = []
         parts: list[tuple[int, int]] = []
-        before: Blocks = ()  # the same often occur several times in a row
+        before: Blocks = ()  # consecutive deliveries often have equal blocks
         whole: list[tuple[int, int]] = []
         for source, target, blocks in self.deliveries(None):
             if blocks is not before:
@@ -130,8 +130,10 @@ class SeparateMessages(Deliveries):
         if rank is not None:
             return self.messages_of(rank)
         contributions = [(block,) for block in self.problem.gathered]
-        every = zip(*(row.tolist() for row in self.messages()), strict=True)
-        return (Delivery(source, target, contributions[which]) for source, target, which in every)
+        messages = zip(*(row.tolist() for row in self.messages()), strict=True)
+        return (
+            Delivery(source, target, contributions[which]) for source, target, which in messages
+        )
 
     def columns(self) -> Columns:  # noqa: D102
         source, target, which = self.messages()

@@ -42,7 +42,7 @@ class Writers:
             return
         owner, begin, length = block
         end = begin + length
-        if (written := self._maps.get((slot, owner))) is None:  # most are written once, whole
+        if (written := self._maps.get((slot, owner))) is None:  # most slots are written once
             self._maps[slot, owner] = ([begin], [end], [writer])
             return
         starts, ends, writers = written
@@ -52,7 +52,7 @@ class Writers:
             writers[first] = writer
             return
         pieces = [(begin, end, writer)]
-        if first < last:  # keep what sticks out on either side
+        if first < last:  # keep the bytes outside the block
             if starts[first] < begin:
                 pieces.insert(0, (starts[first], begin, writers[first]))
             if ends[last - 1] > end:
@@ -139,11 +139,11 @@ def rows_of_lists(
     read.   last_only: of several operations in a list that an operation waits for, keep the last.
     Raises BeyondLimits for bytes beyond 2^61.
     """
-    asked = combines + 2 * copies + 4 * last_only
+    flags = combines + 2 * copies + 4 * last_only
     try:
         if _dependencies is not None:
-            made = _dependencies.rows_of_lists(lists, _KINDS, asked)
-            return Listed(*(np.frombuffer(column, np.int64) for column in made))
+            columns = _dependencies.rows_of_lists(lists, _KINDS, flags)
+            return Listed(*(np.frombuffer(column, np.int64) for column in columns))
         return _listed(lists, combines, copies, last_only)
     except OverflowError:
         raise BeyondLimits(
@@ -246,7 +246,7 @@ def hazards_of(operations: Sequence[Operation]) -> list[set[int]]:
     It changes bytes that these read or write (write-after-read, write-after-write); sends are not
     included.
     """
-    users = Writers()  # the latest user of every byte; `before` leads on to the earlier ones
+    users = Writers()  # latest user of every byte; `before` has the earlier users
     before: list[set[int]] = []
     hazards: list[set[int]] = []
     for place, op in enumerate(operations):

@@ -54,31 +54,31 @@ def evaluate(
     zeros: makes n zeros, the value of elements that no operation wrote.
     Raises InvalidSchedule if ranks wait for each other in a circle, or for a message nobody sends.
     """
-    # In the end the output is read, as if it were sent to somebody.
-    every = [list(operations) for operations in lists]
-    for operations, blocks in zip(every, outputs, strict=True):
+    # A final send, to nobody, reads the output.
+    extended = [list(operations) for operations in lists]
+    for operations, blocks in zip(extended, outputs, strict=True):
         operations.append(Send(-1, blocks))
     parts = [
         _operands(operations, input_slot, blocks)
-        for operations, (blocks, _) in zip(every, inputs, strict=True)
+        for operations, (blocks, _) in zip(extended, inputs, strict=True)
     ]
     receives = matching(lists)
     results: list[list[Values]] = []
     for row, (_, values) in zip(lists, inputs, strict=True):
-        results.append([values] * (len(row) + 2))  # the last is the input's: step −1
-    for rank, step in _order(every, parts, receives):
-        op, made = every[rank][step], results[rank]
-        if isinstance(op, Recv):  # its send has left it here
+        results.append([values] * (len(row) + 2))  # the last entry, step −1, is the input
+    for rank, step in _order(extended, parts, receives):
+        op, done = extended[rank][step], results[rank]
+        if isinstance(op, Recv):  # its value was set when its send was evaluated
             continue
         operands = []
         for operand in parts[rank][step]:
             operands.append(elements := zeros(size_of(op)))
             for position, writer, begin, end in operand:
-                elements[position : position + end - begin] = made[writer][begin:end]
-        made[step] = combine(rank, step, *operands) if isinstance(op, Combine) else operands[0]
+                elements[position : position + end - begin] = done[writer][begin:end]
+        done[step] = combine(rank, step, *operands) if isinstance(op, Combine) else operands[0]
         if (receive := receives.get((rank, step))) is not None:
-            results[receive[0]][receive[1]] = made[step]
-    return [made[-2] for made in results]
+            results[receive[0]][receive[1]] = done[step]
+    return [done[-2] for done in results]
 
 
 def _operands(

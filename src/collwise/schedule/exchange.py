@@ -43,17 +43,17 @@ class _Group(NamedTuple):
 
 def digit_by_digit(stages: Sequence[Stage], ranks: int) -> Class:
     """One class of all ranks: a peer of rank 0 is added digit by digit, in the stages' radices."""
-    every = np.arange(ranks, dtype=np.int64)
+    all_ranks = np.arange(ranks, dtype=np.int64)
 
     def peers(of_first: Ints) -> Ints:
         table, weight = np.zeros((ranks, len(of_first)), np.int64), 1
         for radix, _ in stages:
-            digits = np.add.outer(every // weight, of_first // weight) % radix
+            digits = np.add.outer(all_ranks // weight, of_first // weight) % radix
             table += digits * weight
             weight *= radix
         return table
 
-    return Class(0, every, peers)
+    return Class(0, all_ranks, peers)
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Exchange(Program):
             pair = _Group((rank, rank + 1), 0)
             writer.combine(pair, [vector, vector], final=not self.stages)
         number = rank // 2 if paired else rank - self.extra
-        self._exchange(writer, number, self._every_block if self.scatters else vector)
+        self._exchange(writer, number, self._result_blocks if self.scatters else vector)
         if paired and self.scatters:
             writer.operations.append(Copy(writer.value, Slot.OUTPUT, self._result(rank)))
         if paired and not self.to_root:
@@ -163,12 +163,12 @@ class Exchange(Program):
         return equal_parts(block, radix, self.problem.itemsize)
 
     @cached_property
-    def _every_block(self) -> Blocks:
+    def _result_blocks(self) -> Blocks:
         """For each participating rank: its result block, with that of its paired rank."""
         length, extra = self.problem.nbytes // self.problem.ranks, self.extra
         paired = [Block(0, 2 * low * length, 2 * length) for low in range(extra)]
-        own = [Block(0, low * length, length) for low in range(2 * extra, self.problem.ranks)]
-        return tuple(paired + own)
+        unpaired = [Block(0, low * length, length) for low in range(2 * extra, self.problem.ranks)]
+        return tuple(paired + unpaired)
 
 
 class _Writer:
@@ -197,22 +197,22 @@ class _Writer:
 
     def combine(self, group: _Group, parts: Sequence[Blocks], *, final: bool) -> None:
         """Receive this member's part from all others and combine in rank order."""
-        own, count = parts[group.place], len(group.members)
+        own_part, count = parts[group.place], len(group.members)
         slots = [self._new_scratch() for _ in range(count)]
         if final:
             slots[-1] = self.result
         slots[group.place] = self.value
-        if own:
+        if own_part:
             for offset in range(1, count):
                 other = (group.place - offset) % count
-                self.operations.append(Recv(group.members[other], own, slots[other]))
+                self.operations.append(Recv(group.members[other], own_part, slots[other]))
             for right in slots[1:]:
                 into = right
                 if final and right == slots[-1]:
                     into = self.result
                 elif right == Slot.INPUT:
                     into = self._new_scratch()
-                self.operations.append(Combine(slots[0], right, into, own))
+                self.operations.append(Combine(slots[0], right, into, own_part))
                 slots[0] = into
         self.value = self.result if final else slots[0]
 

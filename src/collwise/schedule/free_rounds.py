@@ -34,7 +34,7 @@ def _messages(
     pieces.
     """
     everybody, depth = (1 << ranks) - 1, len(latencies)
-    around = [[1 << rank for rank in range(ranks)]]  # by level and rank: the group
+    around = [[1 << rank for rank in range(ranks)]]  # mask of the group by [level][rank]
     for row in groups:
         masks = defaultdict[int, int](int)
         for rank, group in enumerate(row):
@@ -44,11 +44,11 @@ def _messages(
     meet = [[b ^ a for a, b in zip(around[at], around[at + 1], strict=True)] for at in range(depth)]
     lack, held = [everybody ^ 1] * count, [(1 << count) - 1] + [0] * (ranks - 1)
     fresh = [[everybody ^ row[0] for row in around[:-1]] for _ in range(count)]
-    across = around[-2][0] if depth > 1 else everybody  # who sends to other outermost groups
-    near = across ^ 1 or everybody ^ 1  # whom the root serves first
+    across = around[-2][0] if depth > 1 else everybody  # ranks that send to other outermost groups
+    near = across ^ 1 or everybody ^ 1  # ranks that the root serves first
     turn = deque(rank for rank in range(ranks) if near >> rank & 1)
     unsent, missing, last = 0, count * (ranks - 1), [0] * depth
-    busy = defaultdict[int, int](int)  # by round: who receives then
+    busy = defaultdict[int, int](int)  # [round]: ranks that receive in it
     arrivals = defaultdict[int, list[tuple[int, int]]](list)
     rounds: _Messages = []
 
@@ -69,8 +69,8 @@ def _messages(
             pieces ^= 1 << piece
             if not lack[piece]:
                 held[rank] ^= 1 << piece
-            elif found := wanted(rank, piece):
-                return found
+            elif message := wanted(rank, piece):
+                return message
         return None
 
     def first(piece: int) -> tuple[int, int, int] | None:
@@ -105,17 +105,19 @@ def _messages(
 
 
 @lru_cache(maxsize=64)
-def _circular(rounds: "FreeRounds") -> bool:
+def _would_deadlock(rounds: "FreeRounds") -> bool:
     """Whether blocking messages, received in order of arrival, would wait in a circle."""
     before: TopologicalSorter[int] = TopologicalSorter()
     sent, heard, came = dict[int, int](), dict[int, int](), dict[tuple[int, int], int]()
-    every = [(at, *message) for at, messages in enumerate(rounds.messages) for message in messages]
-    for number, (_, source, target, piece, _) in enumerate(every):
+    all_messages = [
+        (at, *message) for at, messages in enumerate(rounds.messages) for message in messages
+    ]
+    for number, (_, source, target, piece, _) in enumerate(all_messages):
         before.add(number, *{sent.get(source, -1), came.get((source, piece), -1)} - {-1})
         sent[source] = came[target, piece] = number
-    there = [row[0] + rounds.latencies[row[4]] for row in every]
-    for number in sorted(range(len(every)), key=there.__getitem__):
-        if (previous := heard.get(target := every[number][2])) is not None:
+    arrival = [row[0] + rounds.latencies[row[4]] for row in all_messages]
+    for number in sorted(range(len(all_messages)), key=arrival.__getitem__):
+        if (previous := heard.get(target := all_messages[number][2])) is not None:
             before.add(number, previous)
         heard[target] = number
     try:
@@ -143,14 +145,14 @@ class FreeRounds(Rounds):
 
     @property
     def uneven(self) -> bool:  # noqa: D102
-        return len(set(self.latencies)) > 1 and not _circular(self)
+        return len(set(self.latencies)) > 1 and not _would_deadlock(self)
 
     @property
     def last(self) -> int:
         """The round in which the last message arrives."""
         latencies = self.latencies or (self.latency,)
-        every = enumerate(self.messages)
-        return max((at + latencies[m[3]] for at, sent in every for m in sent), default=0)
+        numbered = enumerate(self.messages)
+        return max((at + latencies[m[3]] for at, sent in numbered for m in sent), default=0)
 
     def of(self, rank: int) -> Iterator[Round]:
         """Rounds of one rank; slow messages are received later, unless that might deadlock."""
@@ -166,7 +168,7 @@ class FreeRounds(Rounds):
         for number in range(max([*sent, *received], default=-1) + 1):
             heard = received.get(number, [])
             yield Round(*sent.get(number, (0, None)), *(heard[0] if heard else (0, None)))
-            for source, piece in heard[1:]:  # of another level, sent in the same round
+            for source, piece in heard[1:]:  # receives of the same round, from other levels
                 yield Round(0, None, source, piece)
 
     def every(self) -> list[tuple[Ints, Ints, Ints]]:  # noqa: D102

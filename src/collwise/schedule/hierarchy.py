@@ -37,12 +37,12 @@ class Teams(Sequence[tuple[int, ...]]):
 
     def __init__(self, ranks: Ints, groups: Ints) -> None:
         """ranks: all ranks in teams, in team order.   groups: the team number of every rank."""
-        own = groups[ranks]
-        self.members = ranks[np.argsort(own, kind="stable")]
-        self.sizes = np.bincount(own)
+        team = groups[ranks]
+        self.members = ranks[np.argsort(team, kind="stable")]
+        self.sizes = np.bincount(team)
         self.begins = np.cumsum(self.sizes) - self.sizes
         self._team, self.places = np.full((2, len(groups)), -1, dtype=np.int64)
-        self._team[ranks] = own
+        self._team[ranks] = team
         self.places[self.members] = np.arange(len(ranks)) - np.repeat(self.begins, self.sizes)
         self._made: dict[int, tuple[int, ...]] = {}
 
@@ -115,8 +115,8 @@ class Hierarchy:
         alike: dict[tuple[tuple[int, int, int], ...], list[list[tuple[int, ...]]]] = {}
         first: list[int] = []
         for rank in range(self.ranks):
-            every = ((n, self.seat(n, rank)) for n in range(1, self.depth + 1))
-            seats = [(level, seat) for level, seat in every if seat is not None]
+            all_seats = ((n, self.seat(n, rank)) for n in range(1, self.depth + 1))
+            seats = [(level, seat) for level, seat in all_seats if seat is not None]
             key = tuple((level, len(seat.team), seat.place) for level, seat in seats)
             if key not in alike:
                 first.append(rank)
@@ -124,7 +124,7 @@ class Hierarchy:
         classes = []
         for rank, rows in zip(first, alike.values(), strict=True):
             teams = np.array([np.concatenate(row) for row in rows], dtype=np.int64)
-            classes.append(_seated(rank, teams))
+            classes.append(_class_of_seats(rank, teams))
         return classes
 
     def largest(self, level: int) -> int:
@@ -137,7 +137,7 @@ class Hierarchy:
         return self.placement.lines_up()
 
 
-def _seated(representative: int, teams: Ints) -> Class:
+def _class_of_seats(representative: int, teams: Ints) -> Class:
     """Class of ranks with equal seats; `representative` is one of them.
 
     teams: per member, a row with the ranks of all its teams; the first row is the representative's.

@@ -59,15 +59,15 @@ class _Lists:
             (rank, step): latencies[placement.meeting(rank, target) - 1]
             for (rank, step), (target, _) in self.receivers.items()
         }
-        longest = self._longest_that_waits()
+        longest = self._longest_dependent_latency()
         self.turn = {send: (-self.latency[send], -longest[send]) for send in self.latency}
 
-    def _longest_that_waits(self) -> dict[tuple[int, int], int]:
+    def _longest_dependent_latency(self) -> dict[tuple[int, int], int]:
         """For every send, the longest latency of the sends that depend on it, in rounds."""
         sends = [
             [step for step, op in enumerate(own) if isinstance(op, Send)] for own in self.operations
         ]
-        needs = [  # receives, of this send and of those before
+        needs = [  # receives awaited by this send or one before it
             list(accumulate((awaited[step] for step in steps), max))
             for steps, awaited in zip(sends, self.awaited, strict=True)
         ]
@@ -96,12 +96,12 @@ class _Member:
         self._receives = deque(step for step in steps if isinstance(self.operations[step], Recv))
         self._local = [s for s in steps if not isinstance(self.operations[s], Send | Recv)]
         self._arrived = set[int]()
-        self._in_a_row = 0
+        self._received = 0
 
     @property
     def next_send(self) -> int | None:
         """The step of the next send, or None if a receive that it waits for is missing."""
-        if not self._unsent or self._awaited[self._unsent[0]] > self._in_a_row:
+        if not self._unsent or self._awaited[self._unsent[0]] > self._received:
             return None
         return self._unsent[0]
 
@@ -110,14 +110,14 @@ class _Member:
         step = self._unsent.popleft()
         due = [s for s in self._local if s < step and self._awaited[s] <= self._awaited[step]]
         self._local = [local for local in self._local if local not in due]
-        return (self.operations[one] for one in (*due, step))
+        return (self.operations[number] for number in (*due, step))
 
     def receive(self, step: int) -> Operation:
         """Take the message of this receive, which has arrived; returns the receive."""
         self._arrived.add(step)
         while self._receives and self._receives[0] in self._arrived:
             self._receives.popleft()
-            self._in_a_row += 1
+            self._received += 1
         return self.operations[step]
 
     @property
@@ -140,10 +140,10 @@ class Overlapped(Program):
     needs_posted_receives = True
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
-        return list(self._played[rank])
+        return list(self._all_operations[rank])
 
     @cached_property
-    def _played(self) -> list[list[Operation]]:
+    def _all_operations(self) -> list[list[Operation]]:
         everyone = range(self.placement.ranks)
         known = {
             id(program): _Lists(program, self.placement, self.latencies)
@@ -158,7 +158,7 @@ class Overlapped(Program):
         played: list[list[Operation]] = [[] for _ in everyone]
         now, acted = 0, True
         while acted or any(coming):
-            if not acted:  # nobody can go on before the next message is there
+            if not acted:  # all ranks wait for the next message
                 now = max(now, min(arrivals[0].when for arrivals in coming if arrivals))
             acted = False
             for rank, arrivals in enumerate(coming):

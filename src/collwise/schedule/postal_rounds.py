@@ -35,7 +35,7 @@ def distances(ranks: int, latency: int) -> list[int]:
 def _table(ranks: int, count: int, latency: int) -> NDArray[np.int32]:
     """table[round, rank]: the piece that the rank receives, −1 for none."""
     kind = np.int64 if count < 63 else np.object_
-    held: NDArray[Any] = np.zeros(ranks, kind)  # as sets of pieces
+    held: NDArray[Any] = np.zeros(ranks, kind)  # bit masks of pieces
     promised: NDArray[Any] = np.zeros(ranks, kind)
     unsent = held[0] = promised[0] = (1 << count) - 1
     steps, missing = distances(ranks, latency), (ranks - 1) * count

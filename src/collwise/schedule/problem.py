@@ -36,10 +36,10 @@ ORDERS: tuple[Order, ...] = ("any", "same", "rank")
 
 def satisfies(order: Order, required: Order) -> bool:
     """Whether combining in `order` satisfies `required`; raises UnknownName for no order."""
-    return ORDERS.index(order) >= ORDERS.index(_known(required))
+    return ORDERS.index(order) >= ORDERS.index(_checked_order(required))
 
 
-def _known(order: Order) -> Order:
+def _checked_order(order: Order) -> Order:
     if not isinstance(order, str) or order not in ORDERS:
         raise UnknownName.of("order", order, ORDERS)
     return order
@@ -89,7 +89,7 @@ class Problem:
             ("itemsize", "of", 1),
         ):
             asked = f"{self.collective} {word} `{name}`"
-            # As Python's own integer: NumPy's overflow, and have no bit_length.
+            # Python integers: those of NumPy overflow, and have no bit_length.
             object.__setattr__(self, name, checked_integer(getattr(self, name), asked, name, least))
         if self.root >= self.ranks:
             raise InvalidArgument(
@@ -97,7 +97,7 @@ class Problem:
                 f"there are {self.ranks} ranks",
                 f"give a root from 0 to {self.ranks - 1}",
             )
-        if _known(self.order) != "any":
+        if _checked_order(self.order) != "any":
             check_about([self.collective], ["order"])
         if self.root and not self.kind.rooted:
             raise InvalidArgument(
@@ -191,7 +191,7 @@ class Problem:
             seen, remedy = "nothing says which ranks have data", "give the sources"
             raise InvalidArgument(asked, seen, remedy)
         ranks = checked_integer(ranks, f"{collective} over `ranks`", "ranks")
-        with suppress(TypeError):  # of more than there are ranks, one is wrong
+        with suppress(TypeError):  # more sources than ranks are an error anyway
             sources = list(islice(sources, min(ranks + 1, sys.maxsize)))
         checked(sources, ranks)
         if isinstance(nbytes, Sequence) or (isinstance(nbytes, np.ndarray) and nbytes.ndim):
@@ -202,9 +202,9 @@ class Problem:
             seen = f"{len(sources)} sources, and bytes for {len(each)}"
             raise InvalidArgument(asked, seen, "give one number for all, or one for each")
         lengths = [checked_integer(n, f"{asked}, of `nbytes`", "nbytes", 0) for n in each]
-        having = tuple(Source(int(r), n) for r, n in zip(sources, lengths, strict=True) if n)
+        given = tuple(Source(int(r), n) for r, n in zip(sources, lengths, strict=True) if n)
         mesh = (0, 0) if shape is None else checked_shape(shape, asked)
-        return cls(collective, ranks, sum(lengths), root, itemsize, order, having, mesh, placement)
+        return cls(collective, ranks, sum(lengths), root, itemsize, order, given, mesh, placement)
 
     def __str__(self) -> str:
         where = self.kind.where.format(

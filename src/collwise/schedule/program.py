@@ -92,9 +92,9 @@ class Schedule:
         if type(rank) is not int or not 0 <= rank < self.ranks:
             asked = f"the schedule of a rank, of {self.ranks}"
             rank = checked_integer(rank, asked, "rank", 0, self.ranks - 1)
-        return self._renumbered(self.program.operations((rank - self.problem.root) % self.ranks))
+        return self._in_user_ranks(self.program.operations((rank - self.problem.root) % self.ranks))
 
-    def _renumbered(self, operations: Sequence[Operation]) -> tuple[Operation, ...]:
+    def _in_user_ranks(self, operations: Sequence[Operation]) -> tuple[Operation, ...]:
         """A virtual rank's operations with the user's ranks as peers and owners."""
         p, root = self.ranks, self.problem.root
         if not root:
@@ -105,8 +105,8 @@ class Schedule:
         for op in operations:
             if op.blocks != before:
                 before = op.blocks
-                own = [Block((owner + root) % p, at, length) for owner, at, length in before]
-                blocks = tuple(own)
+                shifted = [Block((owner + root) % p, at, length) for owner, at, length in before]
+                blocks = tuple(shifted)
             if isinstance(op, Send):
                 renumbered.append(Send((op.peer + root) % p, blocks, op.slot))
             elif isinstance(op, Recv):
@@ -132,7 +132,7 @@ class Schedule:
     @cached_property
     def lists(self) -> tuple[tuple[Operation, ...], ...]:
         """The operations of every rank; for checking and drawing, O(p log p)."""
-        lists = list(map(self._renumbered, self.program.every(self.ranks)))
+        lists = list(map(self._in_user_ranks, self.program.every(self.ranks)))
         first = self.ranks - self.problem.root
         return tuple(lists[first:] + lists[:first])
 

@@ -130,9 +130,9 @@ class UpTree(Program):
         source, target = (
             np.tile(ends, len(lengths)) for ends in (np.arange(1, self.tree.size), parent)
         )
-        heard = np.bincount(parent, minlength=self.tree.size)  # by rank, messages of a segment
-        turn = 2 * heard + (np.arange(self.tree.size) > 0)  # operations
-        number = np.tile(heard[parent] - 1 - place, len(lengths))  # among those heard
+        heard = np.bincount(parent, minlength=self.tree.size)  # [rank]: receives per segment
+        turn = 2 * heard + (np.arange(self.tree.size) > 0)  # [rank]: operations per segment
+        number = np.tile(heard[parent] - 1 - place, len(lengths))  # among its target's receives
         at_source = segment * turn[source] + 2 * heard[source]
         at_target = segment * turn[target] + 2 * number
         nbytes = np.repeat(lengths, len(parent))

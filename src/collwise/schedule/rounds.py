@@ -89,7 +89,7 @@ class DownRounds(Program):
         parts = [tabulate([])]
         for source, target, piece in self.rounds.every():
             if len(np.unique(target)) < len(target):
-                return None  # of several levels: the lists say in which order they are received
+                return None  # two receives in a round: only the lists have their order
             at_source = place[source]
             place[source] += 1
             at_target = place[target]
@@ -108,14 +108,14 @@ class UpRounds(Program):
 
     def rows(self, *, combines: bool) -> Rows | None:
         """Rows of all ranks; list positions are those in `operations`."""
-        every = self.rounds.every()
-        if self.rounds.uneven or any(len(np.unique(t)) < len(t) for _, t, _ in every):
-            return None  # of several levels: only the lists say in which order
-        if not every or not self.pieces:
+        messages = self.rounds.every()
+        if self.rounds.uneven or any(len(np.unique(t)) < len(t) for _, t, _ in messages):
+            return None  # two receives in a round: only the lists have their order
+        if not messages or not self.pieces:
             return Rows.counted(*(np.zeros(0, np.int64) for _ in range(6)))
-        number = np.repeat(np.arange(len(every)), [len(target) for _, target, _ in every])
-        to, by, piece = (np.concatenate(column) for column in zip(*every, strict=True))
-        # First all receipts, each with its combine, then all sends.
+        number = np.repeat(np.arange(len(messages)), [len(target) for _, target, _ in messages])
+        to, by, piece = (np.concatenate(column) for column in zip(*messages, strict=True))
+        # All receives, each with its combine; then all sends.
         rank = np.concatenate((to, by))
         late = np.concatenate((-number, -number - self.rounds.latency))
         sends = np.repeat([0, 1], len(by))
@@ -136,8 +136,8 @@ class UpRounds(Program):
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         rounds = [*self.rounds.of(rank)]
-        left = Counter(one.sent for one in rounds)  # by piece: how often it still comes in
-        values: dict[int, int] = {}  # by piece: where its value lies, if not in the input
+        left = Counter(turn.sent for turn in rounds)  # [piece]: receives that are left
+        values: dict[int, int] = {}  # [piece]: slot of its value, if not the input
         operations: list[Operation] = []
         # Run backwards: a piece is sent back once every rank that got it from here has returned it.
         sends = [(number + self.rounds.latency, 1, number) for number in range(len(rounds))]

@@ -68,12 +68,12 @@ class Rows:
         waits = after > 0
         ends = np.zeros(len(source) + 1, np.int64)
         np.cumsum(waits, out=ends[1:])
-        own = source == target
+        is_combine = source == target
         return cls(
             source,
-            np.where(own, NONE, target),
+            np.where(is_combine, NONE, target),
             place_at_source,
-            np.where(own, NONE, place_at_target),
+            np.where(is_combine, NONE, place_at_target),
             nbytes,
             ends,
             order[(begins + after - 1)[waits]],
@@ -173,31 +173,33 @@ def of_classes(
     """The rows of all ranks, from the lists of the representatives."""
     parts, needed = list[Listed](), 0
     for representative, members, peers in classes:
-        one = rows_of_lists([operations(representative)], combines=combines, last_only=True)
-        count, number = len(members), len(one.rank)
-        ends = np.add.outer(np.arange(count) * len(one.needs), one.begins[1:]).ravel() + needed
-        several = np.repeat(np.arange(count) * number, len(one.needs))
+        listed = rows_of_lists([operations(representative)], combines=combines, last_only=True)
+        count, number = len(members), len(listed.rank)
+        ends = (
+            np.add.outer(np.arange(count) * len(listed.needs), listed.begins[1:]).ravel() + needed
+        )
+        several = np.repeat(np.arange(count) * number, len(listed.needs))
         before = sum(len(part.rank) for part in parts)
         parts.append(
             Listed(
                 np.repeat(members, number),
-                np.tile(one.place, count),
-                np.tile(one.kind, count),
-                peers(one.peer).ravel(),
-                np.tile(one.nbytes, count),
+                np.tile(listed.place, count),
+                np.tile(listed.kind, count),
+                peers(listed.peer).ravel(),
+                np.tile(listed.nbytes, count),
                 ends,
-                np.tile(one.needs, count) + several + before,
+                np.tile(listed.needs, count) + several + before,
             )
         )
-        needed += len(one.needs) * count
+        needed += len(listed.needs) * count
     *columns, begins, needs = map(np.concatenate, zip(*parts, strict=True))
     return matched(Listed(*[*columns, np.append(0, begins), needs]))
 
 
 def around_a_circle(ranks: int) -> Class:
     """One class of all ranks: each rank's peers are as far around the circle as those of rank 0."""
-    every = np.arange(ranks, dtype=np.int64)
-    return Class(0, every, lambda peers: np.add.outer(every, peers) % ranks)
+    all_ranks = np.arange(ranks, dtype=np.int64)
+    return Class(0, all_ranks, lambda peers: np.add.outer(all_ranks, peers) % ranks)
 
 
 @dataclass(frozen=True)
@@ -263,7 +265,7 @@ def of_columns(columns: Columns, ranks: int) -> Rows | None:
     needed = np.flatnonzero(latest >= 0)
     if (at_target[receive_order[latest[needed]]] >= columns.place_at_source[needed]).any():
         return None
-    latest = _reduced(np.maximum, latest, first)
+    latest = _per_message(np.maximum, latest, first)
     ends = np.zeros(len(first) + 1, np.int64)
     np.cumsum(latest >= 0, out=ends[1:])
     return Rows(
@@ -271,13 +273,13 @@ def of_columns(columns: Columns, ranks: int) -> Rows | None:
         target,
         columns.place_at_source[first],
         at_target,
-        _reduced(np.add, columns.length, first),
+        _per_message(np.add, columns.length, first),
         ends,
         receive_order[latest[latest >= 0]],
     )
 
 
-def _reduced(reduction: np.ufunc, values: Ints, first: Ints) -> Ints:
+def _per_message(reduction: np.ufunc, values: Ints, first: Ints) -> Ints:
     """Each message's rows reduced to one number; first: where each message's rows begin."""
     if len(first) == len(values):
         return values
@@ -308,7 +310,7 @@ def _latest_needed(rows: Columns, position: Ints, ranks: int) -> Ints | None:
     several = np.flatnonzero(stop - start > 1)
     if len(several):
         bounds = np.column_stack((start[several], stop[several])).ravel()
-        ended = np.append(brings, -1)  # so that every bound is a position
+        ended = np.append(brings, -1)  # a bound may be one past the end
         latest[full[several]] = np.maximum.reduceat(ended, bounds)[::2]
     return latest
 

@@ -58,7 +58,7 @@ class Tree(ABC):
         """The shape of the whole tree."""
 
     def about_shapes(self) -> int:
-        """Estimated cost of timing: the number of distinct subtree shapes."""
+        """Estimated work of timing the tree by the shapes of its subtrees."""
         return self.size
 
     @abstractmethod
@@ -142,7 +142,7 @@ class SplitTree(Tree):
         parent = np.full(self.size, -1, dtype=np.int64)
         place = np.zeros(self.size, dtype=np.int64)
         span = np.full(self.size, self.size, dtype=np.int64)
-        # In each turn every part of 2 ranks or more splits: its leader, its index, children served.
+        # Each turn splits all parts of 2 or more ranks.  By part: leader, index, children served.
         low, index, served = (np.zeros(1, dtype=np.int64) for _ in range(3))
         while True:
             open_ = sizes[index] > 1

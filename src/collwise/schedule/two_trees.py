@@ -39,7 +39,7 @@ class TwoTrees(Rounds):
     Places in a tree are numbered as in a search tree: inner nodes have even numbers.
     """
 
-    def _mirrored(self, place: Numbers) -> Numbers:
+    def _mirror(self, place: Numbers) -> Numbers:
         """The rank at a place in the second tree, and vice versa; for odd n, n stays n."""
         even = self.ranks - 1 & -2
         return place + (even + 1 - 2 * place) * (place <= even)
@@ -68,21 +68,21 @@ class TwoTrees(Rounds):
         """The ranks' receive colour in the first tree; in the second tree it is the other one."""
         n = self.ranks - 1
         even = n & -2
-        # The last of an odd number is the only one without children in either tree: it has the
-        # colours that its neighbours under the same parents do not have.
+        # If n is odd, rank n alone has no children in either tree: it takes the colours that its
+        # siblings do not have.
         last = (rank == n) * (n > even > 0)
         beside = rank + (even - (even & -even) // 2 - rank) * last
-        inner = beside + (self._mirrored(beside) - beside) * (beside & 1)
+        inner = beside + (self._mirror(beside) - beside) * (beside & 1)
         return self._down(inner, 0).colour ^ last
 
     def places(self, rank: Numbers) -> tuple[_Place, _Place]:
         """Positions in both trees of ranks other than the root; each `parent` is a rank."""
         colour = self._colour(rank)
-        one = self._down(rank, 0, colour)
-        other = self._down(self._mirrored(rank), 1, 1 - colour)
-        return one, other._replace(parent=self._mirrored(other.parent) * (other.parent > 0))
+        first = self._down(rank, 0, colour)
+        second = self._down(self._mirror(rank), 1, 1 - colour)
+        return first, second._replace(parent=self._mirror(second.parent) * (second.parent > 0))
 
-    def _served(self, rank: int, own: tuple[_Place, ...]) -> list[tuple[int, int, int]]:
+    def _children(self, rank: int, own: tuple[_Place, ...]) -> list[tuple[int, int, int]]:
         """The children of a rank, each as (rank, tree, round of the first piece).
 
         own: the rank's places.
@@ -90,8 +90,8 @@ class TwoTrees(Rounds):
         n, tree = self.ranks - 1, rank & 1
         if not rank:
             top = 1 << n.bit_length() - 1
-            return [(top, 0, 0), (self._mirrored(top), 1, 1)]
-        place = self._mirrored(rank) if tree else rank
+            return [(top, 0, 0), (self._mirror(top), 1, 1)]
+        place = self._mirror(rank) if tree else rank
         if place & 1:
             return []
         reach = place & -place
@@ -99,7 +99,7 @@ class TwoTrees(Rounds):
         if right:
             children.append(place + (1 << right.bit_length() - 1))
         if tree:
-            children = [self._mirrored(child) for child in children]
+            children = [self._mirror(child) for child in children]
         after = own[tree].first + self.latency
         colours = tree ^ self._colour(children[0]), tree ^ 1 ^ self._colour(children[0])
         return [
@@ -125,7 +125,7 @@ class TwoTrees(Rounds):
         got: dict[int, tuple[int, int]] = {}
         own = self.places(rank) if rank else ()
         incoming = [(place.parent, tree, place.first) for tree, place in enumerate(own)]
-        for messages, ends in ((sent, self._served(rank, own)), (got, incoming)):
+        for messages, ends in ((sent, self._children(rank, own)), (got, incoming)):
             for peer, tree, first in ends:
                 for piece in range(tree, self.count, 2):
                     messages[first + piece - tree] = peer, piece

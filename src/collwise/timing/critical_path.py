@@ -42,14 +42,14 @@ def _at_shared_port(
     """Level, start and source of the message whose end at a shared port let one of `rank` start."""
     placement = machine.placement
 
-    def kept(t: Transfer, level: int) -> bool:
+    def frees_port(t: Transfer, level: int) -> bool:
         meeting = placement.meeting(t.source, t.target)
-        alike = placement.group(level, t.source) == placement.group(level, rank)
+        same_group = placement.group(level, t.source) == placement.group(level, rank)
         busy = machine.port(level, t.nbytes)
-        return meeting > level and alike and busy > 0 and t.start + busy == time
+        return meeting > level and same_group and busy > 0 and t.start + busy == time
 
     for level in range(placement.depth - 1, 0, -1):
         for t in timing.transfers:
-            if kept(t, level):
+            if frees_port(t, level):
                 return placement.meeting(t.source, t.target), t.start, t.source
     raise AssertionError(f"nothing ends at rank {rank} when its message starts")

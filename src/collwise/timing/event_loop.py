@@ -61,13 +61,13 @@ def play(rows: Rows, law: Law, limit: int | None = None) -> Played:
     limit: in ticks; PastLimit is raised once some event is known to happen later.
     """
     if _event_loop is not None and law.gap.dtype == np.int64:
-        played = _compiled(rows, law, LARGEST if limit is None or limit > EXACT else max(limit, -1))
+        played = _play_c(rows, law, LARGEST if limit is None or limit > EXACT else max(limit, -1))
         if played is not None:
             return played
     return _Plain(rows, law, limit).play()
 
 
-def _compiled(rows: Rows, law: Law, limit: int) -> Played | None:
+def _play_c(rows: Rows, law: Law, limit: int) -> Played | None:
     """Play the rows in C; None if times do not fit into int64."""
     ports, ranks = law.ports, len(law.ports.own_sends) - 1
     columns = [rows.source, rows.target, rows.place_at_source, rows.place_at_target]
@@ -159,17 +159,17 @@ class _Plain:
     def _make_ports(self, rows: Rows, law: Law, ranks: int) -> None:
         bounds = law.ports.own_sends.tolist(), law.ports.own_receives.tolist()
         first = 0 if self.rules.rendezvous or self.rules.one_processor else NEVER
-        every = [
+        all_ports = [
             [_Port(free) for _ in range(own[-1])]
             for own, free in zip(bounds, (0, first), strict=True)
         ]
         self.sends, self.receives = (
             [ports[own[rank] : own[rank + 1]] for rank in range(ranks)]
-            for own, ports in zip(bounds, every, strict=True)
+            for own, ports in zip(bounds, all_ports, strict=True)
         )
         self.send_port, self.receive_port = (
             [ports[n] if n != NONE else None for n in column.tolist()]
-            for ports, column in zip(every, law.ports[2:], strict=True)
+            for ports, column in zip(all_ports, law.ports[2:], strict=True)
         )
         listed = list[tuple[int, int, int, list[_Port]]]()
         places = zip(rows.place_at_source.tolist(), self.at_target, strict=True)
@@ -183,7 +183,7 @@ class _Plain:
                 listed.append((source, at_source, row, [port]))
             if at_target != NONE and (port := self.receive_port[row]) is not None:
                 listed.append((target, at_target, row, [port]))
-        for _, _, row, ports in sorted(listed, key=lambda one: one[:3]):
+        for _, _, row, ports in sorted(listed, key=lambda entry: entry[:3]):
             for port in ports:
                 port.queue.append(row)
 
@@ -200,18 +200,20 @@ class _Plain:
                 self._go_on(self.stack.pop())
             elif self.heap:
                 self._handle(*heappop(self.heap))
-            else:  # a combine that is stuck goes before earlier sends
-                freed = [r for r in ranks if self.rules.rendezvous and self._before_sends(r)]
+            else:  # a stuck combine overtakes earlier sends
+                freed = [
+                    r for r in ranks if self.rules.rendezvous and self._combine_before_sends(r)
+                ]
                 self.stack += freed
                 if not freed:
                     break
         rows = range(len(self.start))
-        ends_where = zip(self.source, self.target, self.at_target, strict=True)
-        unanswered = [NONE not in (s, t) and at == NONE for s, t, at in ends_where]
+        message_ends = zip(self.source, self.target, self.at_target, strict=True)
+        unanswered = [NONE not in (s, t) and at == NONE for s, t, at in message_ends]
         ends = [self.start[n] if unanswered[n] else self.received[n] for n in rows]
         columns = self.asked, self.start, self.received, self.served, self.waited, self.holder
-        made = Columns(*(np.array(column, dtype=object) for column in columns))
-        return Played(made, NEVER in ends)
+        results = Columns(*(np.array(column, dtype=object) for column in columns))
+        return Played(results, NEVER in ends)
 
     def _end(self, row: int, time: int) -> None:
         """Complete a row at `time`; rows that wait for its data may become ready."""
@@ -240,7 +242,7 @@ class _Plain:
         self._end(row, self.start[row] + self.gap[row])
         return True
 
-    def _before_sends(self, rank: int) -> bool:
+    def _combine_before_sends(self, rank: int) -> bool:
         row = self._next_combine(rank, sending=False)
         if row == NONE:
             return False
@@ -282,7 +284,7 @@ class _Plain:
             self.out_free[n][self.shared[n][1][source]] = time + self.shared[n][0][row]
         self.asked[row] = time
         if self.routes is not None:
-            time = self._on_links(time, row)
+            time = self._reserve_links(time, row)
         self.start[row], self.served[row] = time, self.number
         self.number += 1
         sent = time + self.gap[row]
@@ -299,7 +301,7 @@ class _Plain:
             self._arrive(time + self.reach[row], len(self.shared), row)
         self.stack.append(source)
 
-    def _on_links(self, ready: int, row: int) -> int:
+    def _reserve_links(self, ready: int, row: int) -> int:
         assert self.routes is not None
         begin, end = self.routes.begins[row : row + 2].tolist()
         links = self.routes.links[begin:end].tolist()
@@ -364,15 +366,15 @@ class _Plain:
 
     def _next_at_processor(self, rank: int) -> tuple[int, int, int] | None:
         """Time, kind and row of the next send (0) or first arrived message (1), the earlier one."""
-        found = []
+        candidates = []
         port = self.sends[rank][0]
         if (row := port.head()) != NONE and not self.missing[row]:
-            found.append((max(self.cpu[rank], port.free, self.ready[row]), 0, row))
+            candidates.append((max(self.cpu[rank], port.free, self.ready[row]), 0, row))
         if self.arrived[rank]:
             arrival, *_, row = self.arrived[rank][0]
             free = self.receives[rank][0].free
-            found.append((max(arrival, self.cpu[rank], free), 1, row))
-        return min(found, default=None)
+            candidates.append((max(arrival, self.cpu[rank], free), 1, row))
+        return min(candidates, default=None)
 
     def _plan_processor(self, rank: int) -> None:
         if (event := self._next_at_processor(rank)) is not None:

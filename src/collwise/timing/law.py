@@ -162,13 +162,13 @@ def _kinds(
     table, which = (
         np.unique(np.column_stack((rows.nbytes, at, hops)), axis=0, return_inverse=True)
         if len(rows) and (hops.max() > 1 or hops.min() < 1)
-        else _unique(rows.nbytes, at)
+        else _kinds_over_one_link(rows.nbytes, at)
     )
     return [tuple(kind) for kind in table.tolist()], which.ravel()
 
 
-def _unique(nbytes: Ints, at: Ints) -> tuple[Ints, Ints]:
-    """`_kinds` of messages over one link; faster than `np.unique` of rows."""
+def _kinds_over_one_link(nbytes: Ints, at: Ints) -> tuple[Ints, Ints]:
+    """The result of `_kinds` for messages over one link; faster than `np.unique` of rows."""
     width = int(at.max(initial=0)) + 2
     if int(nbytes.max(initial=0)) > LARGEST // width - 1:
         table = np.column_stack((nbytes, at, np.ones_like(at)))
@@ -219,17 +219,17 @@ def _one_port(rows: Rows, ranks: int) -> Ports:
 def _links(rows: Rows, topology: Topology) -> Links:
     """The route of every message."""
     routes: dict[tuple[int, int], Sequence[int]] = {}
-    every: list[Sequence[int]] = []
+    by_row: list[Sequence[int]] = []
     for source, target in zip(rows.source.tolist(), rows.target.tolist(), strict=True):
         if NONE in (source, target):
-            every.append(())
+            by_row.append(())
             continue
         if (source, target) not in routes:
             routes[source, target] = topology.route(source, target)
-        every.append(routes[source, target])
-    begins = np.zeros(len(every) + 1, np.int64)
-    np.cumsum([len(route) for route in every], out=begins[1:])
-    links = np.array([link for route in every for link in route], np.int64)
+        by_row.append(routes[source, target])
+    begins = np.zeros(len(by_row) + 1, np.int64)
+    np.cumsum([len(route) for route in by_row], out=begins[1:])
+    links = np.array([link for route in by_row for link in route], np.int64)
     return Links(begins, links, int(links.max(initial=-1)) + 1)
 
 
@@ -246,14 +246,14 @@ def _ports_of_links(rows: Rows, ranks: int, links: Links | None) -> Ports:
         first = padded[links.begins[:-1]]
         last = padded[np.maximum(links.begins[1:] - 1, 0)]
     messages = (rows.source != NONE) & (rows.target != NONE)
-    sends = _numbered(rows.source, first, messages, ranks)
-    last = np.where(messages, last, NONE - 1)  # of what nobody sends no link is known
-    receives = _numbered(rows.target, last, rows.place_at_target != NONE, ranks)
+    sends = _number_ports(rows.source, first, messages, ranks)
+    last = np.where(messages, last, NONE - 1)  # no link is known for messages that nobody sends
+    receives = _number_ports(rows.target, last, rows.place_at_target != NONE, ranks)
     return Ports(sends[0], receives[0], sends[1], receives[1])
 
 
-def _numbered(rank: Ints, key: Ints, use: NDArray[np.bool_], ranks: int) -> tuple[Ints, Ints]:
-    """Where each rank's ports begin, and the port of each row; a rank's first port serves no link."""
+def _number_ports(rank: Ints, key: Ints, use: NDArray[np.bool_], ranks: int) -> tuple[Ints, Ints]:
+    """Where each rank's ports begin, its first for rows without a link, and each row's port."""
     keys = np.column_stack((rank, key))[use]
     own = np.column_stack((np.arange(ranks), np.full(ranks, NONE - 1)))
     table, which = np.unique(np.concatenate((own, keys)), axis=0, return_inverse=True)

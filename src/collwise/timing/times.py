@@ -205,7 +205,7 @@ class Timing:
         """Ticks as exact seconds; equal ticks are converted once."""
         num, den = self.law.unit.as_integer_ratio()
         distinct, which = np.unique(ticks, return_inverse=True)
-        made = np.empty(len(distinct), dtype=object)
-        made[:] = [Fraction(int(t) * num, den) for t in distinct.tolist()]
-        exact: list[Fraction] = made[which].tolist()
+        fractions = np.empty(len(distinct), dtype=object)
+        fractions[:] = [Fraction(int(t) * num, den) for t in distinct.tolist()]
+        exact: list[Fraction] = fractions[which].tolist()
         return exact

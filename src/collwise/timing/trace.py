@@ -52,7 +52,7 @@ def ideal(schedule: Schedule, machine: Machine, topology: Topology | None = None
     Raises InvalidArgument for a topology of another size, or on a machine that knows no links;
     InvalidSchedule if ranks wait for each other in a circle, or for a message nobody sends.
     """
-    return _timed(schedule, machine, topology, None, one_for_all=False)
+    return _time_schedule(schedule, machine, topology, None, one_for_all=False)
 
 
 @overload
@@ -81,7 +81,7 @@ def completion(
             return None if limit is not None and time > limit else time
     try:
         alone = only_own_ports(machine, topology)
-        time = _timed(schedule, machine, topology, limit, one_for_all=alone).completion
+        time = _time_schedule(schedule, machine, topology, limit, one_for_all=alone).completion
     except PastLimit:
         return None
     return None if limit is not None and time > limit else time
@@ -92,10 +92,10 @@ def completion_of_one(schedule: Schedule, machine: Machine) -> Fraction:
 
     An estimate on machines on which more than ranks' own ports counts.
     """
-    return _timed(schedule, machine, None, None, one_for_all=True).completion
+    return _time_schedule(schedule, machine, None, None, one_for_all=True).completion
 
 
-def _timed(
+def _time_schedule(
     schedule: Schedule,
     machine: Machine,
     topology: Topology | None,
@@ -119,13 +119,11 @@ def _timed(
     law = law_of(machine, rows, ranks, topology)
     played = play(rows, law, None if limit is None else int(limit / law.unit))
     if played.stuck:
-        raise _never_completes(schedule, rows, played.at, class_of)
+        raise _stuck_error(schedule, rows, played.at, class_of)
     return Timing(rows, law, played.at, class_of)
 
 
-def _never_completes(
-    schedule: Schedule, rows: Rows, at: Columns, class_of: Ints | None
-) -> Exception:
+def _stuck_error(schedule: Schedule, rows: Rows, at: Columns, class_of: Ints | None) -> Exception:
     """The error for the first operation, of the lowest rank, that does not complete."""
     first = list[tuple[int, int]]()
     unsent = (at.start == NEVER) & (rows.source != NONE)
@@ -149,7 +147,7 @@ def messages_played(schedule: Schedule, machine: Machine, topology: Topology | N
     alone = only_own_ports(machine, topology)
     if alone and (shapes := about_shapes(schedule.program)) is not None:
         return shapes
-    if schedule.ranks > LISTED_RANKS:  # even a few lists may be too long: at least one for each
+    if schedule.ranks > LISTED_RANKS:  # a few lists may be too long: assume a message per rank
         return schedule.ranks * AS_LISTS
     messages = schedule.about_messages()
     if alone and schedule.program.is_alike():
@@ -222,5 +220,5 @@ def simulate(schedule: Schedule, machine: Machine, topology: Topology | None = N
     """
     check_simulable("a simulation", schedule, machine, topology)
     alone = only_own_ports(machine, topology)
-    times = _timed(schedule, machine, topology, None, one_for_all=alone)
+    times = _time_schedule(schedule, machine, topology, None, one_for_all=alone)
     return Trace(schedule, machine, times, topology)

@@ -70,10 +70,10 @@ def tree_time(tree: Tree, nbytes: int, machine: Machine, segment: int | None = N
     count, rest = divmod(nbytes, segment or nbytes)
     full, last = machine.message(segment or nbytes), machine.message(rest)
     if not rest:
-        count, last = count - 1, full  # `count` full segments come before the last one
+        count, last = count - 1, full  # `count` full segments precede the last one
     grid = lcm(*(x.denominator for x in (*full, *last)))  # integers are ten times as fast
     first, end = (_Ticks(*(int(x * grid) for x in cost)) for cost in (full, last))
-    time = _one(tree, end) if count == 0 else _many(tree, count, first, end)
+    time = _one_message(tree, end) if count == 0 else _segments(tree, count, first, end)
     return Fraction(time, grid)
 
 
@@ -105,7 +105,7 @@ def _from_leaves(
     return known[root]
 
 
-def _one(tree: Tree, cost: _Ticks) -> int:
+def _one_message(tree: Tree, cost: _Ticks) -> int:
     """Ticks until all ranks have the single message."""
 
     def value(_: Shape, times: Sequence[int]) -> int:
@@ -125,7 +125,7 @@ class _Stream(NamedTuple):
     lag: int
 
 
-def _many(tree: Tree, count: int, full: _Ticks, last: _Ticks) -> int:
+def _segments(tree: Tree, count: int, full: _Ticks, last: _Ticks) -> int:
     """Ticks until all ranks have the last segment; `count` full segments come before it."""
 
     def starts(stream: _Stream) -> list[tuple[int, _Stream]]:
@@ -133,8 +133,9 @@ def _many(tree: Tree, count: int, full: _Ticks, last: _Ticks) -> int:
         children = tree.child_shapes(stream.shape)
         busy = len(children) * full.gap
         slower = max(stream.period, busy)
-        begin = (count - 1) * (slower - stream.period)  # when the last full segment is sent first
-        start = max(stream.lag, begin + busy)  # when the last segment is
+        # When the last full segment, and when the last segment, is first sent on:
+        begin = (count - 1) * (slower - stream.period)
+        start = max(stream.lag, begin + busy)
         streams = []
         for c, child in enumerate(children):
             here = begin + c * full.gap + full.latency

@@ -85,7 +85,7 @@ class AllRounds(Program):
 
     @property
     def _bytes_of(self) -> Ints:
-        """Bytes by [index in `_lengths`, piece number + 1]; column 0, for no piece, is 0."""
+        """Bytes by [index in `_lengths`, piece number + 1]; column 0 stands for no piece: 0 bytes."""
         count, lengths = self.rounds.count, np.array(self._lengths, dtype=object)
         if self.problem.nbytes * (count + 1) < 1 << 62:
             lengths = lengths.astype(np.int64)
@@ -101,7 +101,8 @@ class AllRounds(Program):
         """
         p, (starts, which), bytes_of = self.problem.ranks, self._sources, self._bytes_of
         ranks = 1 if of_one else p
-        owners = slice(1 if of_one else None)  # rank 0 sends for −r what r sends for 0
+        # For source −r, rank 0 sends what rank r sends for source 0.
+        owners = slice(1 if of_one else None)
         came = np.full((p, self.rounds.count), -1)  # round of receipt by [virtual rank, piece]
         rounds = []
         for number, (source, target, piece) in enumerate(self.rounds.every()):

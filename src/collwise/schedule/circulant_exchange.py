@@ -67,7 +67,7 @@ def steps_by_round(
 
 
 class Event(NamedTuple):
-    """A send or receive of a step's message for one piece; `when` counts sends."""
+    """A send or receive of a step's message for one piece, at time `when` (one unit per send)."""
 
     when: int
     sends: bool
@@ -159,7 +159,7 @@ class CirculantExchange(Circular):
 
     @cached_property
     def parts(self) -> int:
-        """Number of parts into which the vector is divided: that of nonempty blocks."""
+        """Number of parts into which the vector is divided; this many blocks are not empty."""
         return min(prod(self._divisors), self.problem.ranks) if self.stages else self.problem.ranks
 
     def rounds(self) -> tuple[tuple[Step, ...], ...]:
@@ -171,7 +171,7 @@ class CirculantExchange(Circular):
         return part * self.problem.ranks // self.parts
 
     def parts_before(self, block: Any) -> Any:
-        """Number of nonempty blocks before this one."""
+        """Number of nonempty blocks before `block` (integer or array)."""
         return -(-block * self.parts // self.problem.ranks)
 
     @property

@@ -24,7 +24,7 @@ from collwise.schedule.rounds import Round, Rounds
 from collwise.system.integers import Ints
 
 MAX_LATER = 6
-"""How many later completion rounds are tried while no arrangement is found."""
+"""How many later completion rounds are tried until an arrangement is found."""
 
 
 class Arrangement(NamedTuple):
@@ -49,8 +49,7 @@ class _Tree(NamedTuple):
 def _tree(count: int, latency: int, last: int) -> _Tree | None:
     """A λ-tree with times of at most `last`, whose sum is divisible by n; None if none is found.
 
-    Rows and places are permutations, and the times are their differences, so they add up to 0 mod
-    n.
+    Rows and places are permutations.  The times are their differences, so their sum is 0 modulo n.
     """
     times, children = [latency], [list[int]()]
     heap = [(2 * latency, 0)]

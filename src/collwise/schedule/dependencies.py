@@ -202,7 +202,7 @@ def overwritten(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
     has to complete these sends first.
     """
     readers = Writers()
-    before: dict[int, set[int]] = {}  # a send -> earlier sends of some of its bytes
+    before: dict[int, set[int]] = {}  # [send]: earlier sends of some of its bytes
     waits: list[tuple[int, ...]] = []
     for place, op in enumerate(operations):
         overwritten_sends: set[int] = set()

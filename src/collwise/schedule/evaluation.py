@@ -86,7 +86,7 @@ def _operands(
 ) -> list[list[list[_Part]]]:
     """For every operation of a rank and every slot that it reads, the runs of its operand."""
     writers = Writers()
-    shifts: list[tuple[int, int]] = []  # by writer: its step, and offset − position in its result
+    shifts: list[tuple[int, int]] = []  # [writer]: its step, and offset − position there
 
     def write(slot: int, blocks: tuple[Block, ...], step: int) -> None:
         position = 0
@@ -130,7 +130,7 @@ def _order(
                 readers_here[earlier].append(step)
             needed[-1].append(1 if isinstance(op, Recv) else len(steps))
     order = [(rank, i) for rank, row in enumerate(needed) for i, n in enumerate(row) if not n]
-    for rank, step in order:  # grows while it is walked
+    for rank, step in order:  # `order` grows during this loop
         ready = [(rank, reader) for reader in readers[rank][step]]
         if (receive := receives.get((rank, step))) is not None:
             ready.append(receive)

@@ -42,7 +42,7 @@ class _Group(NamedTuple):
 
 
 def digit_by_digit(stages: Sequence[Stage], ranks: int) -> Class:
-    """One class of all ranks: a peer of rank 0 is added digit by digit, in the stages' radices."""
+    """One class of all ranks: rank r's peers are those of rank 0, plus r, digit by digit."""
     all_ranks = np.arange(ranks, dtype=np.int64)
 
     def peers(of_first: Ints) -> Ints:
@@ -191,7 +191,7 @@ class _Writer:
             self.send(group, parts[other], other)
 
     def send(self, group: _Group, blocks: Blocks, other: int = 0) -> None:
-        """Send blocks of the value to one member."""
+        """Send blocks of the current value to one member of the group."""
         if blocks:
             self.operations.append(Send(group.members[other], blocks, self.value))
 

@@ -140,7 +140,7 @@ class FreeRounds(Rounds):
 
     @property
     def messages(self) -> _Messages:
-        """By round: source, target, piece and level of every message."""
+        """For each round, (source, target, piece, level) of every message."""
         return _messages(self.ranks, self.count, self.latencies or (self.latency,), self.groups)
 
     @property

@@ -21,7 +21,7 @@ class Grid(NamedTuple):
 
     @staticmethod
     def of(shape: tuple[int, int]) -> "Grid":
-        """A whole mesh of (rows, columns)."""
+        """The grid that is a whole mesh of (rows, columns)."""
         return Grid(0, shape[0], 0, shape[1], shape[1])
 
     @property

@@ -30,7 +30,7 @@ class Block(NamedTuple):
 
     @property
     def end(self) -> int:
-        """One past the last byte."""
+        """The offset one past the last byte."""
         return self.offset + self.length
 
 

@@ -47,8 +47,7 @@ class _Lists:
 
     awaited: for every operation, how many of the rank's receives it waits for.   receivers: for
     every send, as (rank, step), the matching receive.   latency: for every send, rounds until it
-    arrives.
-    turn: for every send, a priority; the least is sent first.
+    arrives.   turn: for every send, a priority; the least is sent first.
     """
 
     def __init__(self, program: Program, placement: Placement, latencies: Sequence[int]) -> None:
@@ -96,12 +95,12 @@ class _Member:
         self._receives = deque(step for step in steps if isinstance(self.operations[step], Recv))
         self._local = [s for s in steps if not isinstance(self.operations[s], Send | Recv)]
         self._arrived = set[int]()
-        self._received = 0
+        self._received_in_order = 0
 
     @property
     def next_send(self) -> int | None:
         """The step of the next send, or None if a receive that it waits for is missing."""
-        if not self._unsent or self._awaited[self._unsent[0]] > self._received:
+        if not self._unsent or self._awaited[self._unsent[0]] > self._received_in_order:
             return None
         return self._unsent[0]
 
@@ -117,12 +116,12 @@ class _Member:
         self._arrived.add(step)
         while self._receives and self._receives[0] in self._arrived:
             self._receives.popleft()
-            self._received += 1
+            self._received_in_order += 1
         return self.operations[step]
 
     @property
     def left(self) -> Iterator[Operation]:
-        """The combines and copies after the last send."""
+        """The combines and copies that are left after the last send."""
         return (self.operations[step] for step in self._local)
 
 

@@ -99,7 +99,7 @@ class Schedule:
         p, root = self.ranks, self.problem.root
         if not root:
             return tuple(operations)
-        before: tuple[Block, ...] = ()  # most blocks occur several times in a row
+        before: tuple[Block, ...] = ()  # consecutive operations often have equal blocks
         blocks = before
         renumbered: list[Operation] = []
         for op in operations:

@@ -15,7 +15,7 @@ from collwise.schedule.rows import Columns, Rows
 from collwise.system.integers import Ints
 
 MAX_LATENCY = 64
-"""The highest latency of rounds, unless there are more ranks than this."""
+"""Largest latency, in rounds, for which rounds are made; with more ranks, their number is."""
 
 
 def highest(ranks: int) -> int:
@@ -28,7 +28,7 @@ class Round(NamedTuple):
 
     to: int
     sent: int | None
-    """The number of the piece."""
+    """The number of the piece that is sent."""
     source: int
     received: int | None
 
@@ -57,7 +57,7 @@ class Rounds(ABC):
 
     @property
     def uneven(self) -> bool:
-        """Whether latencies differ, so that a message may be received in a later round."""
+        """Whether latencies differ, so that messages of one round may arrive in different rounds."""
         return False
 
     @abstractmethod

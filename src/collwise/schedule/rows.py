@@ -197,7 +197,7 @@ def of_classes(
 
 
 def around_a_circle(ranks: int) -> Class:
-    """One class of all ranks: each rank's peers are as far around the circle as those of rank 0."""
+    """One class of all ranks: rank r's peers are those of rank 0, plus r, modulo p."""
     all_ranks = np.arange(ranks, dtype=np.int64)
     return Class(0, all_ranks, lambda peers: np.add.outer(all_ranks, peers) % ranks)
 

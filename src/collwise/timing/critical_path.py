@@ -39,7 +39,7 @@ def time_by_level(timing: Timing, machine: Levels) -> dict[int, Fraction]:
 def _at_shared_port(
     timing: Timing, machine: Levels, rank: int, time: Fraction
 ) -> tuple[int, Fraction, int]:
-    """Level, start and source of the message whose end at a shared port let one of `rank` start."""
+    """Level, start and source of the message that held a shared port until `rank` could send."""
     placement = machine.placement
 
     def frees_port(t: Transfer, level: int) -> bool:

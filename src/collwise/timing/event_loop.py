@@ -118,7 +118,7 @@ class _Port:
         self.next, self.free, self.requested = 0, free, False
 
     def head(self) -> int:
-        """The next row, or NONE."""
+        """The next row in the queue, or NONE."""
         return self.queue[self.next] if self.next < len(self.queue) else NONE
 
     def advance(self, free: int) -> None:
@@ -225,7 +225,10 @@ class _Plain:
             self.missing[reader] -= 1
 
     def _next_combine(self, rank: int, *, sending: bool) -> int:
-        """The combine that is next at the rank's receive ports (and send ports), or NONE."""
+        """The combine that is next at all the rank's receive ports, or NONE.
+
+        sending: it must be next at all its send ports too.
+        """
         ports = [*self.receives[rank], *(self.sends[rank] if sending else ())]
         heads = {port.head() for port in ports}
         row = heads.pop()

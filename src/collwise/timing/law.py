@@ -45,7 +45,8 @@ class Rules(NamedTuple):
 class Ports(NamedTuple):
     """The ports of all ranks.
 
-    own_sends, own_receives: where each rank's ports begin, and the end.   send, receive: by row.
+    own_sends, own_receives: rank r has the ports own[r] … own[r + 1] − 1.   send, receive: the
+    ports that each row uses, or NONE.
     """
 
     own_sends: Ints
@@ -55,7 +56,7 @@ class Ports(NamedTuple):
 
 
 class Links(NamedTuple):
-    """The links of each row's route: links[begins[n]:begins[n + 1]]; numbers are below `number`."""
+    """The links on each row's route: links[begins[n]:begins[n + 1]], in 0 … number − 1."""
 
     begins: Ints
     links: Ints
@@ -217,7 +218,7 @@ def _one_port(rows: Rows, ranks: int) -> Ports:
 
 
 def _links(rows: Rows, topology: Topology) -> Links:
-    """The route of every message."""
+    """The links on the route of every message; combines have none."""
     routes: dict[tuple[int, int], Sequence[int]] = {}
     by_row: list[Sequence[int]] = []
     for source, target in zip(rows.source.tolist(), rows.target.tolist(), strict=True):
@@ -253,7 +254,7 @@ def _ports_of_links(rows: Rows, ranks: int, links: Links | None) -> Ports:
 
 
 def _number_ports(rank: Ints, key: Ints, use: NDArray[np.bool_], ranks: int) -> tuple[Ints, Ints]:
-    """Where each rank's ports begin, its first for rows without a link, and each row's port."""
+    """Each rank's first port, which is for rows without a link, and the port of each row."""
     keys = np.column_stack((rank, key))[use]
     own = np.column_stack((np.arange(ranks), np.full(ranks, NONE - 1)))
     table, which = np.unique(np.concatenate((own, keys)), axis=0, return_inverse=True)

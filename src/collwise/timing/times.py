@@ -42,7 +42,7 @@ class Combining(NamedTuple):
 
 
 class LinkWait(NamedTuple):
-    """The link that a transfer waited for longest, and which transfer of the timing held it."""
+    """The link that a transfer waited for longest, and the index of the transfer that held it."""
 
     link: int
     transfer: int
@@ -138,7 +138,7 @@ class Timing:
 
     @cached_property
     def transfers(self) -> tuple[Transfer, ...]:
-        """Every message, in the order of receipt (with links: of reservation)."""
+        """Every message in exact seconds, in the order of receipt (with links: of reservation)."""
         order, rows, start = self._order, self.rows, self.played.start
         what = rows.source, rows.target, rows.place_at_source, rows.place_at_target, rows.nbytes
         times = start, start + self.law.sender_busy, self.played.received
@@ -147,7 +147,7 @@ class Timing:
 
     @cached_property
     def combines(self) -> tuple[Combining, ...]:
-        """Every combine that takes time, by rank and place."""
+        """Every combine that takes time, ordered by rank and position in its list."""
         rows, order = self.rows, np.flatnonzero(self.rows.combines)
         order = order[np.lexsort((rows.place_at_source[order], rows.source[order]))]
         what = rows.source, rows.place_at_source, rows.nbytes

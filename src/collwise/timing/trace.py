@@ -212,7 +212,7 @@ class Trace:
 
 
 def simulate(schedule: Schedule, machine: Machine, topology: Topology | None = None) -> Trace:
-    """Run a schedule on an assumed machine: every rank goes on as early as it can.
+    """Run a schedule on a model of a machine: every rank goes on as early as it can.
 
     topology: the network, on whose links messages wait for each other.
     Raises InvalidSchedule if ranks wait for each other in a circle; InvalidArgument for a topology

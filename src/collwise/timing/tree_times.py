@@ -154,13 +154,13 @@ def _segments(tree: Tree, count: int, full: _Ticks, last: _Ticks) -> int:
 
 
 def up_tree_time(tree: Tree, nbytes: int, machine: Machine) -> Fraction:
-    """Exact seconds of whole vectors up a tree; a rank receives first from its last child."""
+    """Exact seconds to combine whole vectors up a tree; the last child is received from first."""
     if not nbytes:
         return Fraction(0)
     cost, combine = machine.message(nbytes), machine.combine(nbytes) or Fraction(0)
 
     def value(_: Shape, times: Sequence[Fraction]) -> Fraction:
-        """When the root of a subtree has combined all vectors of the subtree."""
+        """When the root of a subtree has combined all vectors of the subtree, in seconds."""
         free: Fraction | None = None  # when its receive port was last used
         for time in reversed(times):
             received = time + cost.latency

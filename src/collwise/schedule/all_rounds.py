@@ -85,7 +85,7 @@ class AllRounds(Program):
 
     @property
     def _bytes_of(self) -> Ints:
-        """Bytes by [index in `_lengths`, piece number + 1]; column 0 stands for no piece: 0 bytes."""
+        """Bytes by [index in `_lengths`, piece number + 1]; column 0, for no piece, is 0."""
         count, lengths = self.rounds.count, np.array(self._lengths, dtype=object)
         if self.problem.nbytes * (count + 1) < 1 << 62:
             lengths = lengths.astype(np.int64)

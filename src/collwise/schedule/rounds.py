@@ -57,7 +57,7 @@ class Rounds(ABC):
 
     @property
     def uneven(self) -> bool:
-        """Whether latencies differ, so that messages of one round may arrive in different rounds."""
+        """Whether latencies differ, so that messages of a round may arrive in different ones."""
         return False
 
     @abstractmethod

@@ -22,7 +22,7 @@ from collwise.system.integers import Ints
 class AllRounds(Program):
     """All sources broadcast at once, each its contribution in `rounds.count` pieces.
 
-    The pieces of a contribution differ by at most one byte; empty pieces are left out.
+    The pieces of a contribution differ in length by at most one byte; empty pieces are left out.
     """
 
     problem: Problem
@@ -95,7 +95,7 @@ class AllRounds(Program):
     def messages(self, *, of_one: bool) -> list[tuple[int, Ints, Ints]]:
         """For each round: the distance sent over, each rank's bytes, and what its send waits for.
 
-        The last is the latest round in which the rank received data that it sends, −1 for none.
+        A send waits for the latest round in which its rank received any of the data, −1 for none.
         of_one: only for rank 0, of which the others are copies.   Bytes beyond int64 are Python
         integers.
         """

@@ -77,10 +77,11 @@ def received(ranks: int, rank: int, most: int | None = None) -> tuple[int, ...]:
 def sent(ranks: int, rank: int) -> tuple[int, ...]:
     """The block that a rank sends in each round of a phase: the one that its target receives.
 
-    From the largest skip down, the ranks are narrowed to those below `end`, with this rank at `at`.
-    The rank sends one block until it is in the upper part, then the next block.  In the few rounds
-    in which this does not determine the block, the target's block is searched for [Traeff2024b].
-    An entry whose target is the root is not sent.
+    Rounds are computed from last to first.  Each narrows the ranks below `end`, with this rank at
+    `at`, to the part below the skip or the part above it.  In the lower part the rank's block stays
+    the same; in the upper part a new one begins.  In the few rounds in which this does not
+    determine the block, the target's block is searched for [Traeff2024b].  An entry whose target is
+    the root is not sent.
     """
     if not rank:
         return tuple(range(len(skips(ranks)) - 1))

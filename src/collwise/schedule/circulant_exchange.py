@@ -3,7 +3,7 @@
 In each round a rank sends to several others and keeps about 1/radix of its blocks.  Radix 2 gives
 the rounds of [Traeff2024]; radix p sends each block straight to its rank.  Every piece goes through
 all rounds.  While messages of one piece travel, ranks send those of later pieces.  The order comes
-from a simulation: a message arrives `latency` messages later, and the oldest ready piece is sent
+from a simulation: a message arrives `latency` sends later, and the oldest ready piece is sent
 first.  All ranks run the same sequence of steps, so sends and receives match.
 
 A reduce then gathers the parts at the root.

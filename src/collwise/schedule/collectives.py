@@ -32,7 +32,7 @@ class Collective:
     output: who has a result at the end: the root, everyone (the whole result), or everyone its own
     block (rank r has block r of p equal blocks).
     combines: whether the vectors of all ranks are combined with an operator.
-    where: text after "NAME of N bytes" for a problem, with the names of `Problem`'s attributes.
+    where: format of the text after "NAME of N bytes"; `Problem.__str__` fills it in.
     bound, unsegmented_bound: lower bounds for all schedules, and for those that send everything in
     one message.
     """

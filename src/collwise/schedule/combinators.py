@@ -108,7 +108,8 @@ class On(Program):
     task: maps a team's number to its task, or None; equal programs are one object.
     level: the level at which the members of a team meet; None if they meet at several levels.
     crowd: how many teams at this level send at once through every shared port.
-    seats: a hierarchy in which ranks with equal seats have lists equal up to peers; or None.
+    seats: a hierarchy in which ranks with equal seats have equal lists up to renumbered peers, or
+    None.
     """
 
     teams: Teams

@@ -107,9 +107,9 @@ class Listed(NamedTuple):
     """Operations of several ranks as int64 columns, rank by rank in list order.
 
     rank, place: the operation's rank and its position in that rank's list.   kind: 0 for a send, 1
-    for a receive, 2 for a combine, 3 for a copy.   peer: of a message; else the rank itself.
-    nbytes: bytes.   begins, needs: operation n waits for the operations needs[begins[n]:begins[n +
-    1]].
+    for a receive, 2 for a combine, 3 for a copy.   peer: the other rank of a message; else the rank
+    itself.   nbytes: bytes.   begins, needs: operation n waits for the operations
+    needs[begins[n]:begins[n + 1]].
     """
 
     rank: Ints
@@ -243,8 +243,8 @@ def matching(
 def hazards_of(operations: Sequence[Operation]) -> list[set[int]]:
     """For every operation but sends, the earlier operations that it must not overtake.
 
-    It changes bytes that these read or write (write-after-read, write-after-write); sends are not
-    included.
+    The operation changes bytes that these read or write (write-after-read, write-after-write).
+    Earlier sends are not included.
     """
     users = Writers()  # latest user of every byte; `before` has the earlier users
     before: list[set[int]] = []

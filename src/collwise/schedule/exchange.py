@@ -1,8 +1,8 @@
 """Combining in groups of ranks, stage after stage, on whole or divided vectors.
 
-With groups of two, whole vectors give recursive doubling, divided ones recursive halving and
-doubling, a mixture the hybrids of van de Geijn [vandeGeijn1991 §3].  With one group of all ranks,
-every rank sends to every other rank.
+Groups of two on whole vectors are recursive doubling.  Groups of two on divided vectors are
+recursive halving and doubling.  Mixtures are the hybrids of van de Geijn [vandeGeijn1991 §3].  In
+one group of all ranks, every rank sends to every other rank.
 """
 
 from collections.abc import Sequence

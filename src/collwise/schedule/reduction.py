@@ -97,9 +97,9 @@ def receive_and_combine(
 class UpTree(Program):
     """The vectors of all ranks are combined up the tree, in rank order, segment by segment.
 
-    The time-reverse of `DownTree`: a rank receives first from the child that is served last there.
-    In a tree of intervals (`SplitTree`) this child leads the next ranks, so what is received is
-    always the right operand.
+    The time-reverse of `DownTree`: a rank receives first from the child that `DownTree` serves
+    last.  In a tree of intervals (`SplitTree`) this child leads the next ranks, so the received
+    vector is always the right operand.
     """
 
     tree: Tree

@@ -30,7 +30,8 @@ class Rows:
     begins, needs: row n waits for the rows needs[begins[n]:begins[n + 1]], which its source has to
     have received or combined.  If ranks receive in list order, only the last of several may be
     listed.
-    A message that nobody receives has no place at its target, one that nobody sends no source.
+    A message that nobody receives has no place at its target; a message that nobody sends has no
+    source.
     """
 
     source: Ints

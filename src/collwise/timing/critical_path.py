@@ -14,8 +14,8 @@ def time_by_level(timing: Timing, machine: Levels) -> dict[int, Fraction]:
 
     The critical path goes from the last event back to the first, each time to what was waited for:
     the message that brought the data, the previous one at the port, or one that kept the group's
-    port busy.  A message's time counts for the level at which its ends meet, a combine's for
-    COMBINING.
+    port busy.  A message's time counts for the level at which its ends meet; a combine's time
+    counts under COMBINING.
     """
     level = machine.placement.meeting
     ends: dict[tuple[int, Fraction], tuple[int, Fraction, int]] = {}

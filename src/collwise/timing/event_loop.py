@@ -3,8 +3,8 @@
 A port serves its queue in list order; a combine is in all queues of its rank.  A message is
 *requested* when it is next at its send port (in a rendezvous also at its receive port) and its data
 is there.  If messages compete for shared resources, requests are served in the order of (time,
-source, target), after arrivals at group ports at the same time, outer levels first.  Otherwise any
-order gives the same times, and requests are served as they come.
+source, target).  At equal times, arrivals at group ports come before requests, those at outer
+levels first.  Otherwise any order gives the same times, and requests are served as they come.
 
 `_event_loop.c` is the loop.  `_Plain` is the same in Python, used if there was no compiler or if
 times are larger than int64.

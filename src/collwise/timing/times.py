@@ -51,7 +51,7 @@ class LinkWait(NamedTuple):
 class Passage(NamedTuple):
     """One message's passage through the network (exact seconds).
 
-    ready: when both ranks and the message's data were ready.   start: of the send.
+    ready: when both ranks and the message's data were ready.   start: when the send started.
     The message held the links of its `route` from `entry` to `end`; its header was through at
     `header`.
     waited: the link that delayed its start, None if it did not wait.

@@ -88,7 +88,7 @@ def completion(
 
 
 def completion_of_one(schedule: Schedule, machine: Machine) -> Fraction:
-    """When rank 0 finishes in exact seconds, if all ranks are alike and it sends to itself.
+    """When rank 0 finishes, in exact seconds, if it stands for all ranks and sends to itself.
 
     An estimate on machines on which more than ranks' own ports counts.
     """

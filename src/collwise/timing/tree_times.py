@@ -20,8 +20,8 @@ from collwise.schedule.trees import Shape, Tree
 def tree_completion(program: Program, machine: Machine) -> Fraction | None:
     """Exact seconds of a tree program, on a machine on which only ranks' own ports count.
 
-    None for other programs: only a broadcast down a tree, a reduce of whole vectors up one, or
-    both.
+    A tree program is a broadcast down a tree, a reduce of whole vectors up a tree, or such a reduce
+    and then a broadcast.  Returns None for other programs.
     """
     if (trees := trees_of(program)) is None:
         return None

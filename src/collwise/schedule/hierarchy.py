@@ -36,7 +36,10 @@ class Teams(Sequence[tuple[int, ...]]):
     """
 
     def __init__(self, ranks: Ints, groups: Ints) -> None:
-        """ranks: all ranks in teams, in team order.   groups: the team number of every rank."""
+        """Teams of the given ranks.
+
+        ranks: all ranks in teams, in team order.   groups: the team number of every rank.
+        """
         team = groups[ranks]
         self.members = ranks[np.argsort(team, kind="stable")]
         self.sizes = np.bincount(team)

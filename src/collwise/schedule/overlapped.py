@@ -99,7 +99,7 @@ class _Member:
 
     @property
     def next_send(self) -> int | None:
-        """The step of the next send, or None if a receive that it waits for is missing."""
+        """The step of the next send; None if none is left or it waits for a receive."""
         if not self._unsent or self._awaited[self._unsent[0]] > self._received_in_order:
             return None
         return self._unsent[0]

@@ -1,21 +1,21 @@
 """What a schedule is, as plain data, and the building blocks of its programs.
 
 Read in this order: `collectives` and `operators` (the two tables), `problem` (what is solved),
-`operations` (what one rank does), `program` (what all ranks do: a schedule), `rows` (all that
-happens at ports, as columns, and what each row waits for).
+`operations` (what one rank does), `program` (what all ranks do: a schedule), `rows` (messages and
+combines as columns, and what each row waits for).
 
 Programs are made of these:
 `trees`, `data_movement`       vectors, or parts of them, down a tree
 `reduction`                    vectors combined up a tree
 `exchange`                     all ranks exchange and combine; `exchange_in_pieces`
-`circulant_exchange`           the same around a circle, for any number of ranks, in pieces
+`circulant_exchange`           exchange around a circle, for any number of ranks, in pieces
 `rounds`                       pieces in rounds, by `circulant` or `postal_rounds` distances, down
                                `cyclic_trees` or `two_trees`, or freely (`free_rounds`)
-`grids`, `deliveries`          s-to-p broadcasts; `all_rounds` for those in rounds
+`grids`, `deliveries`          s-to-p broadcasts (allgatherv); `all_rounds` for those in rounds
 `hierarchy`                    teams of ranks: the nodes, the leaders of nodes, and so on
 `combinators`                  programs made of programs: one after another, and on teams
-`overlapped`                   pieces side by side: while one crosses a level, others go on
+`overlapped`                   pieces side by side: while one crosses a level, others are sent
 
-`dependencies` says what an operation waits for (`_dependencies.c` says the same of all ranks'
-lists), and `evaluation` what a list of operations computes.
+`dependencies` says what an operation waits for (`_dependencies.c` does so for the lists of all
+ranks), and `evaluation` what a list of operations computes.
 """

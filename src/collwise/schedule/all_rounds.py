@@ -1,8 +1,8 @@
-"""Contributions of many sources in pieces, in the rounds of a broadcast from each.
+"""Allgatherv in pieces: broadcast rounds that run for all sources at once.
 
-In the rounds of `rounds.py` all ranks send by the same distance, whoever the root is.  So the
-broadcasts of all sources can be made at once: what a rank sends in a round is one message, with a
-piece of every source that has one on its way there [Traeff2022].
+In the rounds used here, all ranks send over the same distance, whichever rank is the root.  So the
+broadcasts of all sources can share messages: in each round a rank sends one message, with one piece
+of every source whose broadcast makes this rank send in that round [Traeff2022].
 """
 
 from collections.abc import Sequence
@@ -20,9 +20,9 @@ from collwise.system.integers import Ints
 
 @dataclass(frozen=True)
 class AllRounds(Program):
-    """The rounds of a broadcast, for all sources at once; every contribution has as many pieces.
+    """All sources broadcast at once, each its contribution in `rounds.count` pieces.
 
-    Lengths of pieces differ by a byte at most; empty ones are left out.
+    The pieces of a contribution differ in length by at most one byte; empty pieces are left out.
     """
 
     problem: Problem
@@ -44,7 +44,7 @@ class AllRounds(Program):
         return operations
 
     def _blocks(self, pieces: Sequence[int | None]) -> tuple[Block, ...]:
-        """One piece of each source, by number; nothing where that is None."""
+        """Blocks of the given piece of each source; None and empty pieces are left out."""
         blocks = []
         for (owner, nbytes), piece in zip(self.problem.sources, pieces, strict=True):
             if piece is not None:
@@ -54,17 +54,17 @@ class AllRounds(Program):
         return tuple(blocks)
 
     def rows(self, *, combines: bool) -> Rows:
-        """A list has a round's send, then its receipt."""
+        """Rows of all ranks; in each round a rank's list has the send before the receive."""
         rounds, ranks = self.messages(of_one=self.problem.all_give_alike), self.problem.ranks
-        every, place = np.arange(ranks, dtype=np.int64), np.zeros(ranks, np.int64)
-        heard = np.zeros((len(rounds) + 1, ranks), np.int64)  # before each round
+        all_ranks, place = np.arange(ranks, dtype=np.int64), np.zeros(ranks, np.int64)
+        heard = np.zeros((len(rounds) + 1, ranks), np.int64)  # receives before each round
         parts = [[place[:0]] * 6]
         for number, (step, nbytes, latest) in enumerate(rounds):
-            sends, target = np.broadcast_to(nbytes > 0, ranks), (every + step) % ranks
+            sends, target = np.broadcast_to(nbytes > 0, ranks), (all_ranks + step) % ranks
             hears = np.roll(sends, step)
             sent = place + sends
-            after = heard[np.broadcast_to(latest + 1, ranks), every]
-            columns = every, target, place, sent[target], np.broadcast_to(nbytes, ranks), after
+            after = heard[np.broadcast_to(latest + 1, ranks), all_ranks]
+            columns = all_ranks, target, place, sent[target], np.broadcast_to(nbytes, ranks), after
             parts.append([column[sends] for column in columns])
             place = sent + hears
             heard[number + 1] = heard[number] + hears
@@ -72,7 +72,7 @@ class AllRounds(Program):
 
     @property
     def _sources(self) -> tuple[Ints, Ints]:
-        """The sources' ranks, and to which of `lengths` each belongs."""
+        """Ranks of the sources, and the index of each source's size in `_lengths`."""
         number = {nbytes: at for at, nbytes in enumerate(self._lengths)}
         rows = [(source.rank, number[source.nbytes]) for source in self.problem.sources]
         starts, which = np.array(rows, np.int64).reshape(-1, 2).T
@@ -80,12 +80,12 @@ class AllRounds(Program):
 
     @property
     def _lengths(self) -> list[int]:
-        """The bytes of contributions, each once."""
+        """The distinct sizes of contributions in bytes, ascending."""
         return sorted({source.nbytes for source in self.problem.sources})
 
     @property
     def _bytes_of(self) -> Ints:
-        """For each of `lengths` the bytes of no piece, and of every piece."""
+        """Bytes by [index in `_lengths`, piece number + 1]; column 0, for no piece, is 0."""
         count, lengths = self.rounds.count, np.array(self._lengths, dtype=object)
         if self.problem.nbytes * (count + 1) < 1 << 62:
             lengths = lengths.astype(np.int64)
@@ -93,15 +93,17 @@ class AllRounds(Program):
         return np.hstack([np.zeros_like(ends[:, :1]), np.diff(ends, axis=1)])
 
     def messages(self, *, of_one: bool) -> list[tuple[int, Ints, Ints]]:
-        """By round: how far it goes, the bytes that every rank sends, and what it waits for.
+        """For each round: the distance sent over, each rank's bytes, and what its send waits for.
 
-        That is the latest round in which a rank received what it sends, −1 for its own only.
-        of_one: rank 0's only, of which the others are copies.   Bytes beyond int64 are objects.
+        A send waits for the latest round in which its rank received any of the data, −1 for none.
+        of_one: only for rank 0, of which the others are copies.   Bytes beyond int64 are Python
+        integers.
         """
         p, (starts, which), bytes_of = self.problem.ranks, self._sources, self._bytes_of
         ranks = 1 if of_one else p
-        owners = slice(1 if of_one else None)  # others send to others what the first one sends here
-        came = np.full((p, self.rounds.count), -1)  # by virtual rank and piece: in which round
+        # For source −r, rank 0 sends what rank r sends for source 0.
+        owners = slice(1 if of_one else None)
+        came = np.full((p, self.rounds.count), -1)  # round of receipt by [virtual rank, piece]
         rounds = []
         for number, (source, target, piece) in enumerate(self.rounds.every()):
             senders = np.add.outer(starts[owners], source).ravel() % ranks

@@ -1,10 +1,10 @@
-"""Blocks through a circulant graph: k blocks from a root to all ranks in k − 1 + ⌈log2 p⌉ rounds.
+"""Circulant rounds: a root broadcasts k blocks to all ranks in k − 1 + ⌈log2 p⌉ rounds.
 
-In round i every rank sends to the one `skip` further on, where the skips p, ⌈p/2⌉, ⌈⌈p/2⌉/2⌉, …, 1
-take turns, the smallest first.  In each phase, as many rounds as there are skips (q), a rank
-receives one block of each residue modulo q.  Which of them in which round follows from its number
-alone, and what it sends is what the other end receives [Traeff2024b].  Backwards, and with
-combining, the same rounds are a reduce.
+In every round each rank sends to the rank `skip` further on.  The skips 1, …, ⌈⌈p/2⌉/2⌉, ⌈p/2⌉ are
+used in this order, over and over.  A phase is q rounds, one for each skip; in a phase a rank
+receives one block of each residue modulo q.  A rank computes these blocks from its number alone,
+and sends the block that its target receives [Traeff2024b].  Run backwards, with combining, the
+rounds are a reduce.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ Numbers: TypeAlias = Any
 
 @lru_cache(maxsize=256)
 def skips(ranks: int) -> tuple[int, ...]:
-    """1, …, ⌈p/2⌉, p: each is half the next one, rounded up."""
+    """The skips 1, …, ⌈p/2⌉, p: each is half the next one, rounded up."""
     numbers = [ranks]
     while numbers[-1] > 1:
         numbers.append((numbers[-1] + 1) // 2)
@@ -33,18 +33,18 @@ def skips(ranks: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=1 << 12)
 def received(ranks: int, rank: int, most: int | None = None) -> tuple[int, ...]:
-    """The block that a rank receives in each round of a phase: −q … −1, or its first, 0 … q − 1.
+    """The block that a rank receives in each round of a phase.
 
-    most: so many of its rounds are enough.
-
-    Block b >= 0 of a phase is sent by the root in round b; −j are blocks of the phase before, j
-    rounds before its end.  Every residue modulo q occurs once.  Source: [Traeff2024b] §3.
+    One entry is the rank's first block, in 0 … q − 1; the others are in −q … −1.  The root sends
+    block b >= 0 in round b of this phase; block −j was sent j rounds before the end of the previous
+    phase.  Every residue modulo q occurs once.
+    most: compute only this many rounds.   Source: [Traeff2024b] §3.
     """
     numbers = skips(ranks)
     rounds, goal = len(numbers) - 1, ranks + rank
     first = _first_block(rank, numbers)
     enough = rounds if most is None else most
-    lower = list(range(-1, rounds))  # of every index, the next lower one that is unused
+    lower = list(range(-1, rounds))  # [index]: the next lower unused index
     higher = list(range(1, rounds + 2))
     chosen: list[int] = []
 
@@ -56,7 +56,7 @@ def received(ranks: int, rank: int, most: int | None = None) -> tuple[int, ...]:
             higher[below] = above
 
     def search(reached: int, below: int, index: int) -> None:
-        """Go on from the rank `reached`, by skips of at most this index, to ranks `below`."""
+        """Extend the path from rank `reached`, by skips up to number `index`, to below `below`."""
         while index >= 0 and len(chosen) < enough:
             at = reached + numbers[index]
             if at <= goal - numbers[len(chosen)] and at < below:
@@ -75,37 +75,38 @@ def received(ranks: int, rank: int, most: int | None = None) -> tuple[int, ...]:
 
 
 def sent(ranks: int, rank: int) -> tuple[int, ...]:
-    """The block that a rank sends in each round of a phase: what its other end receives.
+    """The block that a rank sends in each round of a phase: the one that its target receives.
 
-    From the largest skip down, the ranks are narrowed to those below `end`, this one now at `at`
-    among them.  It sends one block until it is in the upper part, then the next.  In the few rounds
-    for which that is not enough to know, the other end's block is searched for [Traeff2024b].
-    What stands where the other end is the root is not sent.
+    Rounds are computed from last to first.  Each narrows the ranks below `end`, with this rank at
+    `at`, to the part below the skip or the part above it.  In the lower part the rank's block stays
+    the same; in the upper part a new one begins.  In the few rounds in which this does not
+    determine the block, the target's block is searched for [Traeff2024b].  An entry whose target is
+    the root is not sent.
     """
     if not rank:
         return tuple(range(len(skips(ranks)) - 1))
     blocks = [
         int(block) if known or not peer else received(ranks, peer, k + 1)[k]
-        for k, block, known, peer in _narrowed(ranks, rank)
+        for k, block, known, peer in _narrow(ranks, rank)
     ]
     return tuple(reversed(blocks))
 
 
 @lru_cache(maxsize=8)
 def received_by_all(ranks: int) -> NDArray[np.int8]:
-    """By rank but for the root, and by round of a phase, the block: what the other end sends."""
-    every, numbers = np.arange(ranks), skips(ranks)
+    """`received` of all ranks: table[rank, round of a phase]; row 0, the root's, has no meaning."""
+    all_ranks, numbers = np.arange(ranks), skips(ranks)
     table = np.zeros((ranks, len(numbers) - 1), np.int8)
-    for k, block, known, peer in _narrowed(ranks, every):
+    for k, block, known, peer in _narrow(ranks, all_ranks):
         table[peer, k] = block
-        for rank in peer[np.logical_not(known) & (every > 0) & (peer > 0)].tolist():
+        for rank in peer[np.logical_not(known) & (all_ranks > 0) & (peer > 0)].tolist():
             table[rank, k] = received(ranks, rank, k + 1)[k]
         table[peer[0], k] = k
     return table
 
 
-def _narrowed(ranks: int, rank: Numbers) -> Iterator[tuple[int, Numbers, Numbers, Numbers]]:
-    """As `sent` says, from the last round on: the block, whether it is known, the other end."""
+def _narrow(ranks: int, rank: Numbers) -> Iterator[tuple[int, Numbers, Numbers, Numbers]]:
+    """The steps of `sent`, last round first: (round, block, whether it is certain, target)."""
     numbers = skips(ranks)
     rounds, first = len(numbers) - 1, _first_block(rank, numbers)
     at, end, block = rank, rank * 0 + ranks, first
@@ -122,7 +123,7 @@ def _narrowed(ranks: int, rank: Numbers) -> Iterator[tuple[int, Numbers, Numbers
 
 
 def _first_block(rank: Numbers, numbers: Sequence[int]) -> Numbers:
-    """The smallest skip on the way to a rank by the largest skips that fit; q for the root."""
+    """Index of the smallest skip in the greedy sum of skips that reaches a rank; q for the root."""
     first = rank * 0 + len(numbers) - 1
     for index in range(len(numbers) - 2, -1, -1):
         fits = rank >= numbers[index]
@@ -133,10 +134,10 @@ def _first_block(rank: Numbers, numbers: Sequence[int]) -> Numbers:
 
 @dataclass(frozen=True)
 class Circulant(Rounds):
-    """The rounds of so many pieces."""
+    """Circulant rounds of a broadcast of `count` pieces."""
 
-    def _numbers(self) -> tuple[range, int]:
-        """The rounds, the first numbered such that the last ends a phase; rounds in a phase."""
+    def _round_numbers(self) -> tuple[range, int]:
+        """The round numbers, such that the last round ends a phase, and the rounds per phase."""
         phase = len(skips(self.ranks)) - 1
         if not phase or not self.count:
             return range(0), phase
@@ -144,18 +145,18 @@ class Circulant(Rounds):
         return range(first, first + self.count - 1 + phase), phase
 
     def of(self, rank: int) -> Iterator[Round]:  # noqa: D102
-        numbers, phase = self._numbers()
+        numbers, phase = self._round_numbers()
         steps, last = skips(self.ranks)[:-1], self.count - 1
-        own = received(self.ranks, rank)
-        ends = [(rank + step) % self.ranks for step in steps]
-        theirs = sent(self.ranks, rank)
+        received_blocks = received(self.ranks, rank)
+        targets = [(rank + step) % self.ranks for step in steps]
+        sent_blocks = sent(self.ranks, rank)
         for number in numbers:
             k = number % phase
             shift = number - k - numbers.start
-            out = theirs[k] + shift if ends[k] else -1
-            got = own[k] + shift if rank else -1
+            out = sent_blocks[k] + shift if targets[k] else -1
+            got = received_blocks[k] + shift if rank else -1
             yield Round(
-                ends[k],
+                targets[k],
                 min(out, last) if out >= 0 else None,
                 (rank - steps[k]) % self.ranks,
                 min(got, last) if got >= 0 else None,
@@ -163,7 +164,7 @@ class Circulant(Rounds):
 
     def every(self) -> list[tuple[Ints, Ints, Ints]]:  # noqa: D102
         table = received_by_all(self.ranks)
-        (numbers, phase), steps = self._numbers(), skips(self.ranks)
+        (numbers, phase), steps = self._round_numbers(), skips(self.ranks)
         ranks, rounds = np.arange(self.ranks), []
         for number in numbers:
             k = number % phase

@@ -1,12 +1,12 @@
-"""Reduce-scatter, and allgather, around a circle of any number of ranks, in pieces of the vector.
+"""Reduce-scatter and allgather around a circle of any number of ranks, in pieces of the vector.
 
-In each round a rank sends to several others, and about a radix-th of its blocks is left; radix 2
-gives the rounds of [Traeff2024], radix p sends each block straight to its rank.  Every piece goes
-through all rounds.  While its messages travel, those of later pieces are sent: what is ready first
-for the oldest piece, if a message is there `latency` messages later.  All ranks do alike, so every
-message has its partner at the same place of the other rank's list.
+In each round a rank sends to several others and keeps about 1/radix of its blocks.  Radix 2 gives
+the rounds of [Traeff2024]; radix p sends each block straight to its rank.  Every piece goes through
+all rounds.  While messages of one piece travel, ranks send those of later pieces.  The order comes
+from a simulation: a message arrives `latency` sends later, and the oldest ready piece is sent
+first.  All ranks run the same sequence of steps, so sends and receives match.
 
-In a reduce the parts are then gathered at the root.
+A reduce then gathers the parts at the root.
 """
 
 from dataclasses import dataclass
@@ -21,13 +21,14 @@ from collwise.schedule.reduction import Blocks, Circular, equal_parts, run_of_pa
 from collwise.schedule.rows import Class
 
 _PARTS = scratch(0)
-"""Where a rank's parts of all blocks are, as far as they have been combined."""
+"""Scratch slot with a rank's partial results of all blocks."""
 
 
 class Step(NamedTuple):
-    """A message of every rank in one direction: so many blocks, over so many ranks.
+    """A message that every rank sends: `width` blocks, to the rank `distance` further on.
 
-    number: which scratch slot receives it.   final: what comes in completes a block.
+    number: the scratch slot that receives it.   final: whether it completes a block.   gathers:
+    whether it belongs to the allgather, which sends in the other direction.
     """
 
     number: int
@@ -41,19 +42,19 @@ class Step(NamedTuple):
 def steps_by_round(
     ranks: int, radices: tuple[int, ...], *, gathers: bool
 ) -> tuple[tuple[Step, ...], ...]:
-    """Those of the reduce-scatter, then, if it gathers, the same backwards.
+    """The steps of the reduce-scatter by round; if `gathers`, then those of the allgather.
 
-    radices: round by round; the last one as often as needed.
-    After a round to `left` blocks, rank r has parts of the blocks r … r + left − 1 (modulo p), to
-    which every rank has contributed that will not send to it any more.
+    The allgather has the same steps backwards.   radices: one per round; the last one is repeated.
+    After a round that leaves `left` blocks, rank r has partial results of blocks r … r + left − 1
+    (modulo p), with the contributions of all ranks that will not send to it any more.
     """
-    before, number, there = ranks, 1, list[tuple[Step, ...]]()
+    before, number, scatter = ranks, 1, list[tuple[Step, ...]]()
     while before > 1:
-        left = -(-before // radices[min(len(there), len(radices) - 1)])
+        left = -(-before // radices[min(len(scatter), len(radices) - 1)])
         distances = range(left, before, left)
         widths = (min(left, before - distance) for distance in distances)
         last = before - 1 if left == 1 else 0
-        there.append(
+        scatter.append(
             tuple(
                 Step(number + place, distance, width, distance == last, gathers=False)
                 for place, (distance, width) in enumerate(zip(distances, widths, strict=True))
@@ -61,12 +62,12 @@ def steps_by_round(
         )
         number += len(distances)
         before = left
-    back = [tuple(step._replace(gathers=True) for step in steps) for steps in reversed(there)]
-    return tuple(there + back * gathers)
+    gather = [tuple(step._replace(gathers=True) for step in steps) for steps in reversed(scatter)]
+    return tuple(scatter + gather * gathers)
 
 
 class Event(NamedTuple):
-    """A message of a step is sent, or received."""
+    """A send or receive of a step's message for one piece, at time `when` (one unit per send)."""
 
     when: int
     sends: bool
@@ -76,9 +77,11 @@ class Event(NamedTuple):
 
 @lru_cache(maxsize=64)
 def events(rounds: tuple[tuple[Any, ...], ...], pieces: int, latency: int) -> tuple[Event, ...]:
-    """What every rank does, in order; played for messages that are there `latency` sends later.
+    """The sends and receives of every rank, in order.
 
-    rounds: the messages of a piece, by round, after all of which it can go on.
+    They are simulated with messages that arrive `latency` sends later.
+    rounds: the steps of a piece by round; a round starts when all messages of the previous one are
+    there.
     """
     timeline, now = list[Event](), 0
     coming, ready = (
@@ -102,12 +105,12 @@ def events(rounds: tuple[tuple[Any, ...], ...], pieces: int, latency: int) -> tu
 
 @dataclass(frozen=True)
 class CirculantExchange(Circular):
-    """Block j, of p blocks of nearly equal length, is completed by rank j.
+    """Rank j completes block j of p nearly equal blocks: an allreduce, reduce or reduce-scatter.
 
-    An allreduce's pieces are cut into blocks, a reduce-scatter's blocks into pieces.
-    stages: of a reduce, the radix of each round, in place of `radix`, and whether it divides
-    vectors; the last one stands for all that follow.  Where some do not, there are fewer parts than
-    ranks: some blocks, evenly spread, are empty, and parts are handed over whole.
+    An allreduce cuts pieces into blocks, a reduce-scatter cuts blocks into pieces.
+    stages: for a reduce, in place of `radix`: the radix of each round and whether it divides
+    vectors; the last stage is repeated.  If some stages do not divide, there are fewer parts than
+    ranks: some blocks, evenly spread, are empty, and parts are sent whole.
     """
 
     radix: int = 2
@@ -133,54 +136,57 @@ class CirculantExchange(Circular):
         return None if self.stages or self.to_root else super().classes()
 
     @property
-    def _there(self) -> tuple[tuple[Step, ...], ...]:
+    def _scatter_rounds(self) -> tuple[tuple[Step, ...], ...]:
         """The rounds of the reduce-scatter."""
         radices = tuple(stage.radix for stage in self.stages) or (self.radix,)
         return steps_by_round(self.problem.ranks, radices, gathers=False)
 
     @property
-    def _back(self) -> tuple[tuple[Step, ...], ...]:
-        """Those that follow it: backwards, or, at the root, over parts instead of ranks."""
+    def _gather_rounds(self) -> tuple[tuple[Step, ...], ...]:
+        """The rounds after the reduce-scatter: an allgather, or a gather of parts at the root."""
         if self.scatters:
             return ()
-        radices = self._dividing if self.to_root else (self.radix,)
+        radices = self._divisors if self.to_root else (self.radix,)
         both = steps_by_round(self.parts, radices, gathers=True)
         return both[len(both) // 2 :]
 
     @cached_property
-    def _dividing(self) -> tuple[int, ...]:
-        """The radices of the rounds that divide."""
-        stages = (*self.stages, *self.stages[-1:] * len(self._there))[: len(self._there)]
+    def _divisors(self) -> tuple[int, ...]:
+        """The radices of the rounds that divide the vector."""
+        count = len(self._scatter_rounds)
+        stages = (*self.stages, *self.stages[-1:] * count)[:count]
         return tuple(stage.radix for stage in stages if stage.divided) or (self.radix,)
 
     @cached_property
     def parts(self) -> int:
-        """Into how many parts the vector is divided: as many blocks have bytes."""
-        return min(prod(self._dividing), self.problem.ranks) if self.stages else self.problem.ranks
+        """Number of parts into which the vector is divided; this many blocks are not empty."""
+        return min(prod(self._divisors), self.problem.ranks) if self.stages else self.problem.ranks
 
     def rounds(self) -> tuple[tuple[Step, ...], ...]:
-        """The steps of the reduce-scatter, and of what follows it."""
-        return self._there + self._back
+        """The steps by round: the reduce-scatter, then the allgather or gather."""
+        return self._scatter_rounds + self._gather_rounds
 
     def block_of(self, part: Any) -> Any:
-        """The block in which a part is, and the rank that completes it: an integer, or an array."""
+        """The block that contains a part, and the rank that completes it (integer or array)."""
         return part * self.problem.ranks // self.parts
 
     def parts_before(self, block: Any) -> Any:
-        """How many of the blocks before this one have bytes."""
+        """Number of nonempty blocks before `block` (integer or array)."""
         return -(-block * self.parts // self.problem.ranks)
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What every rank does, in order."""
+        """The sends and receives of every rank, in order."""
         return events(self.rounds(), self.pieces, self.latency)
 
-    def _gathered(self, part: int) -> dict[int, tuple[bool, int]]:
-        """Of a gather at rank 0, for one part: by distance, whether it is sent, or others come, and
-        how many parts.
+    def _gather_messages(self, part: int) -> dict[int, tuple[bool, int]]:
+        """Messages of one part in the gather at rank 0.
+
+        Returns for each distance: whether the part is sent (or others are received), and how many
+        parts.
         """
         moves, at, need = dict[int, tuple[bool, int]](), part, self.parts
-        for steps in reversed(self._back):
+        for steps in reversed(self._gather_rounds):
             left = steps[0].distance
             if before := at // left * left:
                 at, need = at - before, min(left, need - before)
@@ -193,7 +199,7 @@ class CirculantExchange(Circular):
 
     @cached_property
     def _pieces(self) -> list[Blocks]:
-        """Of the vector, or of a block if it is those that are cut."""
+        """The pieces of the vector, or of a block if blocks are cut into pieces."""
         length = self.problem.nbytes // (self.problem.ranks if self._cuts_blocks else 1)
         return equal_parts(Block(0, 0, length), self.pieces, self.problem.itemsize)
 
@@ -202,7 +208,7 @@ class CirculantExchange(Circular):
         return self.scatters and self.pieces > 1
 
     def blocks(self, piece: int, first: int, number: int) -> Blocks:
-        """So many blocks of a piece from this one on, around the circle."""
+        """Byte ranges of `number` blocks of a piece, from block `first` on, modulo p."""
         ranks, itemsize = self.problem.ranks, self.problem.itemsize
         for part in self._pieces[piece]:
             if not self._cuts_blocks:
@@ -217,9 +223,9 @@ class CirculantExchange(Circular):
         p, operations, begun = self.problem.ranks, list[Operation](), set[int]()
         result: int = Slot.OUTPUT
         if self.to_root and rank:
-            result = scratch(self._there[-1][-1].number + 1)
+            result = scratch(self._scatter_rounds[-1][-1].number + 1)
         part = self.parts_before(rank)
-        moves = self._gathered(part) if self.to_root and self.block_of(part) == rank else {}
+        moves = self._gather_messages(part) if self.to_root and self.block_of(part) == rank else {}
         for _, sends, piece, step in self.events if self.problem.nbytes else ():
             if piece not in begun and (vector := self.blocks(piece, 0, p)):
                 operations.append(Copy(Slot.INPUT, _PARTS, vector))

@@ -1,4 +1,4 @@
-"""The collectives: what each one is, as one table from which everything else is derived.
+"""The table of collectives, from which everything else about them is derived.
 
 CONTRIBUTING.md lists what a new collective needs besides its entry here.
 """
@@ -16,24 +16,26 @@ from collwise.model.collective_names import ALIASES
 from collwise.model.machine import Machine
 
 LowerBound: TypeAlias = Callable[[Machine, int, Any], Bound]
-"""Of a machine, a number of ranks, the bytes of the vector (or a list, those of each source)."""
+"""Lower bound for (machine, number of ranks, bytes of the vector or list of each source's bytes).
+"""
 _EVERYWHERE = "on {ranks} ranks"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Collective:
-    """What one collective is.
+    """One collective.
 
-    name: as in the names of its algorithms; users may write that of a method instead.
-    methods: the methods of an MPI communicator that it serves, the most general first; each has a
+    name: as in the names of its algorithms; users may write the name of a method instead.
+    methods: the MPI communicator methods that it serves, the most general first; each has a
     persistent form, METHOD_init.
-    input: who has data at the start: the root, everyone (vectors of one length), or the sources,
-    some of the ranks, each with its own number of bytes.
-    output: who has a result at the end: the root, everyone (all of the result), or everyone its
-    own block (of p blocks of one length, rank r has block r).
-    combines: whether the result is everyone's vectors combined with an operator, not their data.
-    where: how a problem reads after "NAME of N bytes", with the names of `Problem`'s attributes.
-    bound, unsegmented_bound: no schedule is faster; none that sends everything in one message is.
+    input: who has data at the start: the root, everyone (vectors of one length), or the sources, a
+    subset of the ranks, each with its own number of bytes.
+    output: who has a result at the end: the root, everyone (the whole result), or everyone its own
+    block (rank r has block r of p equal blocks).
+    combines: whether the vectors of all ranks are combined with an operator.
+    where: format of the text after "NAME of N bytes"; `Problem.__str__` fills it in.
+    bound, unsegmented_bound: lower bounds for all schedules, and for those that send everything in
+    one message.
     """
 
     name: str
@@ -56,7 +58,7 @@ class Collective:
         return self.input == "sources"
 
     def unit(self, ranks: int, itemsize: int) -> int:
-        """The bytes of which a problem's nbytes is a multiple: an element, or one in each block."""
+        """Bytes of which nbytes must be a multiple: one element, or one in each block."""
         return ranks * itemsize if self.output == "own block" else itemsize
 
     def has_output(self, rank: int, root: int) -> bool:
@@ -139,11 +141,11 @@ ABOUT: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "shape": _WITH_SOURCES,
     }
 )
-"""For each argument that not all collectives have, the names of those that do."""
+"""For each argument that only some collectives take, the names of these collectives."""
 
 
 def find_collective(name: str) -> Collective:
-    """A collective by its name or by that of its MPI method: allgatherv, s_to_p, MPI_Allgatherv.
+    """Look up a collective by its name or MPI method: s_to_p, allgatherv, MPI_Allgatherv.
 
     Raises UnknownName.
     """
@@ -155,10 +157,10 @@ def find_collective(name: str) -> Collective:
 
 @lru_cache(maxsize=64)
 def kind_of(name: str) -> Collective:
-    """The collective of a schedule: the table's, by any of its names, or one without any methods.
+    """The collective of a schedule: the table's, by any of its names, or a new one without methods.
 
-    Schedules written by hand may solve something that the table does not have: a broadcast's bounds
-    stand for theirs.
+    Hand-written schedules may solve a problem that is not in the table; they get a broadcast's
+    bounds.
     """
     known = COLLECTIVES.get(_NAMES.get(_plain(name), ""))
     return known or replace(COLLECTIVES["broadcast"], name=name, methods=(), where=_EVERYWHERE)
@@ -174,19 +176,19 @@ def check_about(
     about: Mapping[str, tuple[str, ...]] = ABOUT,
     mark: str = "",
 ) -> None:
-    """Refuse arguments that none of the collectives has: InvalidArgument.
+    """Raise InvalidArgument for an argument that none of the collectives takes.
 
-    arguments: the names of those that were given.   mark: how they are written, as in --op.
+    arguments: names of the given arguments.   mark: their prefix in messages, such as --.
     """
     for name in arguments:
         if not set(about[name]) & set(collectives):
             raise InvalidArgument(
-                f"{_listed(collectives)} with {mark}{name}",
-                f"it is for {_listed(about[name])} only",
+                f"{_joined_names(collectives)} with {mark}{name}",
+                f"it is for {_joined_names(about[name])} only",
                 f"leave out {mark}{name}",
             )
 
 
-def _listed(names: Sequence[str]) -> str:
-    """Such as "reduce, allreduce and allgatherv"."""
+def _joined_names(names: Sequence[str]) -> str:
+    """Names joined for a message, such as "reduce, allreduce and allgatherv"."""
     return " and ".join([", ".join(names[:-1])] * (len(names) > 1) + [*names[-1:]])

@@ -1,4 +1,4 @@
-"""Programs made of programs: one after another (`Then`), and side by side on teams (`On`)."""
+"""Programs made of programs: one after another (`Then`), or side by side on teams (`On`)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -26,10 +26,10 @@ from collwise.schedule.rows import Class, Columns
 
 @dataclass(frozen=True)
 class Then(Program):
-    """One program after another on every rank.
+    """Programs that run one after another on every rank.
 
-    A part that reads the input goes on with the value of the last such part before it, which lies
-    in scratch; the last of them writes the output.  Other parts pass on the value as it is by then.
+    A part that reads the input gets the result of the last such part before it, which is kept in
+    scratch; the last such part writes the output.  Other parts work on the current value in place.
     """
 
     parts: tuple[Program, ...]
@@ -37,11 +37,11 @@ class Then(Program):
 
     @property
     def needs_posted_receives(self) -> bool:  # type: ignore[override]
-        """Whether one of the parts does."""
+        """Whether one of the parts needs posted receives."""
         return any(part.needs_posted_receives for part in self.parts)
 
     def classes(self) -> list[Class] | None:
-        """Those of the parts with messages, if all have the same."""
+        """The classes that all parts with messages have in common; None if they differ."""
         known = [part.classes() for part in self.parts if not isinstance(part, KeepOwn)]
         return known[0] if known and all(classes is known[0] for classes in known) else None
 
@@ -69,7 +69,7 @@ class Then(Program):
         return threaded
 
     def columns(self) -> Columns | None:  # noqa: D102
-        done = np.zeros(self.ranks, dtype=np.int64)  # operations so far
+        done = np.zeros(self.ranks, dtype=np.int64)  # operations so far, per rank
         stacked = list[Columns]()
         for part in self.parts:
             if (columns := part.columns()) is None:
@@ -85,7 +85,7 @@ class Then(Program):
 
 @dataclass(frozen=True)
 class KeepOwn(Program):
-    """Every rank copies what it has to end with, out of a vector that it has whole."""
+    """Every rank copies its own result out of the whole vector, which is in its input slot."""
 
     problem: Problem
 
@@ -95,7 +95,7 @@ class KeepOwn(Program):
 
 
 class Task(NamedTuple):
-    """What a team runs: a program of as many ranks, on the bytes from an offset on."""
+    """A program for as many ranks as a team has, applied to the bytes from `offset` on."""
 
     program: Program
     offset: int = 0
@@ -105,10 +105,11 @@ class Task(NamedTuple):
 class On(Program):
     """Teams of ranks run programs side by side.
 
-    task: by the number of the team, what it runs, if anything; equal programs are one object.
-    level: that at which the members of a team meet; None where they meet at several.
-    crowd: how many teams there send at once through every shared port.
-    seats: the hierarchy in which ranks with equal seats do alike, if they do.
+    task: maps a team's number to its task, or None; equal programs are one object.
+    level: the level at which the members of a team meet; None if they meet at several levels.
+    crowd: how many teams at this level send at once through every shared port.
+    seats: a hierarchy in which ranks with equal seats have equal lists up to renumbered peers, or
+    None.
     """
 
     teams: Teams
@@ -128,12 +129,12 @@ class On(Program):
         return on_ranks(operations, self.teams[number], task.offset)
 
     def tasks(self) -> list[tuple[Task, list[int]]]:
-        """All different tasks, each with the numbers of the teams that run it."""
-        found: dict[tuple[int, int], tuple[Task, list[int]]] = {}
+        """The distinct tasks, each with the numbers of the teams that run it."""
+        distinct: dict[tuple[int, int], tuple[Task, list[int]]] = {}
         for number in range(len(self.teams)):
             if (task := self.task(number)) is not None:
-                found.setdefault((id(task.program), task.offset), (task, []))[1].append(number)
-        return list(found.values())
+                distinct.setdefault((id(task.program), task.offset), (task, []))[1].append(number)
+        return list(distinct.values())
 
     def columns(self) -> Columns | None:  # noqa: D102
         stacked = list[Columns]()
@@ -149,10 +150,10 @@ class On(Program):
 
 @dataclass(frozen=True)
 class OneVector(Program):
-    """An s-to-p broadcast whose contributions are the parts of one vector, one after another.
+    """An s-to-p broadcast whose contributions are consecutive parts of one vector.
 
-    begins: by source, where its part begins.   has_all: the first rank had everything before, and
-    is sent nothing.
+    begins: byte offset of each source's part.   has_all: rank 0 has had the whole vector before, so
+    messages to it are left out.
     """
 
     program: Program
@@ -177,7 +178,7 @@ class OneVector(Program):
 def on_ranks(
     operations: Sequence[Operation], team: Sequence[int], offset: int = 0
 ) -> list[Operation]:
-    """A member's operations, with the team's ranks as peers, and `offset` added to all blocks'."""
+    """A team member's operations with ranks as peers, and `offset` added to all block offsets."""
     renamed: list[Operation] = []
     for op in operations:
         if offset:
@@ -190,10 +191,10 @@ def on_ranks(
 def in_slots(
     operations: Sequence[Operation], value: int, result: int, unused: int
 ) -> tuple[list[Operation], int]:
-    """A list with its input in the slot `value` and its output in `result`.
+    """The operations with their input in the slot `value` and their output in `result`.
 
-    unused: the number of the first scratch that it may use; returns the next one after it.
-    What a combine would use up as its right operand, and is read again, is copied first.
+    unused: the number of the first free scratch slot; the next free number is returned too.
+    A right operand that a combine would destroy is copied first if it is read again.
     """
 
     def at(slot: int) -> int:

@@ -1,11 +1,12 @@
-"""Pieces down one λ-tree each, all alike: for the next piece, every place is one rank further on.
+"""Cyclic λ-trees: all pieces use the same tree, shifted by one rank from piece to piece.
 
 In every round the root sends a piece to the leader of the other n ranks, which pass it on down
-their tree.  Seen from a rank that turns with the pieces, each node of the tree has a *row*: it
-receives in that row, and sends in this row and the next ones below, one for each child.  No two
-nodes may have the same row, or use one to send; nor may two stand for the same rank, which a node's
-row and round say.  Then no port is used twice at once, and k pieces take k − 1 + λ + T_λ(p − 1) or
-a few t0 more: for roots that send each piece once, nothing is faster [Karp1993].
+their tree.  In coordinates that rotate with the pieces, each node of the tree has a *row*: it
+receives in that row, and sends in this row and the next lower ones, one for each child.  No two
+nodes may have the same row or send in the same row.  No two nodes may be the same rank, which
+follows from a node's row and round.  Then no port is used twice at once, and k pieces take k − 1 +
+λ + T_λ(p − 1) t0 or a few t0 more: for roots that send each piece once, nothing is faster
+[Karp1993].
 """
 
 from collections.abc import Iterator
@@ -23,32 +24,32 @@ from collwise.schedule.rounds import Round, Rounds
 from collwise.system.integers import Ints
 
 MAX_LATER = 6
-"""So many rounds more are tried, as long as nothing fits."""
+"""How many later completion rounds are tried until an arrangement is found."""
 
 
 class Arrangement(NamedTuple):
-    """By row: what the rank receives and sends there, as for piece 0."""
+    """What the rank in each row receives and sends, for piece 0."""
 
     received: Ints
-    """The round in which the piece is there."""
+    """The round in which the piece has been received."""
     parent: Ints
     """The place of the sender, −1 for the root."""
     child: Ints
-    """The place of the rank that is sent to, −1 for none."""
+    """The place of the target, −1 for none."""
     sent: Ints
-    """The round of that."""
+    """The round in which it is sent."""
 
 
 class _Tree(NamedTuple):
     times: list[int]
-    """By node, when the piece is there; node 0 leads."""
+    """Per node, the round in which it has the piece; node 0 is the leader."""
     children: list[list[int]]
 
 
 def _tree(count: int, latency: int, last: int) -> _Tree | None:
-    """A λ-tree, its times at most `last`, with a sum of times that n divides; or None.
+    """A λ-tree with times of at most `last`, whose sum is divisible by n; None if none is found.
 
-    The places are a permutation, and so are the rows: their differences, the times, add up to 0.
+    Rows and places are permutations.  The times are their differences, so their sum is 0 modulo n.
     """
     times, children = [latency], [list[int]()]
     heap = [(2 * latency, 0)]
@@ -60,13 +61,13 @@ def _tree(count: int, latency: int, last: int) -> _Tree | None:
         times.append(time)
         children.append([])
     missing = -sum(times) % count
-    while missing:  # a last leaf goes elsewhere, later
+    while missing:  # move a last leaf to another parent, at a later time
         free: dict[int, list[int]] = {}
         leaves: dict[int, list[int]] = {}
-        for node, own in enumerate(children):
-            free.setdefault(times[node] + len(own) + latency, []).append(node)
-            if own and not children[own[-1]]:
-                leaves.setdefault(times[own[-1]], []).append(node)
+        for node, below in enumerate(children):
+            free.setdefault(times[node] + len(below) + latency, []).append(node)
+            if below and not children[below[-1]]:
+                leaves.setdefault(times[below[-1]], []).append(node)
         moves = (
             (to - time, node, other)
             for time, parents in leaves.items()
@@ -87,7 +88,7 @@ def _tree(count: int, latency: int, last: int) -> _Tree | None:
 
 
 def _rows(tree: _Tree, random: Random) -> list[int] | None:
-    """The row of every node, if a few attempts find an arrangement."""
+    """The row of every node; None if a few random attempts find no arrangement."""
     times, children = tree
     count = len(times)
     rows, used, free = [-1] * count, [0] * count, list[int]()
@@ -141,10 +142,10 @@ def _rows(tree: _Tree, random: Random) -> list[int] | None:
 
 @lru_cache(maxsize=256)
 def arrangement(count: int, latency: int) -> Arrangement | None:
-    """The rows of so many ranks beside the root; None where none is found."""
+    """The arrangement of `count` ranks beside the root; None if none is found."""
     if not 0 < count < ARRANGED_RANKS:
         return None
-    random = Random(count * 1024 + latency)  # all ranks find the same
+    random = Random(count * 1024 + latency)  # the same seed on all ranks
     least = latency + int(postal.broadcast_time(count, latency))
     for last in range(least, least + MAX_LATER):
         if (tree := _tree(count, latency, last)) is None:
@@ -170,7 +171,7 @@ def _by_row(tree: _Tree, rows: list[int], latency: int) -> Arrangement:
 
 @dataclass(frozen=True)
 class CyclicTrees(Rounds):
-    """The rounds of so many pieces, where there is an `arrangement`."""
+    """Rounds of `count` pieces down cyclic trees; an `arrangement` must exist."""
 
     @cached_property
     def _rows(self) -> Arrangement:
@@ -184,7 +185,7 @@ class CyclicTrees(Rounds):
         return np.arange(self.count + last if self.count else 0)
 
     def _received(self, rank: Ints, number: Ints) -> tuple[Ints, Ints]:
-        """Who sends to ranks in rounds, and what: negative or too much for nothing."""
+        """Each rank's sender and piece by round; a piece number out of range means no message."""
         n = self.ranks - 1
         row = (rank - 1 - number - self.latency) % n
         piece = number + self.latency - self._rows.received[row]

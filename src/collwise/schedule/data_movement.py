@@ -1,6 +1,6 @@
-"""The building blocks of programs that only send and receive: down a tree, scatter, collect.
+"""Building blocks of programs that only send and receive: down a tree, scatter, collect.
 
-Each is one definition read twice: `operations` for one rank, `columns` for all of them.
+Each program gives the operations of one rank (`operations`) or all messages (`columns`).
 """
 
 from collections.abc import Iterable, Sized
@@ -18,7 +18,7 @@ from collwise.system.integers import Ints
 
 
 def pieces(nbytes: int, length: int | None) -> list[Block]:
-    """`nbytes` of the root in pieces of `length` bytes, the last one shorter; none for 0 bytes.
+    """The root's `nbytes` in pieces of `length` bytes, the last one shorter; none for 0 bytes.
 
     length: at least 1; None for one piece.
     """
@@ -45,7 +45,7 @@ class DownTree(Program):
         return operations
 
     def rows(self, *, combines: bool) -> Rows:
-        """A message waits for the sender's receipt of the same segment."""
+        """Rows in which a message waits until its sender has received the same segment."""
         sent, count = self.columns(), self.tree.size - 1
         waits = sent.source > 0
         ends = np.zeros(len(sent) + 1, np.int64)
@@ -84,12 +84,12 @@ class DownTree(Program):
 
 @dataclass(frozen=True)
 class Scatter(Program):
-    """Rank v gets the pieces v … v + span(v) − 1 from its parent and passes on its children's."""
+    """Scatter: rank v receives pieces v … v + span(v) − 1 and sends each child its share."""
 
     tree: SplitTree
     nbytes: int
     piece: int
-    """Bytes in the piece of one rank; the last ranks' pieces may be shorter or empty."""
+    """Bytes per rank; the last ranks' pieces may be shorter or empty."""
 
     def _block(self, rank: int) -> Block:
         start = min(rank * self.piece, self.nbytes)
@@ -112,7 +112,7 @@ class Scatter(Program):
         start = np.minimum(child * self.piece, self.nbytes)
         stop = np.minimum((child + self.tree.spans()[1:]) * self.piece, self.nbytes)
         full = stop > start
-        # A leader serves its upper end first: the children that get nothing are its first ones.
+        # A rank serves its last ranks first, so the children that get no bytes come first.
         skipped = np.bincount(parent[~full], minlength=self.tree.size)
         at_source = place - skipped[parent] + (parent > 0)
         zeros = np.zeros_like(child)
@@ -129,14 +129,14 @@ class Step(NamedTuple):
 
 
 class Steps(Sized, Iterable[Step], Protocol):
-    """The steps of a collect, which may be as many as there are ranks."""
+    """The steps of a collect; there may be as many steps as ranks."""
 
 
 @dataclass(frozen=True)
 class Collect(Program):
-    """After a scatter over `tree`, all ranks get all pieces; nobody gets what it has already.
+    """Allgather after a scatter over `tree`; no rank receives a piece that it already has.
 
-    Piece numbers are modulo the number of ranks, so a message has one block or two.
+    Piece numbers are modulo the number of ranks, so a message has one or two blocks.
     """
 
     tree: SplitTree
@@ -145,31 +145,32 @@ class Collect(Program):
     steps: Steps
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
-        p, own = self.tree.size, self.tree.span(rank)
+        p, own_span = self.tree.size, self.tree.span(rank)
         kind = np.int64 if (2 * p + 1) * max(self.piece, 1) < 1 << 63 else object
         steps: Any = Step(*np.fromiter(chain.from_iterable(self.steps), kind).reshape(-1, 3).T)
         to, source = (((rank + by) % p).tolist() for by in (-steps.distance, steps.distance))
         spans = {peer: self.tree.span(peer) for peer in set(to)}
-        theirs = np.array([spans[peer] for peer in to], kind)
+        peer_spans = np.array([spans[peer] for peer in to], kind)
         ranges = [
-            *self._ranges(np.array(to, kind), theirs, steps),
-            *self._ranges(np.array(rank, kind), own, steps),
+            *self._ranges(np.array(to, kind), peer_spans, steps),
+            *self._ranges(np.array(rank, kind), own_span, steps),
         ]
         columns = [column.tolist() for both in ranges for column in both]
         operations: list[Operation] = []
-        for peer, by, at, sent, low, more, here, came, first, rest in zip(
+        # Of a step: offset and length of the two ranges sent, then of the two ranges received.
+        for peer, sender, at, sent, low, more, here, came, first, rest in zip(
             to, source, *columns, strict=True
         ):
             if sent or more:
                 operations.append(Send(peer, _blocks(at, sent, low, more)))
             if came or rest:
-                operations.append(Recv(by, _blocks(here, came, first, rest)))
+                operations.append(Recv(sender, _blocks(here, came, first, rest)))
         return operations
 
     def _ranges(self, rank: Ints, span: Any, step: Any) -> list[tuple[Ints, Ints]]:
         """The two byte ranges (offset, length) that `rank` receives in a step; length may be 0.
 
-        Of all ranks in one step, or of one rank in all steps, with the columns of those.
+        Takes all ranks and one step, or one rank and all steps (as arrays in `step`).
         """
         p, n = self.tree.size, self.nbytes
         start = rank + np.maximum(step.start, span)
@@ -207,7 +208,7 @@ class Collect(Program):
 
 
 def _blocks(first: int, length: int, wrapped: int, rest: int) -> tuple[Block, ...]:
-    """The two ranges, as far as they have bytes; one of them has."""
+    """One or two blocks for two byte ranges, of which at least one is not empty."""
     if not rest:
         return (Block(0, first, length),)
     last = Block(0, wrapped, rest)

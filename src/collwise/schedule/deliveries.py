@@ -1,8 +1,8 @@
-"""Programs of collectives that gather, written as one list of deliveries for all ranks.
+"""Programs that gather, written as one list of deliveries for all ranks.
 
-A delivery says who sends whose contributions to whom; contributions are never cut.  The list is in
-an order in which the deliveries could happen one after another.  A rank's operations are the
-deliveries that it sends or receives, in this order.
+A delivery is a message of whole contributions from one rank to another.  The list is in an order in
+which the deliveries could happen one after another.  A rank's operations are the deliveries that it
+sends or receives, in this order.
 """
 
 from abc import abstractmethod
@@ -26,7 +26,7 @@ _LENGTH = itemgetter(2)
 
 
 class Delivery(NamedTuple):
-    """One message, blocks in the order of their owners."""
+    """One message; its blocks are in the order of their owners."""
 
     source: int
     target: int
@@ -35,9 +35,9 @@ class Delivery(NamedTuple):
 
 @dataclass(frozen=True)
 class Deliveries(Program):
-    """A program that gathers.
+    """A gathering program, defined by its list of deliveries.
 
-    A rank is never sent its own contribution, even if it handed that on to another rank.  Empty
+    No rank is sent its own contribution, not even after it sent that to another rank.  Empty
     messages are left out.
     """
 
@@ -45,7 +45,7 @@ class Deliveries(Program):
 
     @abstractmethod
     def deliveries(self, rank: int | None) -> Iterable[Delivery]:
-        """All deliveries; for one rank, in the same order, at least those that concern it."""
+        """All deliveries in order; for a given rank, at least those that it sends or receives."""
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         operations: list[Operation] = []
@@ -68,7 +68,7 @@ class Deliveries(Program):
         number = {block.owner: at for at, block in enumerate(self.problem.gathered)}
         messages: list[tuple[int, int, int]] = []
         parts: list[tuple[int, int]] = []
-        before: Blocks = ()  # the same often occur several times in a row
+        before: Blocks = ()  # consecutive deliveries often have equal blocks
         whole: list[tuple[int, int]] = []
         for source, target, blocks in self.deliveries(None):
             if blocks is not before:
@@ -82,7 +82,7 @@ class Deliveries(Program):
         return self._columns(table[:, 0], table[:, 1], table[:, 2], first, stop)
 
     def given_from(self, first: int, count: int) -> Blocks:
-        """What `count` ranks from this one on gave, around the end."""
+        """Contributions of the `count` ranks from `first` on, modulo the number of ranks."""
         blocks, stop = self.problem.gathered, first + count - self.problem.ranks
         low = bisect_left(blocks, first, key=_OWNER)
         if stop <= 0:
@@ -91,16 +91,16 @@ class Deliveries(Program):
 
     @property
     def source_ranks(self) -> Ints:
-        """The sources, by rank."""
+        """Ranks of the sources, ascending."""
         return np.array([block.owner for block in self.problem.gathered], dtype=np.int64)
 
     def _columns(
         self, source: Ints, target: Ints, rows: Ints | int, first: Ints, stop: Ints
     ) -> Columns:
-        """Contributions that follow each other in a message are one row.
+        """Columns of the given messages; consecutive contributions in a message share a row.
 
-        rows: how many each message has.   first, stop: the numbers of a row's contributions, from
-        the first to before the last, message by message.
+        rows: number of rows per message.   first, stop: per row, message by message, the range of
+        contribution indices [first, stop).
         """
         ranks = np.column_stack((source, target)).ravel()
         order = np.argsort(ranks, kind="stable")
@@ -116,22 +116,24 @@ class Deliveries(Program):
 
 
 class SeparateMessages(Deliveries):
-    """A program in which every contribution is a message of its own."""
+    """A gathering program that sends every contribution as a separate message."""
 
     @abstractmethod
     def messages(self) -> tuple[Ints, Ints, Ints]:
-        """All messages, in order: from whom, to whom, which contribution (in order of rank)."""
+        """All messages in order: source rank, target rank, index of the contribution (by rank)."""
 
     @abstractmethod
     def messages_of(self, rank: int) -> Iterable[Delivery]:
-        """At least those of one rank, in the same order."""
+        """All messages of one rank, in order; others may be among them."""
 
     def deliveries(self, rank: int | None) -> Iterable[Delivery]:  # noqa: D102
         if rank is not None:
             return self.messages_of(rank)
         contributions = [(block,) for block in self.problem.gathered]
-        every = zip(*(row.tolist() for row in self.messages()), strict=True)
-        return (Delivery(source, target, contributions[which]) for source, target, which in every)
+        messages = zip(*(row.tolist() for row in self.messages()), strict=True)
+        return (
+            Delivery(source, target, contributions[which]) for source, target, which in messages
+        )
 
     def columns(self) -> Columns:  # noqa: D102
         source, target, which = self.messages()
@@ -141,7 +143,7 @@ class SeparateMessages(Deliveries):
 
 
 def needed(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
-    """The deliveries without the target's own contributions; those left empty are dropped."""
+    """Remove the targets' own contributions, and deliveries that are then empty."""
     for delivery in deliveries:
         source, target, blocks = delivery
         needed = [block for block in blocks if block.owner != target]
@@ -155,7 +157,7 @@ def needed(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
 
 
 def _runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """The numbers in order, those that follow each other as one pair: the first, and one more."""
+    """Sorted runs of consecutive numbers, as half-open pairs (first, stop)."""
     runs: list[tuple[int, int]] = []
     for number in sorted(numbers):
         begins = number
@@ -166,7 +168,7 @@ def _runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def _without(runs: list[tuple[int, int]], number: int | None) -> list[tuple[int, int]]:
-    """The runs without one number."""
+    """The half-open runs, with one number removed."""
     at = -1 if number is None else bisect_right(runs, number, key=_BEGIN) - 1
     if number is None or at < 0 or number >= runs[at][1]:
         return runs

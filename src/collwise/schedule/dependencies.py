@@ -1,4 +1,4 @@
-"""What an operation has to wait for: those that last wrote the bytes it reads."""
+"""Data dependencies: which earlier operations last wrote the bytes that an operation reads."""
 
 from bisect import bisect_left, bisect_right
 from collections import deque
@@ -31,18 +31,18 @@ except ImportError:  # there was no compiler
 
 
 class Writers:
-    """For every byte of a slot, the latest writer: an interval map over (slot, owner, offset)."""
+    """The latest writer of every byte: an interval map over (slot, owner, offset)."""
 
     def __init__(self) -> None:
         self._maps: dict[tuple[int, int], tuple[list[int], list[int], list[int]]] = {}
 
     def write(self, slot: int, block: Block, writer: int) -> None:
-        """From now on `writer` is the latest writer of the block."""
+        """Make `writer` the latest writer of the block."""
         if not block.length:
             return
         owner, begin, length = block
         end = begin + length
-        if (written := self._maps.get((slot, owner))) is None:  # most are written once, whole
+        if (written := self._maps.get((slot, owner))) is None:  # most slots are written once
             self._maps[slot, owner] = ([begin], [end], [writer])
             return
         starts, ends, writers = written
@@ -52,7 +52,7 @@ class Writers:
             writers[first] = writer
             return
         pieces = [(begin, end, writer)]
-        if first < last:  # keep what sticks out on either side
+        if first < last:  # keep the bytes outside the block
             if starts[first] < begin:
                 pieces.insert(0, (starts[first], begin, writers[first]))
             if ends[last - 1] > end:
@@ -62,14 +62,14 @@ class Writers:
         writers[first:last] = [piece[2] for piece in pieces]
 
     def pieces(self, slot: int, block: Block) -> list[tuple[int, int, int]]:
-        """The written runs of the block, in order: where each begins, ends, and its writer."""
+        """The written runs within the block, in order, as (begin, end, writer)."""
         starts, ends, writers = self._maps.get((slot, block.owner), ([], [], []))
         begin, end = block.offset, block.offset + block.length
         touched = range(bisect_right(ends, begin), bisect_left(starts, end) if block.length else 0)
         return [(max(starts[i], begin), min(ends[i], end), writers[i]) for i in touched]
 
     def of(self, slot: int, block: Block) -> Iterable[int]:
-        """The latest writers of the block's bytes, some more than once; none where nobody wrote."""
+        """The latest writers of the block's bytes, maybe repeated; empty if nobody wrote."""
         owner, begin, length = block
         if not length or (written := self._maps.get((slot, owner))) is None:
             return ()
@@ -78,9 +78,9 @@ class Writers:
 
 
 def dependencies(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
-    """For every operation of one rank, the places of the earlier ones whose data it reads.
+    """For every operation of one rank, the positions of the earlier operations whose data it reads.
 
-    Those that wrote it last: receives, combines, copies.  A receive reads nothing.
+    These are the last writers of that data: receives, combines, copies.  A receive reads nothing.
     """
     listed = rows_of_lists([operations], combines=True, copies=True)
     needs, begins = listed.needs.tolist(), listed.begins.tolist()
@@ -88,7 +88,7 @@ def dependencies(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
 
 
 def written_before(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
-    """The slow twin of `dependencies`."""
+    """Plain Python reference implementation of `dependencies`."""
     writers = Writers()
     waits: list[tuple[int, ...]] = []
     for place, op in enumerate(operations):
@@ -104,11 +104,12 @@ def written_before(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
 
 
 class Listed(NamedTuple):
-    """What ranks do at their ports as int64 columns: rank by rank, in the order of their lists.
+    """Operations of several ranks as int64 columns, rank by rank in list order.
 
-    rank, place: whose operation, and its position in the list.   kind: 0 for a send, 1 for a
-    receive, 2 for a combine, 3 for a copy.   peer: of a message; else the rank itself.   nbytes:
-    bytes.   begins, needs: number n waits for the numbers needs[begins[n]:begins[n + 1]].
+    rank, place: the operation's rank and its position in that rank's list.   kind: 0 for a send, 1
+    for a receive, 2 for a combine, 3 for a copy.   peer: the other rank of a message; else the rank
+    itself.   nbytes: bytes.   begins, needs: operation n waits for the operations
+    needs[begins[n]:begins[n + 1]].
     """
 
     rank: Ints
@@ -122,7 +123,7 @@ class Listed(NamedTuple):
 
 _KINDS = (Send, Recv, Combine, Copy)
 LARGEST_OFFSET = 2**61 - 1
-"""In bytes: beyond that, sums might not fit into int64."""
+"""Bytes; beyond this offset, sums might not fit into int64."""
 
 
 def rows_of_lists(
@@ -132,17 +133,17 @@ def rows_of_lists(
     copies: bool = False,
     last_only: bool = False,
 ) -> Listed:
-    """What the ranks of these lists do at their ports, and what each of it waits for.
+    """The operations in these lists as columns, with what each of them waits for.
 
-    combines, copies: whether these are among it; if not, who reads what they write waits for what
-    they have read.   last_only: of several in one list that somebody waits for, keep the last.
+    combines, copies: whether to include these; if not, readers of their results wait for what they
+    read.   last_only: of several operations in a list that an operation waits for, keep the last.
     Raises BeyondLimits for bytes beyond 2^61.
     """
-    asked = combines + 2 * copies + 4 * last_only
+    flags = combines + 2 * copies + 4 * last_only
     try:
         if _dependencies is not None:
-            made = _dependencies.rows_of_lists(lists, _KINDS, asked)
-            return Listed(*(np.frombuffer(column, np.int64) for column in made))
+            columns = _dependencies.rows_of_lists(lists, _KINDS, flags)
+            return Listed(*(np.frombuffer(column, np.int64) for column in columns))
         return _listed(lists, combines, copies, last_only)
     except OverflowError:
         raise BeyondLimits(
@@ -153,7 +154,7 @@ def rows_of_lists(
 def _listed(
     lists: Sequence[Sequence[Operation]], combines: bool, copies: bool, last_only: bool
 ) -> Listed:
-    """The slow twin of the function in C."""
+    """Python version of the C function `rows_of_lists`."""
     rows, needs, begins = list[tuple[int, ...]](), list[int](), [0]
     as_rows = (Send, Recv, *(Combine,) * combines, *(Copy,) * copies)
     for rank, operations in enumerate(lists):
@@ -182,8 +183,8 @@ def awaited_receives(
 ) -> list[int]:
     """For every operation, how many of the rank's receives it waits for, counted in list order.
 
-    Through combines and copies too.  As a port receives in list order, to wait for some receives is
-    to wait for the last of them.
+    This includes waiting through combines and copies.  A port receives in list order, so waiting
+    for several receives means waiting for the last one.
     """
     awaited: list[int] = []
     received = 0
@@ -195,13 +196,13 @@ def awaited_receives(
 
 
 def overwritten(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
-    """For every operation of one rank, the earlier sends whose data it writes over.
+    """For every operation of one rank, the earlier sends whose data it overwrites.
 
-    Ideal time knows no such waiting, since what is sent has left; who runs the list on real
-    buffers has to complete these sends first.
+    Ideal time has no such waits, since sent data has left its buffer; an executor on real buffers
+    has to complete these sends first.
     """
     readers = Writers()
-    before: dict[int, set[int]] = {}  # a send -> earlier sends of some of its bytes
+    before: dict[int, set[int]] = {}  # [send]: earlier sends of some of its bytes
     waits: list[tuple[int, ...]] = []
     for place, op in enumerate(operations):
         overwritten_sends: set[int] = set()
@@ -222,9 +223,9 @@ def overwritten(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
 def matching(
     lists: Sequence[Sequence[Operation]],
 ) -> dict[tuple[int, int], tuple[int, int]]:
-    """For every send, as (rank, step), the receive that gets it; sends without one are left out.
+    """The receive that matches each send, both as (rank, step); unmatched sends are left out.
 
-    The k-th send of a rank to another matches the k-th receive there from it.
+    The k-th send from rank a to rank b matches the k-th receive from a at b.
     """
     receives: dict[tuple[int, int], deque[int]] = {}
     for rank, operations in enumerate(lists):
@@ -240,11 +241,12 @@ def matching(
 
 
 def hazards_of(operations: Sequence[Operation]) -> list[set[int]]:
-    """For every combine and copy, the earlier ones and the receives that it must not overtake.
+    """For every operation but sends, the earlier operations that it must not overtake.
 
-    It would change bytes that they read or write (write-after-read, write-after-write).
+    The operation changes bytes that these read or write (write-after-read, write-after-write).
+    Earlier sends are not included.
     """
-    users = Writers()  # the latest user of every byte; `before` leads on to the earlier ones
+    users = Writers()  # latest user of every byte; `before` has the earlier users
     before: list[set[int]] = []
     hazards: list[set[int]] = []
     for place, op in enumerate(operations):
@@ -265,7 +267,7 @@ def hazards_of(operations: Sequence[Operation]) -> list[set[int]]:
 
 
 def _overlap(earlier: Operation, op: Operation, changed: Iterable[int]) -> bool:
-    """Whether an operation changes bytes, in these slots, that an earlier one reads or writes."""
+    """Whether `op` changes bytes, in the slots `changed`, that `earlier` reads or writes."""
     return any(
         a.owner == b.owner and a.offset < b.end and b.offset < a.end
         for slot in {*reads(earlier), *clobbers(earlier)}.intersection(changed)

@@ -1,7 +1,8 @@
 """The outputs that a schedule computes from given inputs.
 
-The order of execution does not matter: every operation keeps its result, so nothing is overwritten,
-and a reader takes each element from the operation before it in the list that wrote it last.
+The order of execution does not matter: every operation keeps its result, so nothing is overwritten.
+A reader takes each element from the last operation before it in its rank's list that wrote this
+element.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,13 +25,13 @@ from collwise.schedule.operations import (
 )
 
 Values = TypeVar("Values", NDArray[Any], list[int])
-"""The elements of an operand, one after another."""
+"""The elements of an operand, in order."""
 _INPUT = -1
-"""The step at which a rank has its input."""
+"""Step number that stands for a rank's input."""
 
 
 class _Part(NamedTuple):
-    """A run of elements of an operand, and where it lies in the result of an earlier step."""
+    """Elements [begin, end) of the result of `step`, used from `position` of an operand on."""
 
     position: int
     step: int
@@ -46,46 +47,46 @@ def evaluate(
     combine: Callable[[int, int, Values, Values], Values],
     zeros: Callable[[int], Values],
 ) -> list[Values]:
-    """The blocks `outputs` of every rank's output slot in the end, one after another.
+    """The final contents of the blocks `outputs` of every rank's output slot, concatenated.
 
     inputs: per rank, its blocks in the input slot and their elements.  Offsets and lengths of
-    blocks count elements.   combine: of a rank, a step and its two operands, their combination.
-    zeros: so many elements that are 0, as is what nobody wrote.
+    blocks count elements.   combine: maps (rank, step, left, right) to the combined elements.
+    zeros: makes n zeros, the value of elements that no operation wrote.
     Raises InvalidSchedule if ranks wait for each other in a circle, or for a message nobody sends.
     """
-    # In the end the output is read, as if it were sent to somebody.
-    every = [list(operations) for operations in lists]
-    for operations, blocks in zip(every, outputs, strict=True):
+    # A final send, to nobody, reads the output.
+    extended = [list(operations) for operations in lists]
+    for operations, blocks in zip(extended, outputs, strict=True):
         operations.append(Send(-1, blocks))
     parts = [
         _operands(operations, input_slot, blocks)
-        for operations, (blocks, _) in zip(every, inputs, strict=True)
+        for operations, (blocks, _) in zip(extended, inputs, strict=True)
     ]
     receives = matching(lists)
     results: list[list[Values]] = []
     for row, (_, values) in zip(lists, inputs, strict=True):
-        results.append([values] * (len(row) + 2))  # the last is the input's: step −1
-    for rank, step in _order(every, parts, receives):
-        op, made = every[rank][step], results[rank]
-        if isinstance(op, Recv):  # its send has left it here
+        results.append([values] * (len(row) + 2))  # the last entry, step −1, is the input
+    for rank, step in _order(extended, parts, receives):
+        op, done = extended[rank][step], results[rank]
+        if isinstance(op, Recv):  # its value was set when its send was evaluated
             continue
         operands = []
         for operand in parts[rank][step]:
             operands.append(elements := zeros(size_of(op)))
             for position, writer, begin, end in operand:
-                elements[position : position + end - begin] = made[writer][begin:end]
-        made[step] = combine(rank, step, *operands) if isinstance(op, Combine) else operands[0]
+                elements[position : position + end - begin] = done[writer][begin:end]
+        done[step] = combine(rank, step, *operands) if isinstance(op, Combine) else operands[0]
         if (receive := receives.get((rank, step))) is not None:
-            results[receive[0]][receive[1]] = made[step]
-    return [made[-2] for made in results]
+            results[receive[0]][receive[1]] = done[step]
+    return [done[-2] for done in results]
 
 
 def _operands(
     operations: Sequence[Operation], input_slot: int, blocks: tuple[Block, ...]
 ) -> list[list[list[_Part]]]:
-    """For every operation of a rank and every slot that it reads, where its elements come from."""
+    """For every operation of a rank and every slot that it reads, the runs of its operand."""
     writers = Writers()
-    shifts: list[tuple[int, int]] = []  # by writer: its step, and offset − position in its result
+    shifts: list[tuple[int, int]] = []  # [writer]: its step, and offset − position there
 
     def write(slot: int, blocks: tuple[Block, ...], step: int) -> None:
         position = 0
@@ -129,7 +130,7 @@ def _order(
                 readers_here[earlier].append(step)
             needed[-1].append(1 if isinstance(op, Recv) else len(steps))
     order = [(rank, i) for rank, row in enumerate(needed) for i, n in enumerate(row) if not n]
-    for rank, step in order:  # grows while it is walked
+    for rank, step in order:  # `order` grows during this loop
         ready = [(rank, reader) for reader in readers[rank][step]]
         if (receive := receives.get((rank, step))) is not None:
             ready.append(receive)
@@ -144,7 +145,7 @@ def _order(
 
 
 def never_completes(rank: int, step: int, op: Operation) -> InvalidSchedule:
-    """The error of a run of the schedule that stops before this operation."""
+    """The error for a schedule whose execution stops before this operation."""
     verb = type(op).__name__.lower()
     return InvalidSchedule(
         f"rank {rank}, step {step}: {verb}"

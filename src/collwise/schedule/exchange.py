@@ -1,7 +1,8 @@
-"""Combining in groups of ranks, stage after stage, whole vectors or parts: one program, many names.
+"""Combining in groups of ranks, stage after stage, on whole or divided vectors.
 
-Groups of two are recursive doubling (whole), halving and doubling (divided) and the hybrids of van
-de Geijn (some of both) [vandeGeijn1991 §3]; one group of all is "everybody sends to everybody".
+Groups of two on whole vectors are recursive doubling.  Groups of two on divided vectors are
+recursive halving and doubling.  Mixtures are the hybrids of van de Geijn [vandeGeijn1991 §3].  In
+one group of all ranks, every rank sends to every other rank.
 """
 
 from collections.abc import Sequence
@@ -21,9 +22,9 @@ from collwise.system.integers import Ints
 
 
 class Stage(NamedTuple):
-    """One stage of an exchange: groups of `radix` ranks, which combine whole or divided vectors.
+    """One stage of an exchange: groups of `radix` ranks combine whole or divided vectors.
 
-    divided: every member combines its part only, and the parts are put together on the way back.
+    divided: every member combines only its part, and the parts are gathered on the way back.
     """
 
     radix: int
@@ -34,25 +35,25 @@ class Stage(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """The ranks that exchange in a stage, in order, and which of them this one is."""
+    """The ranks that exchange in a stage, in order; `place` is this rank's index among them."""
 
     members: tuple[int, ...]
     place: int
 
 
 def digit_by_digit(stages: Sequence[Stage], ranks: int) -> Class:
-    """All ranks; a peer's digits differ from the rank's by as much as from those of rank 0."""
-    every = np.arange(ranks, dtype=np.int64)
+    """One class of all ranks: rank r's peers are those of rank 0, plus r, digit by digit."""
+    all_ranks = np.arange(ranks, dtype=np.int64)
 
     def peers(of_first: Ints) -> Ints:
         table, weight = np.zeros((ranks, len(of_first)), np.int64), 1
         for radix, _ in stages:
-            digits = np.add.outer(every // weight, of_first // weight) % radix
+            digits = np.add.outer(all_ranks // weight, of_first // weight) % radix
             table += digits * weight
             weight *= radix
         return table
 
-    return Class(0, every, peers)
+    return Class(0, all_ranks, peers)
 
 
 @dataclass(frozen=True)
@@ -60,11 +61,10 @@ class Exchange(Program):
     """An allreduce, a reduce to (virtual) rank 0 or a reduce-scatter, in groups.
 
     Ranks are numbered in a mixed radix, the first stage's digit lowest.  So a group combines
-    intervals of ranks that lie side by side: everything is combined in the order of the ranks, and
-    alike on all of them.  If there are e ranks more than the product of the radices, ranks
-    1, 3, …, 2e − 1 first hand their vectors to the rank before them.  In a reduce, of ranks
-    with whole vectors only the first goes on; a reduce-scatter, all of whose stages are
-    divided, ends where the way back would begin.
+    adjacent intervals of ranks: everything is combined in rank order, and alike on all ranks.  If
+    there are e ranks more than the product of the radices, ranks 1, 3, …, 2e − 1 first send their
+    vectors to the rank before them.  In a reduce, only the first rank of a group with whole vectors
+    goes on.  A reduce-scatter, all of whose stages are divided, ends before the way back.
     """
 
     problem: Problem
@@ -82,7 +82,7 @@ class Exchange(Program):
 
     @cached_property
     def extra(self) -> int:
-        """How many ranks there are beyond the product of the radices."""
+        """Number of ranks beyond the product of the radices."""
         return self.problem.ranks - prod(stage.radix for stage in self.stages)
 
     def classes(self) -> list[Class] | None:  # noqa: D102
@@ -106,7 +106,7 @@ class Exchange(Program):
             pair = _Group((rank, rank + 1), 0)
             writer.combine(pair, [vector, vector], final=not self.stages)
         number = rank // 2 if paired else rank - self.extra
-        self._exchange(writer, number, self._every_block if self.scatters else vector)
+        self._exchange(writer, number, self._result_blocks if self.scatters else vector)
         if paired and self.scatters:
             writer.operations.append(Copy(writer.value, Slot.OUTPUT, self._result(rank)))
         if paired and not self.to_root:
@@ -114,11 +114,11 @@ class Exchange(Program):
         return writer.operations
 
     def _result(self, rank: int) -> Blocks:
-        """What a (virtual) rank ends with."""
+        """The blocks that a (virtual) rank has at the end."""
         return self.problem.output_of(rank) if self.scatters else self.problem.vector
 
     def _exchange(self, writer: "_Writer", number: int, blocks: Blocks) -> None:
-        """All stages of the rank with this number among those that take part."""
+        """Write all stages of the participating rank with this number."""
         ways_back: list[tuple[_Group, list[Blocks]]] = []
         for position, stage in enumerate(self.stages):
             group = self._group(number, position)
@@ -147,14 +147,14 @@ class Exchange(Program):
         return _Group(tuple(n + min(n, self.extra) for n in numbers), index)
 
     def _weight(self, position: int) -> int:
-        """By how much the numbers of neighbours in a stage's group differ."""
+        """Difference between the numbers of neighbours in a stage's group."""
         return prod(stage.radix for stage in self.stages[:position])
 
     def _parts(self, position: int, blocks: Blocks) -> list[Blocks]:
         """The part of each member of a group in a stage that divides the vector.
 
-        In a reduce-scatter it is what the ranks that agree with it in all digits so far end with:
-        the blocks are in the order of the ranks, and the digit of this stage is the next one.
+        In a reduce-scatter, a part holds the result blocks of all ranks that agree in the digits so
+        far: blocks are in rank order, and this stage's digit is the next one.
         """
         radix = self.stages[position].radix
         if self.scatters:
@@ -163,16 +163,16 @@ class Exchange(Program):
         return equal_parts(block, radix, self.problem.itemsize)
 
     @cached_property
-    def _every_block(self) -> Blocks:
-        """By number: the blocks of that rank, and of the one it is paired with."""
+    def _result_blocks(self) -> Blocks:
+        """For each participating rank: its result block, with that of its paired rank."""
         length, extra = self.problem.nbytes // self.problem.ranks, self.extra
         paired = [Block(0, 2 * low * length, 2 * length) for low in range(extra)]
-        own = [Block(0, low * length, length) for low in range(2 * extra, self.problem.ranks)]
-        return tuple(paired + own)
+        unpaired = [Block(0, low * length, length) for low in range(2 * extra, self.problem.ranks)]
+        return tuple(paired + unpaired)
 
 
 class _Writer:
-    """Writes one rank's list: knows where its value lies now, and which scratch is still unused."""
+    """Writes one rank's list; tracks the slot of its current value and unused scratch slots."""
 
     def __init__(self, result: int) -> None:
         self.operations: list[Operation] = []
@@ -185,39 +185,39 @@ class _Writer:
         return scratch(self._unused - 1)
 
     def send_parts(self, group: _Group, parts: Sequence[Blocks]) -> None:
-        """To every other member its part, the next one in the circle first."""
+        """Send every other member its part, beginning with the next member in the circle."""
         for offset in range(1, len(group.members)):
             other = (group.place + offset) % len(group.members)
             self.send(group, parts[other], other)
 
     def send(self, group: _Group, blocks: Blocks, other: int = 0) -> None:
-        """Send blocks of the value to one member."""
+        """Send blocks of the current value to one member of the group."""
         if blocks:
             self.operations.append(Send(group.members[other], blocks, self.value))
 
     def combine(self, group: _Group, parts: Sequence[Blocks], *, final: bool) -> None:
-        """Receive this member's part from all others, and combine it in the order of the ranks."""
-        own, count = parts[group.place], len(group.members)
+        """Receive this member's part from all others and combine in rank order."""
+        own_part, count = parts[group.place], len(group.members)
         slots = [self._new_scratch() for _ in range(count)]
         if final:
             slots[-1] = self.result
         slots[group.place] = self.value
-        if own:
+        if own_part:
             for offset in range(1, count):
                 other = (group.place - offset) % count
-                self.operations.append(Recv(group.members[other], own, slots[other]))
+                self.operations.append(Recv(group.members[other], own_part, slots[other]))
             for right in slots[1:]:
                 into = right
                 if final and right == slots[-1]:
                     into = self.result
                 elif right == Slot.INPUT:
                     into = self._new_scratch()
-                self.operations.append(Combine(slots[0], right, into, own))
+                self.operations.append(Combine(slots[0], right, into, own_part))
                 slots[0] = into
         self.value = self.result if final else slots[0]
 
     def allgather(self, group: _Group, parts: Sequence[Blocks], *, sends: bool) -> None:
-        """Receive all other parts of the result, and send everybody one's own if asked to."""
+        """Receive all other parts of the result; if `sends`, send all others this member's part."""
         for offset in range(1, len(group.members)):
             before = (group.place - offset) % len(group.members)
             after = (group.place + offset) % len(group.members)

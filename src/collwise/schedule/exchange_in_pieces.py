@@ -1,7 +1,7 @@
-"""An exchange of groups in several pieces of the vector: while one travels, others are sent.
+"""An exchange in groups, in pieces of the vector: while one piece travels, others are sent.
 
-Every piece goes through all stages.  All ranks do alike, so the k-th message of a piece that a rank
-sends in a stage has its partner at the same place of the other rank's list.
+Every piece goes through all stages.  All ranks run the same sequence of sends and receives, so a
+rank's k-th send of a piece in a stage matches the target's k-th receive.
 """
 
 from collections.abc import Iterable
@@ -16,13 +16,13 @@ from collwise.schedule.rows import Class
 
 
 def divisor(stages: Iterable[Stage]) -> int:
-    """Into so many parts they divide a vector."""
+    """Number of parts into which the stages divide a vector."""
     return prod(stage.radix for stage in stages if stage.divided)
 
 
 @dataclass(frozen=True)
 class ExchangeInPieces(Circular):
-    """An allreduce whose stages take in all ranks; every part of a piece has an item at least."""
+    """An allreduce by stages of all ranks; every part of a piece has at least one element."""
 
     stages: tuple[Stage, ...]
     pieces: int
@@ -33,7 +33,7 @@ class ExchangeInPieces(Circular):
         return self.problem.itemsize * divisor(self.stages) * self.pieces
 
     def classes(self) -> list[Class] | None:
-        """All do as rank 0, digit by digit, if all parts are equally long."""
+        """One class of all ranks, digit by digit, if all parts are equally long; else None."""
         uneven = self.problem.nbytes % self.unit
         return None if uneven else [digit_by_digit(self.stages, self.problem.ranks)]
 
@@ -55,7 +55,7 @@ class ExchangeInPieces(Circular):
     def _by_round(
         self, rank: int, piece: Block, messages: list[int]
     ) -> list[tuple[list[Operation], list[list[Operation]]]]:
-        """What is sent in each round, and each receipt with the combines that follow it."""
+        """For each round, its sends, and each of its receives with the combines that follow it."""
         exchange = Exchange(replace(self.problem, nbytes=piece.length), self.stages)
         sent, received = list[Operation](), list[list[Operation]]()
         for op in exchange.operations(rank):

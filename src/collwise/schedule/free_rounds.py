@@ -1,12 +1,13 @@
-"""Rounds for few ranks: each sends the newest piece that it has to any rank that lacks it.
+"""Rounds for few ranks: each rank sends its newest piece that another rank lacks.
 
-The root first sends every piece once, in turn to all; then it helps with the newest as well.  So it
-sends the last pieces to many ranks itself: with few ranks and a large λ, up to λ rounds fewer than
-where each piece leaves the root once.
+The root first sends every piece once, to the other ranks in turn; then it also sends the newest
+pieces.  So it sends the last pieces to many ranks itself.  With few ranks and a large λ, this takes
+up to λ rounds fewer than if each piece leaves the root once.
 
-With levels a message takes as many rounds as those of its level.  The root sends to the others of
-its own outermost group; who of them has a piece that another group lacks sends it there first, to
-one rank after another.  So each piece crosses as early as it can, and many cross at once.
+On a machine with levels, a message takes as many rounds as the latency of its level.  The root
+sends to the other ranks of its own outermost group.  A rank there that has a piece which another
+group lacks sends it to that group first, to one rank after another.  So each piece crosses early,
+and many cross at once.
 """
 
 from collections import defaultdict, deque
@@ -27,12 +28,13 @@ _Messages = list[list[tuple[int, int, int, int]]]
 def _messages(
     ranks: int, count: int, latencies: tuple[int, ...], groups: tuple[tuple[int, ...], ...]
 ) -> _Messages:
-    """By round: source, target, piece and level of every message.  Sets of ranks, pieces are bits.
+    """For each round, (source, target, piece, level) of every message.
 
-    groups: of every inner level, the number of each rank's group.
+    groups: for each inner level, the number of each rank's group.   Bit masks are sets of ranks or
+    pieces.
     """
     everybody, depth = (1 << ranks) - 1, len(latencies)
-    around = [[1 << rank for rank in range(ranks)]]  # by level and rank: the group
+    around = [[1 << rank for rank in range(ranks)]]  # mask of the group by [level][rank]
     for row in groups:
         masks = defaultdict[int, int](int)
         for rank, group in enumerate(row):
@@ -42,11 +44,11 @@ def _messages(
     meet = [[b ^ a for a, b in zip(around[at], around[at + 1], strict=True)] for at in range(depth)]
     lack, held = [everybody ^ 1] * count, [(1 << count) - 1] + [0] * (ranks - 1)
     fresh = [[everybody ^ row[0] for row in around[:-1]] for _ in range(count)]
-    across = around[-2][0] if depth > 1 else everybody  # who sends to other outermost groups
-    near = across ^ 1 or everybody ^ 1  # whom the root serves first
+    across = around[-2][0] if depth > 1 else everybody  # ranks that send to other outermost groups
+    near = across ^ 1 or everybody ^ 1  # ranks that the root serves first
     turn = deque(rank for rank in range(ranks) if near >> rank & 1)
     unsent, missing, last = 0, count * (ranks - 1), [0] * depth
-    busy = defaultdict[int, int](int)  # by round: who receives then
+    busy = defaultdict[int, int](int)  # [round]: ranks that receive in it
     arrivals = defaultdict[int, list[tuple[int, int]]](list)
     rounds: _Messages = []
 
@@ -67,8 +69,8 @@ def _messages(
             pieces ^= 1 << piece
             if not lack[piece]:
                 held[rank] ^= 1 << piece
-            elif found := wanted(rank, piece):
-                return found
+            elif message := wanted(rank, piece):
+                return message
         return None
 
     def first(piece: int) -> tuple[int, int, int] | None:
@@ -103,17 +105,19 @@ def _messages(
 
 
 @lru_cache(maxsize=64)
-def _circular(rounds: "FreeRounds") -> bool:
-    """Whether blocking messages would wait in a circle if each was received when it is there."""
+def _would_deadlock(rounds: "FreeRounds") -> bool:
+    """Whether blocking messages, received in order of arrival, would wait in a circle."""
     before: TopologicalSorter[int] = TopologicalSorter()
     sent, heard, came = dict[int, int](), dict[int, int](), dict[tuple[int, int], int]()
-    every = [(at, *message) for at, messages in enumerate(rounds.messages) for message in messages]
-    for number, (_, source, target, piece, _) in enumerate(every):
+    all_messages = [
+        (at, *message) for at, messages in enumerate(rounds.messages) for message in messages
+    ]
+    for number, (_, source, target, piece, _) in enumerate(all_messages):
         before.add(number, *{sent.get(source, -1), came.get((source, piece), -1)} - {-1})
         sent[source] = came[target, piece] = number
-    there = [row[0] + rounds.latencies[row[4]] for row in every]
-    for number in sorted(range(len(every)), key=there.__getitem__):
-        if (previous := heard.get(target := every[number][2])) is not None:
+    arrival = [row[0] + rounds.latencies[row[4]] for row in all_messages]
+    for number in sorted(range(len(all_messages)), key=arrival.__getitem__):
+        if (previous := heard.get(target := all_messages[number][2])) is not None:
             before.add(number, previous)
         heard[target] = number
     try:
@@ -125,10 +129,10 @@ def _circular(rounds: "FreeRounds") -> bool:
 
 @dataclass(frozen=True)
 class FreeRounds(Rounds):
-    """The rounds of so many pieces, played for integer latencies.
+    """Rounds of `count` pieces, simulated for integer latencies.
 
-    groups: of every level but the outermost, the number of each rank's group; none where there is
-    one level.   latencies: by level, `latency` the least of them.
+    groups: for every level but the outermost, the number of each rank's group; empty with one
+    level.   latencies: in rounds, by level; `latency` is the least of them.
     """
 
     groups: tuple[tuple[int, ...], ...] = ()
@@ -136,22 +140,22 @@ class FreeRounds(Rounds):
 
     @property
     def messages(self) -> _Messages:
-        """By round: source, target, piece and level of every message."""
+        """For each round, (source, target, piece, level) of every message."""
         return _messages(self.ranks, self.count, self.latencies or (self.latency,), self.groups)
 
     @property
     def uneven(self) -> bool:  # noqa: D102
-        return len(set(self.latencies)) > 1 and not _circular(self)
+        return len(set(self.latencies)) > 1 and not _would_deadlock(self)
 
     @property
     def last(self) -> int:
-        """The round in which everything is there."""
+        """The round in which the last message arrives."""
         latencies = self.latencies or (self.latency,)
-        every = enumerate(self.messages)
-        return max((at + latencies[m[3]] for at, sent in every for m in sent), default=0)
+        numbered = enumerate(self.messages)
+        return max((at + latencies[m[3]] for at, sent in numbered for m in sent), default=0)
 
     def of(self, rank: int) -> Iterator[Round]:
-        """What takes longer is received later, unless ranks then might wait in a circle."""
+        """Rounds of one rank; slow messages are received later, unless that might deadlock."""
         later = [(latency - self.latency) * self.uneven for latency in self.latencies] or [0]
         sent = dict[int, tuple[int, int]]()
         received = defaultdict[int, list[tuple[int, int]]](list)
@@ -164,7 +168,7 @@ class FreeRounds(Rounds):
         for number in range(max([*sent, *received], default=-1) + 1):
             heard = received.get(number, [])
             yield Round(*sent.get(number, (0, None)), *(heard[0] if heard else (0, None)))
-            for source, piece in heard[1:]:  # of another level, sent in the same round
+            for source, piece in heard[1:]:  # receives of the same round, from other levels
                 yield Round(0, None, source, piece)
 
     def every(self) -> list[tuple[Ints, Ints, Ints]]:  # noqa: D102

@@ -1,6 +1,6 @@
-"""Ranks seen as a mesh: its rows, its columns, the snake through it, its halves.
+"""Ranks as a mesh: its rows, its columns, the snake through it, its halves.
 
-All are sequences of ranks that are worked out on demand: nothing of the size of the mesh is built.
+All are sequences of ranks, computed on demand: nothing of the size of the mesh is built.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,42 +21,42 @@ class Grid(NamedTuple):
 
     @staticmethod
     def of(shape: tuple[int, int]) -> "Grid":
-        """A whole mesh of (rows, columns)."""
+        """The grid that is a whole mesh of (rows, columns)."""
         return Grid(0, shape[0], 0, shape[1], shape[1])
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Its rows and columns."""
+        """Number of rows and of columns."""
         return self.bottom - self.top, self.right - self.left
 
     @property
     def size(self) -> int:
-        """Its ranks."""
+        """Number of ranks."""
         rows, columns = self.shape
         return rows * columns
 
     def rank(self, inner: int) -> int:
-        """The rank that has this number within the grid, row by row."""
+        """The rank at this index in the grid, counted row by row."""
         row, column = divmod(inner, self.right - self.left)
         return (self.top + row) * self.width + self.left + column
 
     def inner(self, rank: int) -> int:
-        """The number of a rank within the grid, row by row."""
+        """The index of a rank in the grid, counted row by row."""
         row, column = divmod(rank, self.width)
         return (row - self.top) * (self.right - self.left) + column - self.left
 
     def has(self, rank: int) -> bool:
-        """Whether a rank lies in it."""
+        """Whether a rank lies in the grid."""
         row, column = divmod(rank, self.width)
         return self.top <= row < self.bottom and self.left <= column < self.right
 
     def row(self, rank: int) -> range:
-        """The row of a rank."""
+        """The ranks in the row of this rank."""
         start = rank // self.width * self.width
         return range(start + self.left, start + self.right)
 
     def column(self, rank: int) -> range:
-        """The column of a rank."""
+        """The ranks in the column of this rank."""
         start = rank % self.width
         return range(self.top * self.width + start, self.bottom * self.width + start, self.width)
 
@@ -69,7 +69,7 @@ class Grid(NamedTuple):
         return map(self.column, self.row(self.rank(0)))
 
     def halves(self) -> "tuple[Grid, Grid]":
-        """Two parts, cut across the longer side; the first is not the smaller one."""
+        """Two halves, cut across the longer side; the first has the extra row or column, if any."""
         rows, columns = self.shape
         if rows >= columns:
             middle = self.top + (rows + 1) // 2
@@ -99,7 +99,7 @@ class Snake(Sequence[int]):
         return self.grid.rank(snake_rank(position, self.grid.shape[1]))
 
     def index(self, rank: int, *_: int) -> int:
-        """The position of a rank."""
+        """The position of a rank in the snake."""
         if not self.grid.has(rank):
             raise ValueError(f"rank {rank} is not in {self.grid}")
         return snake_position(self.grid.inner(rank), self.grid.shape[1])

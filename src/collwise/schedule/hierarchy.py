@@ -1,4 +1,4 @@
-"""Groups within groups as teams: who speaks for a group, and programs that run inside each team.
+"""Teams on a machine with levels: the ranks of a node, the leaders of a rack's nodes, and so on.
 
 Ranks are virtual here, so the root is 0.  The first rank of every group leads it.  A *team* of
 level 1 is the ranks of a node.  A team of level ℓ > 1 is the leaders of the groups of level ℓ − 1
@@ -22,27 +22,30 @@ from collwise.system.integers import Ints
 
 
 class Seat(NamedTuple):
-    """A rank's place in a team of virtual ranks, ascending."""
+    """A team of virtual ranks, ascending, and the index of a rank in it."""
 
     team: tuple[int, ...]
     place: int
 
 
 class Teams(Sequence[tuple[int, ...]]):
-    """Disjoint teams of ranks, numbered by group; each is made when asked for.
+    """Disjoint teams of ranks, numbered by group; each tuple is built on first use.
 
-    members: the ranks of all teams, one team after another.   begins: where each of them begins.
-    places: of every rank in its team, −1 for those in none.
+    members: the ranks of all teams, team by team.   begins: where each team begins in `members`.
+    places: the index of every rank in its team, −1 if it is in none.
     """
 
     def __init__(self, ranks: Ints, groups: Ints) -> None:
-        """ranks: those in a team, in the order of their places.   groups: by rank, its team."""
-        own = groups[ranks]
-        self.members = ranks[np.argsort(own, kind="stable")]
-        self.sizes = np.bincount(own)
+        """Teams of the given ranks.
+
+        ranks: all ranks in teams, in team order.   groups: the team number of every rank.
+        """
+        team = groups[ranks]
+        self.members = ranks[np.argsort(team, kind="stable")]
+        self.sizes = np.bincount(team)
         self.begins = np.cumsum(self.sizes) - self.sizes
         self._team, self.places = np.full((2, len(groups)), -1, dtype=np.int64)
-        self._team[ranks] = own
+        self._team[ranks] = team
         self.places[self.members] = np.arange(len(ranks)) - np.repeat(self.begins, self.sizes)
         self._made: dict[int, tuple[int, ...]] = {}
 
@@ -62,11 +65,11 @@ class Teams(Sequence[tuple[int, ...]]):
         return self._made[number]
 
     def number(self, rank: int) -> int:
-        """That of a rank's team; -1 if it is in none."""
+        """The number of a rank's team, −1 if it is in none."""
         return int(self._team[rank])
 
     def place(self, rank: int) -> int:
-        """A rank's place in its team; -1 if it is in none."""
+        """A rank's index in its team, −1 if it is in none."""
         return int(self.places[rank])
 
     def leader(self, number: int) -> int:
@@ -74,19 +77,19 @@ class Teams(Sequence[tuple[int, ...]]):
         return int(self.members[self.begins[number]])
 
     def several(self, numbers: Sequence[int] | Ints) -> Ints:
-        """Teams of equal size, as rows of ranks."""
+        """The members of teams of equal size, one row per team."""
         begins = self.begins[numbers][:, np.newaxis]
         several: Ints = self.members[begins + np.arange(self.sizes[numbers[0]])]
         return several
 
     def by_size(self) -> Iterator[tuple[int, Ints]]:
-        """The numbers of members that occur, each with the teams of so many as rows."""
+        """For each team size: the size, and the members of all such teams, one row per team."""
         for size in np.unique(self.sizes).tolist():
             yield size, self.several(np.flatnonzero(self.sizes == size))
 
 
 class Hierarchy:
-    """The teams of every level; outer levels of a single group are left out."""
+    """The teams of every level; outer levels with a single group are left out."""
 
     def __init__(self, placement: Placement) -> None:
         self.placement, self.ranks = placement, placement.ranks
@@ -104,19 +107,19 @@ class Hierarchy:
         return len(self.teams)
 
     def seat(self, level: int, rank: int) -> Seat | None:
-        """A rank's seat in its team of a level, if it leads a group of the level below."""
+        """A rank's seat in its team of a level; None if it leads no group of the level below."""
         teams = self.teams[level - 1]
         number = teams.number(rank)
         return None if number < 0 else Seat(teams[number], teams.place(rank))
 
     @cached_property
     def by_seats(self) -> list[Class]:
-        """Ranks with equal seats in their teams; their peers are in these teams."""
+        """Classes of ranks with equal seats in their teams; peers are members of these teams."""
         alike: dict[tuple[tuple[int, int, int], ...], list[list[tuple[int, ...]]]] = {}
         first: list[int] = []
         for rank in range(self.ranks):
-            every = ((n, self.seat(n, rank)) for n in range(1, self.depth + 1))
-            seats = [(level, seat) for level, seat in every if seat is not None]
+            all_seats = ((n, self.seat(n, rank)) for n in range(1, self.depth + 1))
+            seats = [(level, seat) for level, seat in all_seats if seat is not None]
             key = tuple((level, len(seat.team), seat.place) for level, seat in seats)
             if key not in alike:
                 first.append(rank)
@@ -124,22 +127,23 @@ class Hierarchy:
         classes = []
         for rank, rows in zip(first, alike.values(), strict=True):
             teams = np.array([np.concatenate(row) for row in rows], dtype=np.int64)
-            classes.append(_seated(rank, teams))
+            classes.append(_class_of_seats(rank, teams))
         return classes
 
     def largest(self, level: int) -> int:
-        """The number of members of the largest team of a level."""
+        """Size of the largest team of a level."""
         return int(self.teams[level - 1].sizes.max())
 
     @cached_property
     def lines_up(self) -> bool:
-        """Whether the ranks of every group follow one another, from the root on."""
+        """Whether every group is a run of consecutive ranks, counted from the root."""
         return self.placement.lines_up()
 
 
-def _seated(representative: int, teams: Ints) -> Class:
-    """teams: for every member, as a row, the ranks of all its teams; the first row is that of the
-    representative.
+def _class_of_seats(representative: int, teams: Ints) -> Class:
+    """Class of ranks with equal seats; `representative` is one of them.
+
+    teams: per member, a row with the ranks of all its teams; the first row is the representative's.
     """
     order = np.argsort(teams[0], kind="stable")
     seats = np.searchsorted(teams[0][order], representative)
@@ -154,12 +158,12 @@ def _seated(representative: int, teams: Ints) -> Class:
 
 @lru_cache(maxsize=64)
 def hierarchy(placement: Placement, root: int = 0) -> Hierarchy:
-    """The teams of a placement for a root: the index that schedules of single ranks use."""
+    """The teams of a placement with ranks renumbered from the root; results are cached."""
     return Hierarchy(placement.from_rank(root))
 
 
 def hierarchy_of(problem: Problem) -> Hierarchy:
-    """The teams of a problem; raises NothingApplies where it has no placement."""
+    """The teams of a problem's placement; raises NothingApplies if it has none."""
     if problem.placement is None:
         raise NothingApplies(
             f"{problem.collective} by an algorithm for levels",
@@ -171,9 +175,9 @@ def hierarchy_of(problem: Problem) -> Hierarchy:
 
 @dataclass(frozen=True)
 class TeamTree(Tree):
-    """A tree in every team; a leader serves the teams of outer levels first.
+    """A tree in every team; a leader sends in its outermost team first.
 
-    tree: of a level and a number of members.
+    tree: maps (level, team size) to the tree of a team.
     """
 
     teams: Hierarchy
@@ -219,6 +223,6 @@ class TeamTree(Tree):
         return 0
 
     def child_shapes(self, shape: Shape) -> tuple[Shape, ...]:
-        """A subtree is named by its root."""
+        """The children of a rank; here the shape of a subtree is its root."""
         assert isinstance(shape, int)
         return tuple(self.family(shape).children)

@@ -1,11 +1,11 @@
-"""What one rank does: send, receive, combine and copy blocks, in slots.  Plain data."""
+"""What one rank does: send, receive, combine and copy blocks in slots, as plain data."""
 
 from enum import IntEnum
 from typing import Any, NamedTuple, TypeAlias
 
 
 class Slot(IntEnum):
-    """Where a block lives on a rank: the user's input or output, or scratch, numbered on."""
+    """Where a block lives on a rank: the user's input or output, or scratch (2 and up)."""
 
     INPUT = 0
     OUTPUT = 1
@@ -18,10 +18,10 @@ def scratch(number: int) -> int:
 
 
 class Block(NamedTuple):
-    """A piece of the data: bytes [offset, offset + length) of what `owner` gave.
+    """Bytes [offset, offset + length) of the data of rank `owner`.
 
-    In a collective that combines, all ranks give vectors that fit on one another: there `owner` is
-    the root, and the block is that piece of everybody's vector.
+    In a collective that combines, all ranks have vectors of one length: `owner` is then the root,
+    and the block stands for these bytes of every rank's vector.
     """
 
     owner: int
@@ -30,7 +30,7 @@ class Block(NamedTuple):
 
     @property
     def end(self) -> int:
-        """One past the last byte."""
+        """The offset one past the last byte."""
         return self.offset + self.length
 
 
@@ -43,7 +43,7 @@ class Send(NamedTuple):
 
 
 class Recv(NamedTuple):
-    """Receive the blocks, in this order, as one message, where nothing has been before."""
+    """Receive the blocks, in this order, as one message, into bytes not written before."""
 
     peer: int
     blocks: tuple[Block, ...]
@@ -53,8 +53,8 @@ class Recv(NamedTuple):
 class Combine(NamedTuple):
     """Combine the blocks of two slots, left operand first, into a third or one of the two.
 
-    A right operand in scratch is used up, as `MPI_Reduce_local` overwrites it.  `into` is never an
-    input slot.  It is the same as `left` only if `right` is scratch.
+    A right operand in scratch is destroyed, as by `MPI_Reduce_local`.  `into` is never an input
+    slot.  It is the same as `left` only if `right` is scratch.
     """
 
     left: int
@@ -66,8 +66,8 @@ class Combine(NamedTuple):
 class Copy(NamedTuple):
     """Copy the blocks from one slot into another.
 
-    shift: so many bytes further on than in `source` they lie in `into`.  In scratch a vector may
-    lie behind another one; then the copy has a single block.
+    shift: bytes added to the offsets in `into`, so that scratch can hold several vectors one after
+    another; then the copy has a single block.
     """
 
     source: int
@@ -94,7 +94,7 @@ def blocks_in(operation: Operation, slot: int) -> tuple[Block, ...]:
 
 
 def in_other_slot(operation: Operation, slot: int, other: int) -> Operation:
-    """The operation with another slot in the place of one."""
+    """The operation with slot `other` in place of `slot`."""
     names = ("slot", "left", "right", "source", "into")
     named: dict[str, Any] = {n: other for n in names if getattr(operation, n, None) == slot}
     return operation._replace(**named)
@@ -119,7 +119,7 @@ def writes(operation: Operation) -> int | None:
 
 
 def clobbers(operation: Operation) -> tuple[int, ...]:
-    """The slots in which an operation changes what was there."""
+    """The slots whose contents an operation changes, including a destroyed right operand."""
     if isinstance(operation, Send):
         return ()
     if isinstance(operation, Recv):

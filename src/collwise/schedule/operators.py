@@ -1,6 +1,6 @@
-"""The operators that vectors are combined with: MPI's predefined ones, and two kinds of users' own.
+"""The operators of combining collectives: MPI's predefined ones, and two kinds of user operators.
 
-What is legal with an operator follows in `planner.operator_order`.
+`planner.operator_order` says what is legal with an operator.
 """
 
 from collections.abc import Mapping
@@ -19,9 +19,9 @@ Kind: TypeAlias = Literal["arithmetic", "logical", "bitwise", "locating", "user"
 class Operator:
     """One operator.
 
-    name: MPI's, in lower case.   kind: "user" for those of which nothing else is known.
-    ufunc: NumPy's function that does the same with two arrays, if there is one.
-    commutes: whether its operands may change places.
+    name: MPI's name, in lower case.   kind: "user" if only `commutes` is known about it.
+    ufunc: the NumPy function that does the same with two arrays, if there is one.
+    commutes: whether its operands may be exchanged.
     """
 
     name: str
@@ -55,7 +55,7 @@ OPERATORS: Mapping[str, Operator] = MappingProxyType(
 
 
 def find_operator(name: str) -> Operator:
-    """An operator by its name; raises UnknownName."""
+    """Look up an operator by its name; raises UnknownName."""
     if not isinstance(name, str) or name not in OPERATORS:
         raise UnknownName.of("operator", name, OPERATORS)
     return OPERATORS[name]

@@ -1,12 +1,12 @@
-"""Pieces of a vector side by side: while messages of one cross a level, ranks go on with others.
+"""Pieces of a vector side by side: while messages of one cross a level, ranks send others.
 
-Every piece has a program of its own, which keeps the order of its sends.  A rank sends what is
-ready: first what travels longest, then what such messages wait for, of the earliest piece first.
-What is ready when is found by playing all pieces, in rounds: a rank sends and receives one message
-in each, and a message is there so many rounds later as its level says.
+Every piece has its own program, whose order of sends is kept.  A rank sends what is ready: first
+the messages with the longest latency, then those on which such messages depend, the earliest piece
+first.  A simulation of all pieces finds what is ready when: in each round a rank sends and receives
+at most one message, which takes as many rounds as the latency of its level.
 
-So ranks send before they receive what others, who do the same, have sent them earlier.  That works
-if all receives are posted at once.  With ports that block ranks would wait in a circle.
+So ranks send before they receive what others sent earlier.  This works if all receives are posted
+at once; with blocking ports, ranks would wait in a circle.
 """
 
 from bisect import bisect_left
@@ -27,14 +27,14 @@ from collwise.schedule.program import Program
 
 
 class Piece(NamedTuple):
-    """A program, on the bytes of the vector from an offset on."""
+    """A program on the bytes of the vector from `offset` on."""
 
     offset: int
     program: Program
 
 
 class _Arrival(NamedTuple):
-    """A message on its way: in which round it is there, and the receive of its piece's list."""
+    """A message in flight: when it arrives and was sent (rounds), its piece, its receive's step."""
 
     when: int
     sent: int
@@ -43,11 +43,11 @@ class _Arrival(NamedTuple):
 
 
 class _Lists:
-    """The lists of all ranks for a program; pieces of the same length share them.
+    """The lists of all ranks for one program, shared by pieces of the same length.
 
-    awaited: for every operation, how many of the rank's receives it waits for.   receivers: of
-    every send, as (rank, step), where it is received.   latency: the rounds until it is there.
-    turn: the least is sent first.
+    awaited: for every operation, how many of the rank's receives it waits for.   receivers: for
+    every send, as (rank, step), the matching receive.   latency: for every send, rounds until it
+    arrives.   turn: for every send, a priority; the least is sent first.
     """
 
     def __init__(self, program: Program, placement: Placement, latencies: Sequence[int]) -> None:
@@ -58,15 +58,15 @@ class _Lists:
             (rank, step): latencies[placement.meeting(rank, target) - 1]
             for (rank, step), (target, _) in self.receivers.items()
         }
-        longest = self._longest_that_waits()
+        longest = self._longest_dependent_latency()
         self.turn = {send: (-self.latency[send], -longest[send]) for send in self.latency}
 
-    def _longest_that_waits(self) -> dict[tuple[int, int], int]:
-        """For every send: the longest latency of those that have to wait for it."""
+    def _longest_dependent_latency(self) -> dict[tuple[int, int], int]:
+        """For every send, the longest latency of the sends that depend on it, in rounds."""
         sends = [
             [step for step, op in enumerate(own) if isinstance(op, Send)] for own in self.operations
         ]
-        needs = [  # receives, of this send and of those before
+        needs = [  # receives awaited by this send or one before it
             list(accumulate((awaited[step] for step in steps), max))
             for steps, awaited in zip(sends, self.awaited, strict=True)
         ]
@@ -85,7 +85,7 @@ class _Lists:
 
 
 class _Member:
-    """One piece's list of one rank, as far as it has been played."""
+    """One rank's list for one piece, and how far it has been simulated."""
 
     def __init__(self, lists: _Lists, rank: int, offset: int) -> None:
         self.operations = on_ranks(lists.operations[rank], range(len(lists.operations)), offset)
@@ -95,41 +95,41 @@ class _Member:
         self._receives = deque(step for step in steps if isinstance(self.operations[step], Recv))
         self._local = [s for s in steps if not isinstance(self.operations[s], Send | Recv)]
         self._arrived = set[int]()
-        self._in_a_row = 0
+        self._received_in_order = 0
 
     @property
     def next_send(self) -> int | None:
-        """The next send if all receives that it waits for have been done."""
-        if not self._unsent or self._awaited[self._unsent[0]] > self._in_a_row:
+        """The step of the next send; None if none is left or it waits for a receive."""
+        if not self._unsent or self._awaited[self._unsent[0]] > self._received_in_order:
             return None
         return self._unsent[0]
 
     def send(self) -> Iterator[Operation]:
-        """The next send, after the combines and copies that it may wait for."""
+        """Take the next send; returns the combines and copies due before it, then the send."""
         step = self._unsent.popleft()
         due = [s for s in self._local if s < step and self._awaited[s] <= self._awaited[step]]
         self._local = [local for local in self._local if local not in due]
-        return (self.operations[one] for one in (*due, step))
+        return (self.operations[number] for number in (*due, step))
 
     def receive(self, step: int) -> Operation:
-        """A message that is there."""
+        """Take the message of this receive, which has arrived; returns the receive."""
         self._arrived.add(step)
         while self._receives and self._receives[0] in self._arrived:
             self._receives.popleft()
-            self._in_a_row += 1
+            self._received_in_order += 1
         return self.operations[step]
 
     @property
     def left(self) -> Iterator[Operation]:
-        """The combines and copies after the last send."""
+        """The combines and copies that are left after the last send."""
         return (self.operations[step] for step in self._local)
 
 
 @dataclass(frozen=True)
 class Overlapped(Program):
-    """The programs of all pieces, played for integer latencies.
+    """The programs of all pieces, in the order of a simulation with integer latencies.
 
-    placement: of the virtual ranks.   latencies: by level, in rounds, the innermost first.
+    placement: of the virtual ranks.   latencies: in rounds, by level, the innermost first.
     """
 
     pieces: tuple[Piece, ...]
@@ -139,10 +139,10 @@ class Overlapped(Program):
     needs_posted_receives = True
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
-        return list(self._played[rank])
+        return list(self._all_operations[rank])
 
     @cached_property
-    def _played(self) -> list[list[Operation]]:
+    def _all_operations(self) -> list[list[Operation]]:
         everyone = range(self.placement.ranks)
         known = {
             id(program): _Lists(program, self.placement, self.latencies)
@@ -157,7 +157,7 @@ class Overlapped(Program):
         played: list[list[Operation]] = [[] for _ in everyone]
         now, acted = 0, True
         while acted or any(coming):
-            if not acted:  # nobody can go on before the next message is there
+            if not acted:  # all ranks wait for the next message
                 now = max(now, min(arrivals[0].when for arrivals in coming if arrivals))
             acted = False
             for rank, arrivals in enumerate(coming):

@@ -1,10 +1,11 @@
-"""Rounds for latencies above 1: what a rank hears is its to send some rounds later.
+"""Rounds for latencies above 1: a rank can send on a piece only some rounds after receiving it.
 
-In each round all ranks send by the same distance, downwards; the distances are the numbers of ranks
-that a census has reached, round after round, the largest first, over and over.  Each rank sends the
-newest piece that it has and the other end lacks; the root first sends every piece once.  Found by
-playing it, so for ten thousand pieces times ranks, not for millions.  k pieces take a few t0 more
-than k − 1 + T_λ(p), the time of a piece that leaves the root after all others [BarNoyKipnis1994].
+In each round all ranks send over the same distance, to lower ranks.  The distances are the numbers
+of ranks N(t) that a postal broadcast reaches by time t, largest first, over and over.  Each rank
+sends its newest piece that its target lacks; the root first sends every piece once.  Rounds are
+found by simulation: feasible for pieces times ranks of ten thousand, not millions.  k pieces take a
+few t0 more than k − 1 + T_λ(p), the time of a piece that leaves the root after all others
+[BarNoyKipnis1994].
 """
 
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ from collwise.system.integers import Ints
 
 
 def distances(ranks: int, latency: int) -> list[int]:
-    """The numbers below p that N(t) = N(t − 1) + N(t − λ) takes, the largest first."""
+    """The distances below p, largest first: the values of N(t) = N(t − 1) + N(t − λ)."""
     latency = min(latency, ranks)
     reached = [1] * latency
     while reached[-1] < ranks:
@@ -32,9 +33,9 @@ def distances(ranks: int, latency: int) -> list[int]:
 
 @lru_cache(maxsize=32)
 def _table(ranks: int, count: int, latency: int) -> NDArray[np.int32]:
-    """By round and rank, the piece that it receives, −1 for none."""
+    """table[round, rank]: the piece that the rank receives, −1 for none."""
     kind = np.int64 if count < 63 else np.object_
-    held: NDArray[Any] = np.zeros(ranks, kind)  # as sets of pieces
+    held: NDArray[Any] = np.zeros(ranks, kind)  # bit masks of pieces
     promised: NDArray[Any] = np.zeros(ranks, kind)
     unsent = held[0] = promised[0] = (1 << count) - 1
     steps, missing = distances(ranks, latency), (ranks - 1) * count
@@ -63,9 +64,9 @@ def _table(ranks: int, count: int, latency: int) -> NDArray[np.int32]:
 
 @dataclass(frozen=True)
 class PostalRounds(Rounds):
-    """The rounds of so many pieces, played for an integer latency.
+    """Rounds of `count` pieces, simulated for an integer latency.
 
-    Raises BeyondLimits where that would take long: every rank has to play all of them.
+    Raises BeyondLimits if this would take long: every rank has to simulate all ranks.
     """
 
     def __post_init__(self) -> None:

@@ -27,18 +27,19 @@ from collwise.schedule.operations import Block, Slot
 from collwise.system.integers import checked_integer, checked_shape
 
 Order: TypeAlias = Literal["any", "same", "rank"]
-"""How contributions are combined: in any order; in one that is the same on all ranks, so that they
-end with the same bits; or in the order of the ranks, for operators that do not commute."""
+"""How contributions are combined: in any order; in the same order on all ranks, so that they end
+with the same bits; or in rank order, for operators that do not commute.
+"""
 ORDERS: tuple[Order, ...] = ("any", "same", "rank")
-"""The weakest first: each satisfies those before it."""
+"""Combining orders, the weakest first: each satisfies those before it."""
 
 
 def satisfies(order: Order, required: Order) -> bool:
-    """Whether combining in `order` is as good as `required`; raises UnknownName for no order."""
-    return ORDERS.index(order) >= ORDERS.index(_known(required))
+    """Whether combining in `order` satisfies `required`; raises UnknownName for no order."""
+    return ORDERS.index(order) >= ORDERS.index(_checked_order(required))
 
 
-def _known(order: Order) -> Order:
+def _checked_order(order: Order) -> Order:
     if not isinstance(order, str) or order not in ORDERS:
         raise UnknownName.of("order", order, ORDERS)
     return order
@@ -48,7 +49,7 @@ NO_SOURCES = "it has no sources, and no mesh"
 
 
 class Source(NamedTuple):
-    """A rank that has data, and its bytes >= 1."""
+    """A rank that contributes data, and its number of bytes >= 1."""
 
     rank: int
     nbytes: int
@@ -59,12 +60,13 @@ class Problem:
     """What a schedule solves: `collective` of nbytes >= 0 over `ranks` >= 1, from or to `root`.
 
     collective: a name or alias of `COLLECTIVES`; any other for a schedule written by hand.
-    itemsize: bytes of an element, >= 1, of which nbytes is a multiple; no element is ever cut.
+    nbytes: if every rank ends with its own block, the bytes of all p blocks together.
+    itemsize: bytes of an element, >= 1; nbytes is a multiple of it, and no element is ever cut.
     order: for collectives that combine, the order in which they do.
-    sources: for those that have sources, which ranks have data; nbytes is the sum of theirs.
-    shape: for those, rows and columns of the mesh in which ranks are seen, row by row; (0, 0) for
-    one near a square.   nbytes where every rank ends with its own block: of all p blocks.
-    placement: in which node, rack, … every rank is; None where all are alike.
+    sources: for collectives with sources, which ranks have data; nbytes is the sum of theirs.
+    shape: for collectives with sources, rows and columns of the mesh of ranks, numbered row by row;
+    (0, 0) for one near a square.
+    placement: the node, rack, … of every rank; None on machines without levels.
     Raises InvalidArgument for a size, a root, a source or a shape out of range.
     """
 
@@ -87,7 +89,7 @@ class Problem:
             ("itemsize", "of", 1),
         ):
             asked = f"{self.collective} {word} `{name}`"
-            # As Python's own integer: NumPy's overflow, and have no bit_length.
+            # Python integers: those of NumPy overflow, and have no bit_length.
             object.__setattr__(self, name, checked_integer(getattr(self, name), asked, name, least))
         if self.root >= self.ranks:
             raise InvalidArgument(
@@ -95,7 +97,7 @@ class Problem:
                 f"there are {self.ranks} ranks",
                 f"give a root from 0 to {self.ranks - 1}",
             )
-        if _known(self.order) != "any":
+        if _checked_order(self.order) != "any":
             check_about([self.collective], ["order"])
         if self.root and not self.kind.rooted:
             raise InvalidArgument(
@@ -170,11 +172,11 @@ class Problem:
         shape: tuple[int, int] | None = None,
         placement: Placement | None = None,
     ) -> "Problem":
-        """A problem as people ask for it.
+        """A problem from arguments as users give them.
 
-        nbytes: bytes of the message or of everyone's vector; where sources are given, of each of
-        theirs, or one number for each source.   sources: ranks; those with 0 bytes are left out.
-        Otherwise as `Problem`, which says what is raised.
+        nbytes: bytes of the message or of each rank's vector; with sources, bytes of each source,
+        or a sequence with one number per source.   sources: ranks; those with 0 bytes are left out.
+        Other arguments and errors are those of `Problem`.
         """
         if not kind_of(collective).has_sources:
             if isinstance(nbytes, Sequence):
@@ -189,7 +191,7 @@ class Problem:
             seen, remedy = "nothing says which ranks have data", "give the sources"
             raise InvalidArgument(asked, seen, remedy)
         ranks = checked_integer(ranks, f"{collective} over `ranks`", "ranks")
-        with suppress(TypeError):  # of more than there are ranks, one is wrong
+        with suppress(TypeError):  # more sources than ranks are an error anyway
             sources = list(islice(sources, min(ranks + 1, sys.maxsize)))
         checked(sources, ranks)
         if isinstance(nbytes, Sequence) or (isinstance(nbytes, np.ndarray) and nbytes.ndim):
@@ -200,9 +202,9 @@ class Problem:
             seen = f"{len(sources)} sources, and bytes for {len(each)}"
             raise InvalidArgument(asked, seen, "give one number for all, or one for each")
         lengths = [checked_integer(n, f"{asked}, of `nbytes`", "nbytes", 0) for n in each]
-        having = tuple(Source(int(r), n) for r, n in zip(sources, lengths, strict=True) if n)
+        given = tuple(Source(int(r), n) for r, n in zip(sources, lengths, strict=True) if n)
         mesh = (0, 0) if shape is None else checked_shape(shape, asked)
-        return cls(collective, ranks, sum(lengths), root, itemsize, order, having, mesh, placement)
+        return cls(collective, ranks, sum(lengths), root, itemsize, order, given, mesh, placement)
 
     def __str__(self) -> str:
         where = self.kind.where.format(
@@ -221,39 +223,39 @@ class Problem:
 
     @property
     def whole(self) -> Block:
-        """Everything the root has, or everyone's whole vector."""
+        """The root's whole data, or everyone's whole vector, as one block."""
         return Block(self.root, 0, self.nbytes)
 
     @property
     def vector(self) -> tuple[Block, ...]:
-        """Everyone's whole vector, as programs name it; nothing if it has no bytes."""
+        """Everyone's whole vector as blocks of a program (owner 0); empty if it has no bytes."""
         return (Block(0, 0, self.nbytes),) if self.nbytes else ()
 
     @property
     def usual_shape(self) -> tuple[int, int]:
-        """The mesh in which ranks are seen if nobody says; (0, 0) where there is none."""
+        """The default mesh shape, near a square; (0, 0) for collectives without sources."""
         return near_square(self.ranks) if self.kind.has_sources else (0, 0)
 
     @property
     def all_give_alike(self) -> bool:
-        """Whether every rank contributes, and all as many bytes."""
+        """Whether every rank is a source, and all with the same number of bytes."""
         lengths = {source.nbytes for source in self.sources}
         return len(self.sources) == self.ranks and len(lengths) == 1
 
     @cached_property
     def gathered(self) -> tuple[Block, ...]:
-        """Everything that all sources have, by rank."""
+        """The contributions of all sources, one block each, by rank."""
         return tuple(Block(rank, 0, nbytes) for rank, nbytes in self.sources)
 
     @cached_property
     def begins(self) -> dict[int, int]:
-        """Where every source's data begins among that of all of them."""
+        """Byte offset of each source's data in the concatenation of all contributions, by rank."""
         lengths = accumulate((source.nbytes for source in self.sources), initial=0)
         return {source.rank: begin for source, begin in zip(self.sources, lengths, strict=False)}
 
     @property
     def input_slot(self) -> Slot:
-        """Where a rank's own data lies at the start: in its output, unless vectors are combined."""
+        """The slot of a rank's data at the start: the output, unless vectors are combined."""
         return Slot.INPUT if self.kind.combines else Slot.OUTPUT
 
     def input_of(self, rank: int) -> tuple[Block, ...]:
@@ -276,7 +278,7 @@ class Problem:
         return self.gathered if self.kind.has_sources else (self.whole,)
 
     def lower_bounds(self, machine: Machine) -> tuple[Bound, Bound]:
-        """The lower bound for every schedule, and that for unsegmented ones.
+        """The lower bound for all schedules, and the lower bound for unsegmented ones.
 
         Raises UnknownName for a collective that is not in the table.
         """
@@ -287,7 +289,7 @@ class Problem:
 
 
 def placed(problem: Problem, machine: Machine) -> Problem:
-    """The problem with its ranks where a machine with levels has them."""
+    """The problem with the placement of a machine with levels; unchanged for other machines."""
     if not isinstance(machine, Levels):
         return problem
     return replace(problem, placement=machine.placement)

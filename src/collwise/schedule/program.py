@@ -1,9 +1,9 @@
-"""What a schedule is: plain data that says who sends what to whom in which order, never when.
+"""Schedules: plain data that says who sends what to whom in which order, never when.
 
-A schedule is a `Problem` (what is promised) and a `Program` (what every rank does).  A program
-speaks of *virtual* ranks, in which the root is 0; `Schedule` translates.  The list of one rank is
-made on demand, without building anything of the size of the communicator; `columns()` evaluates the
-same definition for all ranks at once.
+A schedule is a `Problem` (what is promised) and a `Program` (what every rank does).  A program uses
+*virtual* ranks, in which the root is 0; `Schedule` translates them.  The list of one rank is built
+on demand, without anything of the size of the communicator; `columns()` gives the messages of all
+ranks at once.
 """
 
 from abc import ABC, abstractmethod
@@ -30,9 +30,9 @@ from collwise.schedule.rows import (
 from collwise.system.integers import Ints, checked_integer
 
 FEW = 24
-"""Ranks below which lists are as quick as columns of all ranks."""
+"""Below this number of ranks, lists are as fast as columns."""
 LARGEST_IN_COLUMNS = 1 << 61
-"""Bytes of a problem: beyond that, what is computed in int64 on the way might not fit."""
+"""Largest problem in bytes; beyond it, intermediate results might not fit into int64."""
 _BEYOND = "columns of a schedule", "it may have offsets beyond 2^63", "plan for fewer bytes"
 
 
@@ -40,37 +40,37 @@ class Program(ABC):
     """What every virtual rank does; the root is virtual rank 0.  Empty messages are left out."""
 
     needs_posted_receives: ClassVar[bool] = False
-    """Whether ranks would wait in a circle if a rank posted its receives one after another."""
+    """Whether the program deadlocks unless a rank posts all its receives at once."""
 
     @abstractmethod
     def operations(self, rank: int) -> list[Operation]:
-        """The ordered list of one virtual rank, peers virtual, owners virtual."""
+        """The operations of one virtual rank, in order; peers and owners are virtual ranks too."""
 
     def columns(self) -> Columns | None:
-        """All messages at once, where that is quicker than going through the lists; or None.
+        """All messages as columns, if that is faster than building the lists; else None.
 
-        Only of programs that do nothing but send and receive, in the output.
+        Only for programs that do nothing but send and receive, in the output slot.
         """
         return None
 
     def rows(self, *, combines: bool) -> Rows | None:
-        """All that happens at ports, where that is quicker than going through the lists; or None.
+        """All messages and combines as rows, if that is faster than building the lists; else None.
 
-        combines: whether combines take time.   Ranks receive in the order of their lists.
+        combines: whether combines take time.   Ranks must receive in the order of their lists.
         """
         return None
 
     def classes(self) -> list[Class] | None:
-        """Ranks that do alike, each relative to its own place; None if every rank is its own."""
+        """Classes of ranks with equal lists up to renumbered peers; None if none are known."""
         return None
 
     def is_alike(self) -> bool:
-        """Whether all ranks do alike, so that one stands for all."""
+        """Whether all ranks have equal lists up to renumbered peers, so that one stands for all."""
         classes = self.classes()
         return classes is not None and len(classes) == 1
 
     def every(self, ranks: int) -> list[list[Operation]]:
-        """The lists of all virtual ranks."""
+        """The operation lists of all virtual ranks."""
         return [self.operations(rank) for rank in range(ranks)]
 
 
@@ -92,21 +92,21 @@ class Schedule:
         if type(rank) is not int or not 0 <= rank < self.ranks:
             asked = f"the schedule of a rank, of {self.ranks}"
             rank = checked_integer(rank, asked, "rank", 0, self.ranks - 1)
-        return self._renumbered(self.program.operations((rank - self.problem.root) % self.ranks))
+        return self._in_user_ranks(self.program.operations((rank - self.problem.root) % self.ranks))
 
-    def _renumbered(self, operations: Sequence[Operation]) -> tuple[Operation, ...]:
-        """The operations of a virtual rank, with peers and owners as the user's."""
+    def _in_user_ranks(self, operations: Sequence[Operation]) -> tuple[Operation, ...]:
+        """A virtual rank's operations with the user's ranks as peers and owners."""
         p, root = self.ranks, self.problem.root
         if not root:
             return tuple(operations)
-        before: tuple[Block, ...] = ()  # most blocks occur several times in a row
+        before: tuple[Block, ...] = ()  # consecutive operations often have equal blocks
         blocks = before
         renumbered: list[Operation] = []
         for op in operations:
             if op.blocks != before:
                 before = op.blocks
-                own = [Block((owner + root) % p, at, length) for owner, at, length in before]
-                blocks = tuple(own)
+                shifted = [Block((owner + root) % p, at, length) for owner, at, length in before]
+                blocks = tuple(shifted)
             if isinstance(op, Send):
                 renumbered.append(Send((op.peer + root) % p, blocks, op.slot))
             elif isinstance(op, Recv):
@@ -116,7 +116,7 @@ class Schedule:
         return tuple(renumbered)
 
     def columns(self) -> Columns:
-        """The whole schedule, a row for every transfer (and block), ranks as the user's."""
+        """All messages as columns in the user's ranks, one row for each message and block."""
         if self.problem.nbytes > LARGEST_IN_COLUMNS:
             raise BeyondLimits(*_BEYOND)
         columns = self.program.columns()
@@ -132,7 +132,7 @@ class Schedule:
     @cached_property
     def lists(self) -> tuple[tuple[Operation, ...], ...]:
         """The operations of every rank; for checking and drawing, O(p log p)."""
-        lists = list(map(self._renumbered, self.program.every(self.ranks)))
+        lists = list(map(self._in_user_ranks, self.program.every(self.ranks)))
         first = self.ranks - self.problem.root
         return tuple(lists[first:] + lists[:first])
 
@@ -142,7 +142,7 @@ class Schedule:
         return tuple(map(dependencies, self.lists))
 
     def rows(self, *, combines: bool, in_order: bool = True) -> Rows:
-        """All that happens at ports, ranks as the user's.
+        """All messages and combines as rows, in the user's ranks.
 
         combines: whether combines take time.   in_order: whether ranks receive in the order of
         their lists.
@@ -160,26 +160,27 @@ class Schedule:
         return rows.renamed(lambda virtual: (virtual + root) % ranks) if root else rows
 
     def sampled(self) -> dict[int, Sequence[Operation]]:
-        """The lists of a few virtual ranks."""
+        """The operation lists of a few virtual ranks."""
         few = {0, 1 % self.ranks, self.ranks // 2, self.ranks - 1}
         return {rank: self.program.operations(rank) for rank in sorted(few)}
 
     def about_messages(self) -> int:
-        """About how many messages there are, by the lists of a few ranks."""
+        """Estimated number of messages, from the lists of a few ranks."""
         lengths = sorted(map(len, self.sampled().values()))
         return lengths[len(lengths) // 2] * self.ranks // 2
 
     def makes_rows(self, *, in_order: bool) -> bool:
-        """Whether `rows` are made of arrays, and not of every rank's list."""
+        """Whether `rows` is computed by array operations, without every rank's list."""
         kind = type(self.program)
         known = kind.rows is not Program.rows or kind.columns is not Program.columns
         return in_order is True and (known or self.program.classes() is not None)
 
     def representative_rows(self, *, combines: bool) -> tuple[Rows, Ints | None]:
-        """The same of one rank that stands for all, and by rank its number, 0.
+        """Rows of rank 0 that stand for all ranks, and per rank its representative, 0.
 
-        For machines on which only ranks' own ports count: the k-th message that a rank sends is the
-        k-th that another one receives at the same time.   None: every rank for itself.
+        If ranks are not alike: the rows of all ranks, and None.  For machines on which only ranks'
+        own ports count: there, the k-th message that a rank sends is the k-th that another receives
+        at the same time.
         """
         if not self.program.is_alike():
             return self.rows(combines=combines), None
@@ -202,9 +203,9 @@ class Written(Program):
 def tabulate(
     lists: Sequence[Sequence[Operation]], starts: Mapping[int, int] | None = None
 ) -> Columns:
-    """The slow, obvious way from lists to columns: match the k-th send with the k-th receive.
+    """Columns from lists, the slow and obvious way: match k-th sends with k-th receives.
 
-    starts: where each owner's data begins among everybody's; nothing if there is one owner only.
+    starts: where each owner's data begins in the concatenation of all; None if there is one owner.
     """
     begins = starts or {}
     rows = []

@@ -1,6 +1,6 @@
 """Building blocks of programs that combine: parts of a vector, a single rank, up a tree.
 
-Positions are bytes of everybody's vector; a cut never falls inside an element.
+Positions are byte offsets in the vector of every rank; a cut never falls inside an element.
 """
 
 from collections.abc import Iterable
@@ -20,17 +20,17 @@ Blocks: TypeAlias = tuple[Block, ...]
 
 
 def span(start: int, stop: int) -> Blocks:
-    """Bytes [start, stop) of the vector, as an operation names them; none if there are none."""
+    """The blocks for bytes [start, stop) of the vector; empty if there are no bytes."""
     return (Block(0, start, stop - start),) if stop > start else ()
 
 
 def equal_parts(block: Block, count: int, itemsize: int) -> list[Blocks]:
-    """`count` parts of whole elements, as equal as can be, the larger ones spread evenly."""
+    """`count` parts of whole elements, nearly equal, with the larger ones evenly spread."""
     return [run_of_parts(block, part, 1, count, itemsize) for part in range(count)]
 
 
 def run_of_parts(block: Block, first: int, number: int, count: int, itemsize: int) -> Blocks:
-    """The bytes of `number` of `count` such parts from part `first` on, around the circle."""
+    """The bytes of `number` parts from part `first` on, modulo `count`, of `count` equal parts."""
     items = block.length // itemsize
 
     def cut(part: int) -> int:
@@ -44,7 +44,7 @@ def run_of_parts(block: Block, first: int, number: int, count: int, itemsize: in
 
 @dataclass(frozen=True)
 class SingleRank(Program):
-    """One rank's own contribution is the result."""
+    """A single rank, whose own contribution is the result."""
 
     problem: Problem
 
@@ -55,27 +55,27 @@ class SingleRank(Program):
 
 @dataclass(frozen=True)
 class Circular(Program):
-    """p blocks of the vector, as equal as can be, which go around a circle of all ranks."""
+    """A program that sends p nearly equal blocks of the vector around a circle of all ranks."""
 
     problem: Problem
 
     @property
     def unit(self) -> int:
-        """All blocks are equally long in vectors of a multiple of so many bytes."""
+        """All blocks are equally long if the vector is a multiple of this many bytes."""
         return self.problem.itemsize * self.problem.ranks
 
     def classes(self) -> list[Class] | None:
-        """One, if all blocks are equally long."""
+        """One class of all ranks, if all blocks are equally long; else None."""
         return None if self.problem.nbytes % self.unit else [around_a_circle(self.problem.ranks)]
 
 
 def receive_and_combine(
     children: Iterable[int], piece: Block, result: int | None = None, *, mirrored: bool = False
 ) -> tuple[list[Operation], int]:
-    """Receive from children, one after another, and combine; the list, and where the value lies.
+    """Receive from the children in turn and combine; returns the list, and the slot of the value.
 
-    What comes in is the right operand, and the last of it goes into the slot `result`, if given.
-    mirrored: it is the left operand.
+    A received piece is the right operand, or the left one if `mirrored`.  The last combine writes
+    into the slot `result`, if given.
     """
     operations: list[Operation] = []
     value: int = Slot.INPUT
@@ -95,10 +95,11 @@ def receive_and_combine(
 
 @dataclass(frozen=True)
 class UpTree(Program):
-    """Everybody's vectors are combined up the tree, in the order of the ranks, by segments.
+    """The vectors of all ranks are combined up the tree, in rank order, segment by segment.
 
-    The time-reverse of `DownTree`: who was served last is heard first.  In a tree of intervals
-    (`SplitTree`) that rank leads the next ones, so what comes in is always the right operand.
+    The time-reverse of `DownTree`: a rank receives first from the child that `DownTree` serves
+    last.  In a tree of intervals (`SplitTree`) this child leads the next ranks, so the received
+    vector is always the right operand.
     """
 
     tree: Tree
@@ -106,7 +107,7 @@ class UpTree(Program):
     segment: int | None = None
 
     def is_whole(self) -> bool:
-        """Whether every vector goes in one message."""
+        """Whether every vector is sent as one message."""
         return 0 < self.nbytes <= (self.segment or self.nbytes)
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
@@ -122,16 +123,16 @@ class UpTree(Program):
         return operations
 
     def rows(self, *, combines: bool) -> Rows:
-        """A send waits for all that its list has before it."""
+        """Rows in which a send waits for all operations before it in its list."""
         parent, place = self.tree.edges()
         lengths = np.array([piece.length for piece in pieces(self.nbytes, self.segment)], np.int64)
         segment = np.repeat(np.arange(len(lengths)), len(parent))
         source, target = (
             np.tile(ends, len(lengths)) for ends in (np.arange(1, self.tree.size), parent)
         )
-        heard = np.bincount(parent, minlength=self.tree.size)  # by rank, messages of a segment
-        turn = 2 * heard + (np.arange(self.tree.size) > 0)  # operations
-        number = np.tile(heard[parent] - 1 - place, len(lengths))  # among those heard
+        heard = np.bincount(parent, minlength=self.tree.size)  # [rank]: receives per segment
+        turn = 2 * heard + (np.arange(self.tree.size) > 0)  # [rank]: operations per segment
+        number = np.tile(heard[parent] - 1 - place, len(lengths))  # among its target's receives
         at_source = segment * turn[source] + 2 * heard[source]
         at_target = segment * turn[target] + 2 * number
         nbytes = np.repeat(lengths, len(parent))

@@ -1,4 +1,4 @@
-"""Broadcasts and reduces of a vector in pieces, in rounds: each rank sends to one, hears one."""
+"""Broadcasts and reduces of pieces, in rounds: each rank sends to one and receives from one."""
 
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -15,20 +15,20 @@ from collwise.schedule.rows import Columns, Rows
 from collwise.system.integers import Ints
 
 MAX_LATENCY = 64
-"""Rounds are for this latency at most, or for the number of ranks if that is more."""
+"""Largest latency, in rounds, for which rounds are made; with more ranks, their number is."""
 
 
 def highest(ranks: int) -> int:
-    """The highest latency for which there are rounds."""
+    """The highest latency, in rounds, for which rounds can be made."""
     return max(ranks, MAX_LATENCY)
 
 
 class Round(NamedTuple):
-    """What one rank does in a round of a broadcast; None where there is no message."""
+    """What one rank does in a round of a broadcast; a piece is None if there is no message."""
 
     to: int
     sent: int | None
-    """The number of the piece."""
+    """The number of the piece that is sent."""
     source: int
     received: int | None
 
@@ -37,8 +37,8 @@ class Round(NamedTuple):
 class Rounds(ABC):
     """The rounds of a broadcast of `count` pieces from virtual rank 0, each received once.
 
-    latency: what is received in a round is sent on so many rounds later, at the earliest.
-    Raises BeyondLimits for one so high that empty rounds are most of what there is.
+    latency: rounds from receiving a piece until it can be sent on.
+    Raises BeyondLimits for a latency so high that most rounds would be empty.
     """
 
     ranks: int
@@ -53,21 +53,21 @@ class Rounds(ABC):
 
     @abstractmethod
     def of(self, rank: int) -> Iterator[Round]:
-        """Those of one virtual rank."""
+        """The rounds of one virtual rank."""
 
     @property
     def uneven(self) -> bool:
-        """Whether some messages take longer than others: they are sent before they are received."""
+        """Whether latencies differ, so that messages of a round may arrive in different ones."""
         return False
 
     @abstractmethod
     def every(self) -> list[tuple[Ints, Ints, Ints]]:
-        """Those of all: by round, who sends to whom which piece."""
+        """For each round, the sources, targets and piece numbers of all messages."""
 
 
 @dataclass(frozen=True)
 class DownRounds(Program):
-    """The broadcast."""
+    """The broadcast of pieces in these rounds."""
 
     rounds: Rounds
     pieces: tuple[Block, ...]
@@ -89,7 +89,7 @@ class DownRounds(Program):
         parts = [tabulate([])]
         for source, target, piece in self.rounds.every():
             if len(np.unique(target)) < len(target):
-                return None  # of several levels: the lists say in which order they are received
+                return None  # two receives in a round: only the lists have their order
             at_source = place[source]
             place[source] += 1
             at_target = place[target]
@@ -101,21 +101,21 @@ class DownRounds(Program):
 
 @dataclass(frozen=True)
 class UpRounds(Program):
-    """The reduce to virtual rank 0: the rounds backwards; in no order of the ranks."""
+    """The reduce to virtual rank 0: the broadcast's rounds backwards, not in rank order."""
 
     rounds: Rounds
     pieces: tuple[Block, ...]
 
     def rows(self, *, combines: bool) -> Rows | None:
-        """Of all ranks at once, in the order of `operations`."""
-        every = self.rounds.every()
-        if self.rounds.uneven or any(len(np.unique(t)) < len(t) for _, t, _ in every):
-            return None  # of several levels: only the lists say in which order
-        if not every or not self.pieces:
+        """Rows of all ranks; list positions are those in `operations`."""
+        messages = self.rounds.every()
+        if self.rounds.uneven or any(len(np.unique(t)) < len(t) for _, t, _ in messages):
+            return None  # two receives in a round: only the lists have their order
+        if not messages or not self.pieces:
             return Rows.counted(*(np.zeros(0, np.int64) for _ in range(6)))
-        number = np.repeat(np.arange(len(every)), [len(target) for _, target, _ in every])
-        to, by, piece = (np.concatenate(column) for column in zip(*every, strict=True))
-        # First all receipts, each with its combine, then all sends.
+        number = np.repeat(np.arange(len(messages)), [len(target) for _, target, _ in messages])
+        to, by, piece = (np.concatenate(column) for column in zip(*messages, strict=True))
+        # All receives, each with its combine; then all sends.
         rank = np.concatenate((to, by))
         late = np.concatenate((-number, -number - self.rounds.latency))
         sends = np.repeat([0, 1], len(by))
@@ -136,8 +136,8 @@ class UpRounds(Program):
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         rounds = [*self.rounds.of(rank)]
-        left = Counter(one.sent for one in rounds)  # by piece: how often it still comes in
-        values: dict[int, int] = {}  # by piece: where its value lies, if not in the input
+        left = Counter(turn.sent for turn in rounds)  # [piece]: receives that are left
+        values: dict[int, int] = {}  # [piece]: slot of its value, if not the input
         operations: list[Operation] = []
         # Run backwards: a piece is sent back once every rank that got it from here has returned it.
         sends = [(number + self.rounds.latency, 1, number) for number in range(len(rounds))]

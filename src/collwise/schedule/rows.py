@@ -1,7 +1,7 @@
-"""Everything that happens at the ports of a schedule's ranks, as columns: what timing needs.
+"""A schedule's messages and combines as columns: what timing needs.
 
 A row is a message, or a combine where combining keeps the ports busy.  It waits for its turn at the
-ports and for other rows: those that bring the bytes that it reads.
+ports, and for other rows: those that bring the bytes that it reads.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,21 +16,22 @@ from collwise.schedule.operations import Combine, Operation, Recv, Send
 from collwise.system.integers import Ints
 
 NONE = -1
-"""In a column of ranks or places: there is none."""
+"""Stands for no rank or no place in a column."""
 LARGEST = 2**63 - 1
 """The largest int64."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """One row of int64 columns for each message, and for each combine that takes time.
+    """Messages, and combines that take time, as int64 columns.
 
     source, target: ranks; a combine has no target.   place_at_source, place_at_target: positions in
     these ranks' lists.   nbytes: bytes.
     begins, needs: row n waits for the rows needs[begins[n]:begins[n + 1]], which its source has to
-    have received or combined.  Of several only the last in the source's list may be there, unless
-    messages may be received in another order than that of the list.
-    A message that nobody receives has no place at its target, one that nobody sends no source.
+    have received or combined.  If ranks receive in list order, only the last of several may be
+    listed.
+    A message that nobody receives has no place at its target; a message that nobody sends has no
+    source.
     """
 
     source: Ints
@@ -46,7 +47,7 @@ class Rows:
 
     @property
     def combines(self) -> NDArray[np.bool_]:
-        """Which rows are combines."""
+        """A mask of the rows that are combines."""
         return np.equal(self.target, NONE)
 
     @classmethod
@@ -59,28 +60,28 @@ class Rows:
         nbytes: Ints,
         after: Ints,
     ) -> "Rows":
-        """Rows that wait for the first `after` of what their source receives or combines.
+        """Rows that each wait for the first `after` receives and combines of their source.
 
-        A combine is given as a message of a rank to itself, with one place.
+        A combine is given as a message from a rank to itself, with both places equal.
         """
         order = ordered(target, place_at_target)
         begins = np.searchsorted(target[order], source)
         waits = after > 0
         ends = np.zeros(len(source) + 1, np.int64)
         np.cumsum(waits, out=ends[1:])
-        own = source == target
+        is_combine = source == target
         return cls(
             source,
-            np.where(own, NONE, target),
+            np.where(is_combine, NONE, target),
             place_at_source,
-            np.where(own, NONE, place_at_target),
+            np.where(is_combine, NONE, place_at_target),
             nbytes,
             ends,
             order[(begins + after - 1)[waits]],
         )
 
     def renamed(self, ranks: Callable[[Ints], Ints]) -> "Rows":
-        """With other numbers of ranks: `ranks` of those that there are."""
+        """The rows with other rank numbers; `ranks` maps old numbers to new ones."""
         source, target = (
             np.where(ends == NONE, NONE, ranks(ends)) for ends in (self.source, self.target)
         )
@@ -88,7 +89,7 @@ class Rows:
 
 
 def ordered(major: Ints, minor: Ints) -> Ints:
-    """The order by two columns of numbers >= −1."""
+    """Indices that sort by `major`, then by `minor`; both hold numbers >= −1."""
     width = int(minor.max(initial=0)) + 2
     if int(major.max(initial=0)) * width > LARGEST - width:
         return np.lexsort((minor, major))
@@ -100,16 +101,16 @@ def of_lists(
 ) -> Rows:
     """The rows of all ranks' lists.
 
-    combines: whether combining takes time.   in_order: whether every rank receives in the order of
-    its list, so that to wait for several is to wait for the last.
+    combines: whether combining takes time.   in_order: whether every rank receives in list order,
+    so that waiting for several receives means waiting for the last one.
     """
     return matched(rows_of_lists(lists, combines=combines, last_only=in_order))
 
 
 def matched(listed: Listed) -> Rows:
-    """Rows of what ranks do at their ports: the k-th send to a rank is its k-th receipt from there.
+    """Rows from operations: the k-th send from a rank to another matches the k-th receive there.
 
-    listed: rank by rank, in the order of their lists.
+    listed: the operations, rank by rank in list order.
     """
     rank, place, kind, peer, nbytes, begins, needs = listed
     sends, receives = (np.flatnonzero(kind == KINDS.index(k)) for k in (Send, Recv))
@@ -142,7 +143,7 @@ KINDS = (Send, Recv, Combine)
 
 
 def _partners(sends: Ints, receives: Ints, rank: Ints, peer: Ints) -> tuple[Ints, Ints]:
-    """Sends and receives that have partners, where some have none."""
+    """The sends and receives that match, where others have no partner."""
     waiting: dict[tuple[int, int], list[int]] = {}
     for receive in receives[::-1].tolist():
         waiting.setdefault((int(peer[receive]), int(rank[receive])), []).append(receive)
@@ -156,10 +157,10 @@ def _partners(sends: Ints, receives: Ints, rank: Ints, peer: Ints) -> tuple[Ints
 
 
 class Class(NamedTuple):
-    """Ranks that do alike.
+    """Ranks whose operation lists are equal up to renumbered peers.
 
-    representative: one of them.   members: all of them.   peers: a table of what ranks are to the
-    members that are given to the representative: a row for each member.
+    representative: one of them.   members: all of them.   peers: maps peers of the representative
+    to a table with one row per member: that member's peers.
     """
 
     representative: int
@@ -170,44 +171,46 @@ class Class(NamedTuple):
 def of_classes(
     classes: Iterable[Class], operations: Callable[[int], Sequence[Operation]], *, combines: bool
 ) -> Rows:
-    """The rows of all ranks, from the lists of those that stand for others."""
+    """The rows of all ranks, from the lists of the representatives."""
     parts, needed = list[Listed](), 0
     for representative, members, peers in classes:
-        one = rows_of_lists([operations(representative)], combines=combines, last_only=True)
-        count, number = len(members), len(one.rank)
-        ends = np.add.outer(np.arange(count) * len(one.needs), one.begins[1:]).ravel() + needed
-        several = np.repeat(np.arange(count) * number, len(one.needs))
+        listed = rows_of_lists([operations(representative)], combines=combines, last_only=True)
+        count, number = len(members), len(listed.rank)
+        ends = (
+            np.add.outer(np.arange(count) * len(listed.needs), listed.begins[1:]).ravel() + needed
+        )
+        several = np.repeat(np.arange(count) * number, len(listed.needs))
         before = sum(len(part.rank) for part in parts)
         parts.append(
             Listed(
                 np.repeat(members, number),
-                np.tile(one.place, count),
-                np.tile(one.kind, count),
-                peers(one.peer).ravel(),
-                np.tile(one.nbytes, count),
+                np.tile(listed.place, count),
+                np.tile(listed.kind, count),
+                peers(listed.peer).ravel(),
+                np.tile(listed.nbytes, count),
                 ends,
-                np.tile(one.needs, count) + several + before,
+                np.tile(listed.needs, count) + several + before,
             )
         )
-        needed += len(one.needs) * count
+        needed += len(listed.needs) * count
     *columns, begins, needs = map(np.concatenate, zip(*parts, strict=True))
     return matched(Listed(*[*columns, np.append(0, begins), needs]))
 
 
 def around_a_circle(ranks: int) -> Class:
-    """All ranks, each with its peers as far away as those of rank 0."""
-    every = np.arange(ranks, dtype=np.int64)
-    return Class(0, every, lambda peers: np.add.outer(every, peers) % ranks)
+    """One class of all ranks: rank r's peers are those of rank 0, plus r, modulo p."""
+    all_ranks = np.arange(ranks, dtype=np.int64)
+    return Class(0, all_ranks, lambda peers: np.add.outer(all_ranks, peers) % ranks)
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Every transfer of a schedule as one row of NumPy columns (int64), ranks as the user's.
+    """All messages of a schedule as int64 columns; in a `Schedule`, ranks are the user's.
 
-    source, target: ranks.   place_at_source, place_at_target: position in that rank's list.
-    offset, length: a block of the root's data (or of all the sources', one after another); a
-    transfer of several blocks has several rows with the same places, where blocks that follow each
-    other may be one.
+    source, target: ranks.   place_at_source, place_at_target: positions in these ranks' lists.
+    offset, length: a block, in bytes of the root's data (or of all sources' data, concatenated).  A
+    message of several blocks has several rows with the same places; adjacent blocks may share a
+    row.
     """
 
     source: Ints
@@ -221,7 +224,7 @@ class Columns:
         return len(self.source)
 
     def rows(self) -> list[tuple[int, ...]]:
-        """All rows as tuples, sorted, neighbours in one row: equal for equal schedules."""
+        """All rows as sorted tuples with adjacent blocks merged: equal for equal schedules."""
         joined: list[tuple[int, ...]] = []
         for row in sorted(zip(*(c.tolist() for c in vars(self).values()), strict=True)):
             *places, offset, length = row
@@ -234,17 +237,17 @@ class Columns:
 
     @staticmethod
     def stack(parts: Sequence["Columns"]) -> "Columns":
-        """The rows of all parts, one after another; none of no parts."""
+        """The rows of all parts, concatenated; empty for no parts."""
         nothing = np.zeros(0, np.int64)
         names = Columns.__dataclass_fields__
         return Columns(*(np.concatenate([nothing, *(getattr(p, n) for p in parts)]) for n in names))
 
 
 def of_columns(columns: Columns, ranks: int) -> Rows | None:
-    """The rows of a schedule that only sends and receives, all of it in the output.
+    """The rows of a schedule that only sends and receives, all of it in the output slot.
 
-    None if a rank receives a byte twice, or lists a send before it receives what it sends: what a
-    send waits for is derived from the bytes alone.
+    None if a rank receives a byte twice, or lists a send before the receive of its data: here the
+    dependencies of a send are derived from the bytes alone.
     """
     order = ordered(columns.source, columns.place_at_source)
     columns = replace(columns, **{name: column[order] for name, column in vars(columns).items()})
@@ -263,7 +266,7 @@ def of_columns(columns: Columns, ranks: int) -> Rows | None:
     needed = np.flatnonzero(latest >= 0)
     if (at_target[receive_order[latest[needed]]] >= columns.place_at_source[needed]).any():
         return None
-    latest = _reduced(np.maximum, latest, first)
+    latest = _per_message(np.maximum, latest, first)
     ends = np.zeros(len(first) + 1, np.int64)
     np.cumsum(latest >= 0, out=ends[1:])
     return Rows(
@@ -271,14 +274,14 @@ def of_columns(columns: Columns, ranks: int) -> Rows | None:
         target,
         columns.place_at_source[first],
         at_target,
-        _reduced(np.add, columns.length, first),
+        _per_message(np.add, columns.length, first),
         ends,
         receive_order[latest[latest >= 0]],
     )
 
 
-def _reduced(reduction: np.ufunc, values: Ints, first: Ints) -> Ints:
-    """Each message's rows reduced to one number; first: where its rows begin."""
+def _per_message(reduction: np.ufunc, values: Ints, first: Ints) -> Ints:
+    """Each message's rows reduced to one number; first: where each message's rows begin."""
     if len(first) == len(values):
         return values
     reduced: Ints = reduction.reduceat(values, first)
@@ -286,10 +289,10 @@ def _reduced(reduction: np.ufunc, values: Ints, first: Ints) -> Ints:
 
 
 def _latest_needed(rows: Columns, position: Ints, ranks: int) -> Ints | None:
-    """For every row, the position of the latest receive of its source that brings any of its bytes.
+    """For every row, the position of the last receive of its source that brings any of its bytes.
 
-    position: of each row's message in receive order.   -1 where there is none; None if a rank
-    receives a byte twice.
+    position: of each row's message in receive order.   A row without such a receive has −1.
+    Returns None if a rank receives a byte twice.
     """
     low, high, span = _ranges(rows, ranks)
     full = np.flatnonzero(rows.length)
@@ -308,15 +311,15 @@ def _latest_needed(rows: Columns, position: Ints, ranks: int) -> Ints | None:
     several = np.flatnonzero(stop - start > 1)
     if len(several):
         bounds = np.column_stack((start[several], stop[several])).ravel()
-        ended = np.append(brings, -1)  # so that every bound is a position
+        ended = np.append(brings, -1)  # a bound may be one past the end
         latest[full[several]] = np.maximum.reduceat(ended, bounds)[::2]
     return latest
 
 
 def _ranges(rows: Columns, ranks: int) -> tuple[Ints, Ints, int]:
-    """The bytes of each row, [low, high), and the `span` that one rank takes in rank * span + byte.
+    """The bytes of each row, [low, high), and the `span` of one rank in rank * span + byte.
 
-    Bytes so many that this would not fit are numbered by the rows' ends only.
+    If these numbers would not fit into int64, bytes are replaced by indices of the rows' ends.
     """
     low, high = rows.offset, rows.offset + rows.length
     span = int(high.max(initial=0)) + 1

@@ -1,9 +1,9 @@
 """Broadcast trees on virtual ranks 0 … n−1, rooted at 0: one rank's family, or all edges.
 
 Two definitions cover every tree of the project.  A `SplitTree` is the recursion of Bruck et al.
-[Bruck1996 §2.4]: the leader of n ranks keeps some of them and hands the others to a new leader.
-A `HeapTree` is the complete k-ary heap (a chain for k = 1, flat for k = n − 1).  Each definition
-answers for one rank in O(depth) and for all ranks as NumPy columns.
+[Bruck1996 §2.4]: the leader of n ranks keeps some of them and gives the others to a new leader.  A
+`HeapTree` is the complete k-ary heap (a chain for k = 1, flat for k = n − 1).  Each definition
+gives one rank's family in O(depth), or all edges as NumPy columns.
 """
 
 from abc import ABC, abstractmethod
@@ -18,25 +18,25 @@ from collwise.system.integers import Ints
 
 
 class Family(NamedTuple):
-    """One rank's place in a tree."""
+    """A rank's parent and children in a tree."""
 
     parent: int
-    """−1 for the root."""
+    """The parent's rank, −1 for the root."""
     place: int
-    """Which of its parent's children it is, 0 for the first served."""
+    """The rank's index among its parent's children; 0 is served first."""
     children: Sequence[int]
-    """In the order in which they are served."""
+    """The children's ranks, in the order in which they are served."""
 
 
 class Edges(NamedTuple):
-    """A whole tree: for child v + 1, its parent and its place among the parent's children."""
+    """All edges of a tree: entry v is rank v + 1's parent and its place among the children."""
 
     parent: Ints
     place: Ints
 
 
 Shape: TypeAlias = Hashable
-"""Names a subtree up to renumbering; equal shapes are served alike."""
+"""A key for a subtree up to renumbering; subtrees of equal shape are served alike."""
 
 
 class Tree(ABC):
@@ -50,7 +50,7 @@ class Tree(ABC):
 
     @abstractmethod
     def edges(self) -> Edges:
-        """All edges, as columns."""
+        """All edges of the tree, as columns."""
 
     @property
     @abstractmethod
@@ -58,7 +58,7 @@ class Tree(ABC):
         """The shape of the whole tree."""
 
     def about_shapes(self) -> int:
-        """About how many shapes its subtrees have, or children a rank: what timing it takes."""
+        """Estimated work of timing the tree by the shapes of its subtrees."""
         return self.size
 
     @abstractmethod
@@ -69,7 +69,7 @@ class Tree(ABC):
 class Part(NamedTuple):
     """The ranks that a leader is responsible for, itself included.
 
-    state: what a rule needs to know besides their number (for the λ-tree: the time that is left).
+    state: what a rule needs besides their number (for the λ-tree: the time that is left).
     """
 
     size: int
@@ -77,15 +77,15 @@ class Part(NamedTuple):
 
 
 Rule: TypeAlias = Callable[[Part], tuple[Part, Part]]
-"""Splits a part of 2 ranks or more into what its leader keeps and what a new leader gets."""
+"""Splits a part of 2 or more ranks into what its leader keeps and what a new leader gets."""
 
 
 @dataclass(frozen=True)
 class SplitTree(Tree):
-    """The tree of a recursive broadcast: `rule` says how a part of two ranks and more is split.
+    """The tree of a recursive broadcast: `rule` splits every part of two or more ranks.
 
-    A part is an interval of ranks; its leader is the first, and gives the upper end away, so the
-    ranks below any rank v are an interval [v, v + span(v)).
+    A part is an interval of ranks.  Its first rank leads it and gives the upper end away, so the
+    subtree of any rank v is an interval [v, v + span(v)).
     """
 
     rule: Rule
@@ -98,7 +98,7 @@ class SplitTree(Tree):
         return self.start.size
 
     def split(self, part: Part) -> tuple[Part, Part]:
-        """The halves of a part by the rule, computed once."""
+        """The two halves into which the rule splits a part, cached."""
         halves = self._split.get(part)
         if halves is None:
             halves = self._split[part] = self.rule(part)
@@ -108,7 +108,7 @@ class SplitTree(Tree):
         return self._descend(rank)[0]
 
     def span(self, rank: int) -> int:
-        """How many ranks are in the subtree of `rank`, itself included."""
+        """Number of ranks in the subtree of `rank`, itself included."""
         return self._descend(rank)[1]
 
     def _descend(self, rank: int) -> tuple[Family, int]:
@@ -142,7 +142,7 @@ class SplitTree(Tree):
         parent = np.full(self.size, -1, dtype=np.int64)
         place = np.zeros(self.size, dtype=np.int64)
         span = np.full(self.size, self.size, dtype=np.int64)
-        # In each turn every part of 2 ranks or more splits: its leader, its index, children served.
+        # Each turn splits all parts of 2 or more ranks.  By part: leader, index, children served.
         low, index, served = (np.zeros(1, dtype=np.int64) for _ in range(3))
         while True:
             open_ = sizes[index] > 1
@@ -159,7 +159,7 @@ class SplitTree(Tree):
 
     @cached_property
     def _closure(self) -> tuple[list[Part], Ints, Ints]:
-        """Every part that occurs, and the indices of its two halves (few, since parts repeat)."""
+        """All distinct parts, and the indices of each one's halves (few, since parts repeat)."""
         parts, index = [self.start], {self.start: 0}
         halves: list[tuple[int, int]] = []
         for part in parts:
@@ -203,7 +203,7 @@ def keeping(ranks: int, kept: Callable[[int], int]) -> SplitTree:
 
 @dataclass(frozen=True)
 class LastFirst(Tree):
-    """The flat tree in which the last rank is served first: a tree of intervals, as `SplitTree`."""
+    """The flat tree in which the last rank is served first; a tree of intervals."""
 
     size: int
 
@@ -227,7 +227,7 @@ class LastFirst(Tree):
 
 @dataclass(frozen=True)
 class HeapTree(Tree):
-    """The complete k-ary heap: rank v serves kv + 1 … kv + k.  1 is a chain, n − 1 is flat."""
+    """The complete k-ary heap: rank v serves kv + 1 … kv + k.  k = 1: a chain; k = n − 1: flat."""
 
     size: int
     k: int
@@ -256,7 +256,7 @@ class HeapTree(Tree):
         return self.size if self.k == 1 else min(self.size, self.k * self.size.bit_length() ** 2)
 
     def _below(self, rank: int, size: int) -> int:
-        """How many ranks the subtree of `rank` has in a heap of `size` ranks, level by level."""
+        """Number of ranks in the subtree of `rank` in a heap of `size` ranks, by level."""
         number, first, last = 0, rank, rank
         while first < size:
             number += min(last + 1, size) - first

@@ -1,10 +1,11 @@
-"""Two binary trees at full bandwidth: each passes every other piece down [Sanders2009].
+"""Two binary trees at full bandwidth: each carries every other piece [Sanders2009].
 
-The ranks beside the root are numbered 1 … n in the first tree, left to right, so every second one
-is a leaf.  The second tree is its mirror image, in which these have children: every rank has
-children in one tree at most.  Two colours, the parity of rounds, keep ports free: a rank receives
-from its two parents in rounds of different parity, and serves its two children so.  All of this
-follows from a rank's number, along its path down both trees.
+The ranks beside the root are numbered 1 … n in the first tree, from left to right, so every odd
+rank is a leaf.  The second tree is its mirror image, in which odd ranks have children: every rank
+has children in at most one tree.  Rounds have two colours, even and odd, so that no port is used
+twice at once: a rank receives from its two parents in rounds of different colours, and serves its
+two children in rounds of different colours.  All of this follows from a rank's number, along its
+path down both trees.
 """
 
 from collections.abc import Iterator
@@ -22,29 +23,29 @@ Numbers: TypeAlias = Any
 
 
 class _Place(NamedTuple):
-    """Where ranks are in a tree."""
+    """The positions of ranks in a tree."""
 
     parent: Numbers
-    """Its place, 0 for the root."""
+    """The parent's place, 0 for the root."""
     colour: Numbers
     first: Numbers
-    """The round in which the first piece comes."""
+    """The round in which the first piece is received."""
 
 
 @dataclass(frozen=True)
 class TwoTrees(Rounds):
-    """The rounds of so many pieces: those of even numbers down one tree, the others down the other.
+    """Rounds of `count` pieces: even pieces go down one tree, odd pieces down the other.
 
-    A tree's places are those of a search tree: its inner ones are even.
+    Places in a tree are numbered as in a search tree: inner nodes have even numbers.
     """
 
-    def _mirrored(self, place: Numbers) -> Numbers:
-        """The rank at a place of the second tree, or its place; an odd last one is the last."""
+    def _mirror(self, place: Numbers) -> Numbers:
+        """The rank at a place in the second tree, and vice versa; for odd n, n stays n."""
         even = self.ranks - 1 & -2
         return place + (even + 1 - 2 * place) * (place <= even)
 
     def _down(self, place: Numbers, tree: int, leaf: Numbers = 0) -> _Place:
-        """Follow places down a tree.   leaf: the colour of those that have no children."""
+        """Positions of the given places, by walking down a tree.   leaf: the colour of leaves."""
         n = self.ranks - 1
         step = 1 << n.bit_length() - 1
         at, above = place * 0 + step, place * 0
@@ -64,30 +65,33 @@ class TwoTrees(Rounds):
         return _Place(above, colour, first)
 
     def _colour(self, rank: Numbers) -> Numbers:
-        """Of what comes down the first tree; in the second one it is the other colour."""
+        """The ranks' receive colour in the first tree; in the second tree it is the other one."""
         n = self.ranks - 1
         even = n & -2
-        # The last of an odd number is the only one without children in either tree: it has the
-        # colours that its neighbours under the same parents do not have.
+        # If n is odd, rank n alone has no children in either tree: it takes the colours that its
+        # siblings do not have.
         last = (rank == n) * (n > even > 0)
         beside = rank + (even - (even & -even) // 2 - rank) * last
-        inner = beside + (self._mirrored(beside) - beside) * (beside & 1)
+        inner = beside + (self._mirror(beside) - beside) * (beside & 1)
         return self._down(inner, 0).colour ^ last
 
     def places(self, rank: Numbers) -> tuple[_Place, _Place]:
-        """Where ranks other than the root are in both trees; parents are ranks."""
+        """Positions in both trees of ranks other than the root; each `parent` is a rank."""
         colour = self._colour(rank)
-        one = self._down(rank, 0, colour)
-        other = self._down(self._mirrored(rank), 1, 1 - colour)
-        return one, other._replace(parent=self._mirrored(other.parent) * (other.parent > 0))
+        first = self._down(rank, 0, colour)
+        second = self._down(self._mirror(rank), 1, 1 - colour)
+        return first, second._replace(parent=self._mirror(second.parent) * (second.parent > 0))
 
-    def _served(self, rank: int, own: tuple[_Place, ...]) -> list[tuple[int, int, int]]:
-        """The ranks that one serves, each with the tree, and the round of the first piece."""
+    def _children(self, rank: int, own: tuple[_Place, ...]) -> list[tuple[int, int, int]]:
+        """The children of a rank, each as (rank, tree, round of the first piece).
+
+        own: the rank's places.
+        """
         n, tree = self.ranks - 1, rank & 1
         if not rank:
             top = 1 << n.bit_length() - 1
-            return [(top, 0, 0), (self._mirrored(top), 1, 1)]
-        place = self._mirrored(rank) if tree else rank
+            return [(top, 0, 0), (self._mirror(top), 1, 1)]
+        place = self._mirror(rank) if tree else rank
         if place & 1:
             return []
         reach = place & -place
@@ -95,7 +99,7 @@ class TwoTrees(Rounds):
         if right:
             children.append(place + (1 << right.bit_length() - 1))
         if tree:
-            children = [self._mirrored(child) for child in children]
+            children = [self._mirror(child) for child in children]
         after = own[tree].first + self.latency
         colours = tree ^ self._colour(children[0]), tree ^ 1 ^ self._colour(children[0])
         return [
@@ -109,7 +113,7 @@ class TwoTrees(Rounds):
 
     @cached_property
     def later(self) -> int:
-        """So many rounds after its first one the last piece is sent for the last time, at most."""
+        """At most this many rounds pass between the first and the last send of the last piece."""
         if self.ranks == 1:
             return 0
         return max(int(place.first.max()) - tree for tree, place in enumerate(self._all))
@@ -121,7 +125,7 @@ class TwoTrees(Rounds):
         got: dict[int, tuple[int, int]] = {}
         own = self.places(rank) if rank else ()
         incoming = [(place.parent, tree, place.first) for tree, place in enumerate(own)]
-        for messages, ends in ((sent, self._served(rank, own)), (got, incoming)):
+        for messages, ends in ((sent, self._children(rank, own)), (got, incoming)):
             for peer, tree, first in ends:
                 for piece in range(tree, self.count, 2):
                     messages[first + piece - tree] = peer, piece

@@ -1,4 +1,4 @@
-"""At which level of a machine the time of a schedule is spent: along its critical path, exactly."""
+"""Where the time of a schedule is spent: exact seconds per level, along its critical path."""
 
 from fractions import Fraction
 
@@ -6,15 +6,16 @@ from collwise.model.levels import Levels
 from collwise.timing.times import Timing, Transfer
 
 COMBINING = 0
-"""Stands for a level where what takes the time is a combine."""
+"""Key that stands for a level where time is spent on a combine."""
 
 
 def time_by_level(timing: Timing, machine: Levels) -> dict[int, Fraction]:
-    """Exact seconds by level, which add up to the time of the whole.
+    """Exact seconds spent at each level, which add up to the completion time.
 
-    From the last thing that happens back to the first, what each waited for: the message that
-    brought its data, the one before it at its port, or one that kept the port of its group busy.
-    A message's time counts for the level at which its ends meet.   COMBINING: that of combines.
+    The critical path goes from the last event back to the first, each time to what was waited for:
+    the message that brought the data, the previous one at the port, or one that kept the group's
+    port busy.  A message's time counts for the level at which its ends meet; a combine's time
+    counts under COMBINING.
     """
     level = machine.placement.meeting
     ends: dict[tuple[int, Fraction], tuple[int, Fraction, int]] = {}
@@ -38,17 +39,17 @@ def time_by_level(timing: Timing, machine: Levels) -> dict[int, Fraction]:
 def _at_shared_port(
     timing: Timing, machine: Levels, rank: int, time: Fraction
 ) -> tuple[int, Fraction, int]:
-    """The message whose end at a port of a group let a message of this rank start."""
+    """Level, start and source of the message that held a shared port until `rank` could send."""
     placement = machine.placement
 
-    def kept(t: Transfer, level: int) -> bool:
+    def frees_port(t: Transfer, level: int) -> bool:
         meeting = placement.meeting(t.source, t.target)
-        alike = placement.group(level, t.source) == placement.group(level, rank)
+        same_group = placement.group(level, t.source) == placement.group(level, rank)
         busy = machine.port(level, t.nbytes)
-        return meeting > level and alike and busy > 0 and t.start + busy == time
+        return meeting > level and same_group and busy > 0 and t.start + busy == time
 
     for level in range(placement.depth - 1, 0, -1):
         for t in timing.transfers:
-            if kept(t, level):
+            if frees_port(t, level):
                 return placement.meeting(t.source, t.target), t.start, t.source
     raise AssertionError(f"nothing ends at rank {rank} when its message starts")

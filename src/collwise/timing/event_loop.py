@@ -1,14 +1,13 @@
-"""The event loop: what happens when, for the rows of a schedule under a law.  Exact.
+"""The event loop: exact times of a schedule's rows under a machine's law.
 
-A port works through its queue in the order of its rank's list; a combine stands in all queues of
-its rank.  A message is *requested* when it is next at its send port (in a rendezvous also at its
-receive port) and its data is there.  Where messages meet at something shared, requests are served
-in the order of (time, source, target), and of what happens at one time arrivals at the ports of
-groups come first, the outermost ones before inner ones.  Elsewhere any order gives the same times,
-and requests are served as they come.
+A port serves its queue in list order; a combine is in all queues of its rank.  A message is
+*requested* when it is next at its send port (in a rendezvous also at its receive port) and its data
+is there.  If messages compete for shared resources, requests are served in the order of (time,
+source, target).  At equal times, arrivals at group ports come before requests, those at outer
+levels first.  Otherwise any order gives the same times, and requests are served as they come.
 
-`_event_loop.c` is the loop; `_Plain` is its slow twin, which serves where there is no compiler and
-where times are larger than int64.
+`_event_loop.c` is the loop.  `_Plain` is the same in Python, used if there was no compiler or if
+times are larger than int64.
 """
 
 from collections import defaultdict
@@ -34,10 +33,11 @@ class PastLimit(Exception):
 
 
 class Columns(NamedTuple):
-    """Per row, in ticks: when it was asked for, started, was received (or combined).
+    """Per row, in ticks: when it was requested, started, and received (or combined).
 
-    NEVER where it did not come to that.   served: its number in the order of service.   waited,
-    holder: the link for which it waited longest and the row that held it; NONE if it did not wait.
+    NEVER stands for an event that did not happen.   served: the row's number in the order of
+    service.   waited, holder: the link for which it waited longest and the row that held it; NONE
+    if it did not wait.
     """
 
     asked: Ticks
@@ -49,7 +49,7 @@ class Columns(NamedTuple):
 
 
 class Played(NamedTuple):
-    """What came of it; stuck: whether something never completes."""
+    """The result of playing rows; stuck: whether some operation never completes."""
 
     at: Columns
     stuck: bool
@@ -58,17 +58,17 @@ class Played(NamedTuple):
 def play(rows: Rows, law: Law, limit: int | None = None) -> Played:
     """Play the rows of a schedule to their end.
 
-    limit: PastLimit is raised once it is known that something happens after this tick.
+    limit: in ticks; PastLimit is raised once some event is known to happen later.
     """
     if _event_loop is not None and law.gap.dtype == np.int64:
-        played = _compiled(rows, law, LARGEST if limit is None or limit > EXACT else max(limit, -1))
+        played = _play_c(rows, law, LARGEST if limit is None or limit > EXACT else max(limit, -1))
         if played is not None:
             return played
     return _Plain(rows, law, limit).play()
 
 
-def _compiled(rows: Rows, law: Law, limit: int) -> Played | None:
-    """None where times do not fit."""
+def _play_c(rows: Rows, law: Law, limit: int) -> Played | None:
+    """Play the rows in C; None if times do not fit into int64."""
     ports, ranks = law.ports, len(law.ports.own_sends) - 1
     columns = [rows.source, rows.target, rows.place_at_source, rows.place_at_target]
     columns += [ports.send, ports.receive, law.gap, law.reach, law.entry, law.absorb, rows.begins]
@@ -94,40 +94,40 @@ def _compiled(rows: Rows, law: Law, limit: int) -> Played | None:
 
 
 class _Partner:
-    """A rank's present partner: until when they exchange, and when its other exchanges ended."""
+    """A rank's current partner, until when they exchange, and when its other exchanges ended."""
 
     def __init__(self) -> None:
         self.rank, self.until, self.others_until = NONE, 0, 0
 
     def free_for(self, other: int) -> int:
-        """From when on it can exchange messages with that rank."""
+        """The tick from which the rank can exchange messages with rank `other`."""
         return self.others_until if other == self.rank else self.until
 
     def meet(self, other: int, until: int) -> None:
-        """Exchange with that rank until then."""
+        """Exchange messages with rank `other` until the tick `until`."""
         if other != self.rank:
             self.rank, self.others_until = other, self.until
         self.until = max(self.until, until)
 
 
 class _Port:
-    """The rows that use a port, in the order of the rank's list, and when it is free."""
+    """The rows that use a port, in list order, and the tick from which it is free."""
 
     def __init__(self, free: int) -> None:
         self.queue: list[int] = []
         self.next, self.free, self.requested = 0, free, False
 
     def head(self) -> int:
-        """The next row, or NONE."""
+        """The next row in the queue, or NONE."""
         return self.queue[self.next] if self.next < len(self.queue) else NONE
 
     def advance(self, free: int) -> None:
-        """Go on to the next row."""
+        """Go on to the next row; the port is free from the tick `free` on."""
         self.next, self.free, self.requested = self.next + 1, free, False
 
 
 class _Plain:
-    """The loop in Python, with times of any size."""
+    """The event loop in Python, with times of any size."""
 
     def __init__(self, rows: Rows, law: Law, limit: int | None) -> None:
         self.rules, self.limit, self.routes = law.rules, limit, law.links
@@ -159,17 +159,17 @@ class _Plain:
     def _make_ports(self, rows: Rows, law: Law, ranks: int) -> None:
         bounds = law.ports.own_sends.tolist(), law.ports.own_receives.tolist()
         first = 0 if self.rules.rendezvous or self.rules.one_processor else NEVER
-        every = [
+        all_ports = [
             [_Port(free) for _ in range(own[-1])]
             for own, free in zip(bounds, (0, first), strict=True)
         ]
         self.sends, self.receives = (
             [ports[own[rank] : own[rank + 1]] for rank in range(ranks)]
-            for own, ports in zip(bounds, every, strict=True)
+            for own, ports in zip(bounds, all_ports, strict=True)
         )
         self.send_port, self.receive_port = (
             [ports[n] if n != NONE else None for n in column.tolist()]
-            for ports, column in zip(every, law.ports[2:], strict=True)
+            for ports, column in zip(all_ports, law.ports[2:], strict=True)
         )
         listed = list[tuple[int, int, int, list[_Port]]]()
         places = zip(rows.place_at_source.tolist(), self.at_target, strict=True)
@@ -183,12 +183,12 @@ class _Plain:
                 listed.append((source, at_source, row, [port]))
             if at_target != NONE and (port := self.receive_port[row]) is not None:
                 listed.append((target, at_target, row, [port]))
-        for _, _, row, ports in sorted(listed, key=lambda one: one[:3]):
+        for _, _, row, ports in sorted(listed, key=lambda entry: entry[:3]):
             for port in ports:
                 port.queue.append(row)
 
     def play(self) -> Played:
-        """Until nothing is left, or nothing can go on."""
+        """Play until no row is left or no row can go on."""
         ranks = range(len(self.sends))
         for rank in ranks:
             if self.rules.one_processor:
@@ -200,21 +200,23 @@ class _Plain:
                 self._go_on(self.stack.pop())
             elif self.heap:
                 self._handle(*heappop(self.heap))
-            else:  # a combine that is stuck goes before earlier sends
-                freed = [r for r in ranks if self.rules.rendezvous and self._before_sends(r)]
+            else:  # a stuck combine overtakes earlier sends
+                freed = [
+                    r for r in ranks if self.rules.rendezvous and self._combine_before_sends(r)
+                ]
                 self.stack += freed
                 if not freed:
                     break
         rows = range(len(self.start))
-        ends_where = zip(self.source, self.target, self.at_target, strict=True)
-        unanswered = [NONE not in (s, t) and at == NONE for s, t, at in ends_where]
+        message_ends = zip(self.source, self.target, self.at_target, strict=True)
+        unanswered = [NONE not in (s, t) and at == NONE for s, t, at in message_ends]
         ends = [self.start[n] if unanswered[n] else self.received[n] for n in rows]
         columns = self.asked, self.start, self.received, self.served, self.waited, self.holder
-        made = Columns(*(np.array(column, dtype=object) for column in columns))
-        return Played(made, NEVER in ends)
+        results = Columns(*(np.array(column, dtype=object) for column in columns))
+        return Played(results, NEVER in ends)
 
     def _end(self, row: int, time: int) -> None:
-        """What reads a row's data can go on."""
+        """Complete a row at `time`; rows that wait for its data may become ready."""
         self.received[row] = time
         if self.limit is not None and time > self.limit:
             raise PastLimit
@@ -223,7 +225,10 @@ class _Plain:
             self.missing[reader] -= 1
 
     def _next_combine(self, rank: int, *, sending: bool) -> int:
-        """The combine that is next at the rank's receive ports (and send ports), or NONE."""
+        """The combine that is next at all the rank's receive ports, or NONE.
+
+        sending: it must be next at all its send ports too.
+        """
         ports = [*self.receives[rank], *(self.sends[rank] if sending else ())]
         heads = {port.head() for port in ports}
         row = heads.pop()
@@ -240,7 +245,7 @@ class _Plain:
         self._end(row, self.start[row] + self.gap[row])
         return True
 
-    def _before_sends(self, rank: int) -> bool:
+    def _combine_before_sends(self, rank: int) -> bool:
         row = self._next_combine(rank, sending=False)
         if row == NONE:
             return False
@@ -250,7 +255,7 @@ class _Plain:
         return self._combine(rank)
 
     def _request(self, port: _Port | None) -> bool:
-        """Request the head of a send port if that is possible; whether it started at once."""
+        """Request the head of a send port if possible; returns whether it started at once."""
         row = NONE if port is None else port.head()
         if port is None or row == NONE or port.requested or self.missing[row]:
             return False
@@ -270,7 +275,7 @@ class _Plain:
         return True
 
     def _serve(self, time: int, row: int) -> None:
-        """Start a message at the first moment when all it needs is free."""
+        """Start a message as soon as all it needs is free, at `time` or later."""
         source, target = self.source[row], self.target[row]
         meeting = ((self.partners[source], target), (self.partners[target], source))
         if self.rules.one_partner:
@@ -282,7 +287,7 @@ class _Plain:
             self.out_free[n][self.shared[n][1][source]] = time + self.shared[n][0][row]
         self.asked[row] = time
         if self.routes is not None:
-            time = self._on_links(time, row)
+            time = self._reserve_links(time, row)
         self.start[row], self.served[row] = time, self.number
         self.number += 1
         sent = time + self.gap[row]
@@ -299,7 +304,7 @@ class _Plain:
             self._arrive(time + self.reach[row], len(self.shared), row)
         self.stack.append(source)
 
-    def _on_links(self, ready: int, row: int) -> int:
+    def _reserve_links(self, ready: int, row: int) -> int:
         assert self.routes is not None
         begin, end = self.routes.begins[row : row + 2].tolist()
         links = self.routes.links[begin:end].tolist()
@@ -319,7 +324,7 @@ class _Plain:
         self._end(row, time)
 
     def _arrive(self, time: int, outermost: int, row: int) -> None:
-        """At the next shared port inside a level; or at the target."""
+        """Pass a message on to the next shared port inside `outermost`, or else to its target."""
         for level in range(outermost - 1, -1, -1):
             if self.shared[level][0][row]:
                 ends = self.source[row], self.target[row]
@@ -330,7 +335,7 @@ class _Plain:
             self.stack.append(self.target[row])
 
     def _go_on(self, rank: int) -> None:
-        """All that a rank can do now."""
+        """Do all that a rank can do now."""
         while self._combine(rank):
             pass
         for port in self.receives[rank]:
@@ -363,16 +368,16 @@ class _Plain:
             self._arrive(passage, -1 - kind, row)
 
     def _next_at_processor(self, rank: int) -> tuple[int, int, int] | None:
-        """Time, kind and row of the next send, or of the first message that has arrived."""
-        found = []
+        """Time, kind and row of the next send (0) or first arrived message (1), the earlier one."""
+        candidates = []
         port = self.sends[rank][0]
         if (row := port.head()) != NONE and not self.missing[row]:
-            found.append((max(self.cpu[rank], port.free, self.ready[row]), 0, row))
+            candidates.append((max(self.cpu[rank], port.free, self.ready[row]), 0, row))
         if self.arrived[rank]:
             arrival, *_, row = self.arrived[rank][0]
             free = self.receives[rank][0].free
-            found.append((max(arrival, self.cpu[rank], free), 1, row))
-        return min(found, default=None)
+            candidates.append((max(arrival, self.cpu[rank], free), 1, row))
+        return min(candidates, default=None)
 
     def _plan_processor(self, rank: int) -> None:
         if (event := self._next_at_processor(rank)) is not None:

@@ -1,7 +1,7 @@
-"""The laws of machines as data: what a message costs, what it keeps busy, what comes first at ties.
+"""The laws of machines as data: costs of messages, resources they use, rules at ties.
 
-One event loop (`event_loop`) plays all of them; `docs/design.md` states them.  A law is a `Law`:
-rules, and for each row of a schedule its costs and the resources that it uses beside its own ports.
+One event loop (`event_loop`) plays all laws; `docs/design.md` states them.  A `Law` has rules, and
+for each row of a schedule its costs and the resources that it uses beside its own ports.
 """
 
 from collections.abc import Sequence
@@ -21,19 +21,19 @@ from collwise.schedule.rows import LARGEST, NONE, Rows
 from collwise.system.integers import Ints
 
 Ticks: TypeAlias = NDArray[Any]
-"""int64, or object for Python's integers; those of one schedule are of one kind."""
+"""Times in ticks: int64, or object for Python integers; the same type throughout a schedule."""
 EXACT = LARGEST >> 2
-"""Costs in ticks beyond this are Python's integers."""
+"""Largest cost in ticks kept as int64; larger ones are Python integers."""
 
 
 class Rules(NamedTuple):
-    """What a law says beside costs.
+    """The rules of a law, besides costs.
 
-    rendezvous: a send starts only where its receive is next at the receiver's port.
-    in_order_of_time: messages meet at what they share, so requests are served in the order of
+    rendezvous: a send starts only when its receive is next at the receiver's port.
+    in_order_of_time: messages compete for shared resources, so requests are served in the order of
     (time, source, target); otherwise any order gives the same times.   one_partner: a rank
-    exchanges messages with one other rank at a time.   one_processor: sending and receiving share
-    a processor, and messages are received in the order in which they arrive.
+    exchanges messages with one other rank at a time.   one_processor: sending and receiving share a
+    processor, and messages are received in order of arrival.
     """
 
     rendezvous: bool = False
@@ -43,7 +43,11 @@ class Rules(NamedTuple):
 
 
 class Ports(NamedTuple):
-    """The ports of all ranks: by rank (and one more), where its own begin; by row, what it uses."""
+    """The ports of all ranks.
+
+    own_sends, own_receives: rank r has the ports own[r] … own[r + 1] − 1.   send, receive: the
+    ports that each row uses, or NONE.
+    """
 
     own_sends: Ints
     own_receives: Ints
@@ -52,7 +56,7 @@ class Ports(NamedTuple):
 
 
 class Links(NamedTuple):
-    """The links of each row's route: links[begins[n]:begins[n + 1]], of so many that there are."""
+    """The links on each row's route: links[begins[n]:begins[n + 1]], in 0 … number − 1."""
 
     begins: Ints
     links: Ints
@@ -60,7 +64,7 @@ class Links(NamedTuple):
 
 
 class SharedPort(NamedTuple):
-    """The ports that the groups of a level share: by row for how long; by rank, its group."""
+    """The ports that groups of a level share: busy ticks by row, and the group of each rank."""
 
     busy: Ticks
     group: Ints
@@ -68,12 +72,13 @@ class SharedPort(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """How the rows of one schedule go on one machine; costs in ticks of `unit` seconds.
+    """Rules, costs and resources of one schedule's rows on one machine.
 
-    gap: until the port is free for the next message; of a combine, what it takes.   reach: from the
-    start until the message is there.   entry: from the start until links are held, or the overhead
-    of a send at the processor.   absorb: the processor's overhead of a receipt.
-    header: from the start until the header is through; only told, it delays nothing.
+    Costs are in ticks of `unit` seconds.   gap: until the port is free for the next message; for a
+    combine, its duration.   reach: from the start until the message is there.   entry: from the
+    start until links are held, or a send's overhead at the processor.   absorb: the processor's
+    overhead of a receive.
+    header: from the start until the header is through; only reported, it delays nothing.
     """
 
     rules: Rules
@@ -87,26 +92,26 @@ class Law:
     links: Links | None = None
     shared: tuple[SharedPort, ...] = ()
     tells_passages: bool = False
-    """Whether a message's way through the network is of interest."""
+    """Whether the passages of messages through the network are reported."""
 
     @property
     def sender_busy(self) -> Ticks:
-        """How long a sender is busy with a message."""
+        """Ticks for which a sender is busy with each message."""
         return self.entry if self.rules.one_processor else self.gap
 
 
 def only_own_ports(machine: Machine, topology: Topology | None) -> bool:
-    """Whether nothing but ranks' own ports delays a message, in the order of their lists."""
+    """Whether only ranks' own ports, served in list order, delay messages."""
     return machine.independent_ports and topology is None
 
 
 def receives_in_order(machine: Machine) -> bool:
-    """Whether every rank receives in the order of its list, at one port."""
+    """Whether every rank receives in list order, at one port."""
     return machine.law != "loggp" and not machine.all_port
 
 
 def with_links(machine: Machine, topology: Topology | None) -> Topology | None:
-    """The topology if its links count; raises InvalidArgument if the machine knows no links."""
+    """The topology if its links count, else None; InvalidArgument if the machine has no links."""
     if topology is None or isinstance(machine, Hockney | Wormhole):
         return topology
     if topology.kind == "complete":
@@ -149,7 +154,7 @@ def law_of(machine: Machine, rows: Rows, ranks: int, topology: Topology | None =
 def _kinds(
     rows: Rows, levels: Levels | None, links: Links | None
 ) -> tuple[list[tuple[int, int, int]], Ints]:
-    """The different (bytes, level or −1 for a combine, links) of rows, and which each row is."""
+    """The distinct (bytes, level, links) of rows, level −1 for a combine, and each row's index."""
     at = np.where(rows.combines, NONE, 0)
     if levels is not None:
         messages = np.flatnonzero((rows.source != NONE) & (rows.target != NONE))
@@ -158,13 +163,13 @@ def _kinds(
     table, which = (
         np.unique(np.column_stack((rows.nbytes, at, hops)), axis=0, return_inverse=True)
         if len(rows) and (hops.max() > 1 or hops.min() < 1)
-        else _unique(rows.nbytes, at)
+        else _kinds_over_one_link(rows.nbytes, at)
     )
     return [tuple(kind) for kind in table.tolist()], which.ravel()
 
 
-def _unique(nbytes: Ints, at: Ints) -> tuple[Ints, Ints]:
-    """Of messages over one link; quicker than `np.unique` of rows."""
+def _kinds_over_one_link(nbytes: Ints, at: Ints) -> tuple[Ints, Ints]:
+    """The result of `_kinds` for messages over one link; faster than `np.unique` of rows."""
     width = int(at.max(initial=0)) + 2
     if int(nbytes.max(initial=0)) > LARGEST // width - 1:
         table = np.column_stack((nbytes, at, np.ones_like(at)))
@@ -174,7 +179,7 @@ def _unique(nbytes: Ints, at: Ints) -> tuple[Ints, Ints]:
 
 
 def _costs(machine: Machine, nbytes: int, level: int, hops: int) -> tuple[Fraction, ...]:
-    """Exact seconds, as the columns of `Law`; then for each level how long its port is busy."""
+    """Exact seconds in the order of `Law`'s columns, then each inner level's port occupancy."""
     zero = Fraction(0)
     if level == NONE:
         combining = machine.combine(nbytes) or zero
@@ -199,38 +204,38 @@ def _costs(machine: Machine, nbytes: int, level: int, hops: int) -> tuple[Fracti
 
 
 def in_ticks(rows: Sequence[Sequence[Fraction]]) -> tuple[list[list[int]], Fraction]:
-    """Times in ticks, column by column, and the tick in exact seconds: as few ticks as possible."""
+    """Times in integer ticks, by column, and the tick in exact seconds, as long as possible."""
     ratios = [x.as_integer_ratio() for row in rows for x in row]
     unit = Fraction(gcd(*(n for n, _ in ratios)), lcm(*(d for _, d in ratios))) or Fraction(1)
     return [[int(x / unit) for x in column] for column in zip(*rows, strict=True)], unit
 
 
 def _one_port(rows: Rows, ranks: int) -> Ports:
-    """Every rank sends at one port and receives at one."""
+    """Ports of a machine on which every rank has one send port and one receive port."""
     own = np.arange(ranks + 1, dtype=np.int64)
     answered = rows.place_at_target != NONE
     return Ports(own, own, rows.source, np.where(answered, rows.target, NONE))
 
 
 def _links(rows: Rows, topology: Topology) -> Links:
-    """The route of every message."""
+    """The links on the route of every message; combines have none."""
     routes: dict[tuple[int, int], Sequence[int]] = {}
-    every: list[Sequence[int]] = []
+    by_row: list[Sequence[int]] = []
     for source, target in zip(rows.source.tolist(), rows.target.tolist(), strict=True):
         if NONE in (source, target):
-            every.append(())
+            by_row.append(())
             continue
         if (source, target) not in routes:
             routes[source, target] = topology.route(source, target)
-        every.append(routes[source, target])
-    begins = np.zeros(len(every) + 1, np.int64)
-    np.cumsum([len(route) for route in every], out=begins[1:])
-    links = np.array([link for route in every for link in route], np.int64)
+        by_row.append(routes[source, target])
+    begins = np.zeros(len(by_row) + 1, np.int64)
+    np.cumsum([len(route) for route in by_row], out=begins[1:])
+    links = np.array([link for route in by_row for link in route], np.int64)
     return Links(begins, links, int(links.max(initial=-1)) + 1)
 
 
 def _ports_of_links(rows: Rows, ranks: int, links: Links | None) -> Ports:
-    """A port for every link that a rank's messages leave or end by, and one for its processor.
+    """A port for every link by which a rank's messages leave or arrive, and one for its processor.
 
     Without a topology every pair of ranks has a link of its own.
     """
@@ -242,14 +247,14 @@ def _ports_of_links(rows: Rows, ranks: int, links: Links | None) -> Ports:
         first = padded[links.begins[:-1]]
         last = padded[np.maximum(links.begins[1:] - 1, 0)]
     messages = (rows.source != NONE) & (rows.target != NONE)
-    sends = _numbered(rows.source, first, messages, ranks)
-    last = np.where(messages, last, NONE - 1)  # of what nobody sends no link is known
-    receives = _numbered(rows.target, last, rows.place_at_target != NONE, ranks)
+    sends = _number_ports(rows.source, first, messages, ranks)
+    last = np.where(messages, last, NONE - 1)  # no link is known for messages that nobody sends
+    receives = _number_ports(rows.target, last, rows.place_at_target != NONE, ranks)
     return Ports(sends[0], receives[0], sends[1], receives[1])
 
 
-def _numbered(rank: Ints, key: Ints, use: NDArray[np.bool_], ranks: int) -> tuple[Ints, Ints]:
-    """Where each rank's ports begin, the first of them for what no link serves; and each row's."""
+def _number_ports(rank: Ints, key: Ints, use: NDArray[np.bool_], ranks: int) -> tuple[Ints, Ints]:
+    """Each rank's first port, which is for rows without a link, and the port of each row."""
     keys = np.column_stack((rank, key))[use]
     own = np.column_stack((np.arange(ranks), np.full(ranks, NONE - 1)))
     table, which = np.unique(np.concatenate((own, keys)), axis=0, return_inverse=True)

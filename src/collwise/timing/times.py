@@ -1,4 +1,4 @@
-"""When everything of a schedule happens: columns of ticks, made exact when asked for."""
+"""The times of a schedule: columns of ticks, converted to exact seconds on demand."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from collwise.timing.event_loop import Columns
 from collwise.timing.law import Law, Ticks
 
 EXACT_IN_FLOAT = 2**53
-"""Up to here every integer is a float, and the quotient of two is the nearest float."""
+"""Up to this integer, floats are exact, and a quotient of two is the nearest float."""
 
 
 class Transfer(NamedTuple):
-    """One message in time (exact seconds): its send starts, the sender is free, it is received."""
+    """One message in exact seconds: its send starts, the sender is free, it is received."""
 
     source: int
     target: int
@@ -32,7 +32,7 @@ class Transfer(NamedTuple):
 
 
 class Combining(NamedTuple):
-    """One combine in time (exact seconds), on a machine where it takes any."""
+    """One combine in exact seconds, on a machine where combining takes time."""
 
     rank: int
     place: int
@@ -42,7 +42,7 @@ class Combining(NamedTuple):
 
 
 class LinkWait(NamedTuple):
-    """The link that a transfer waited for longest, and which transfer of the timing held it."""
+    """The link that a transfer waited for longest, and the index of the transfer that held it."""
 
     link: int
     transfer: int
@@ -51,9 +51,10 @@ class LinkWait(NamedTuple):
 class Passage(NamedTuple):
     """One message's passage through the network (exact seconds).
 
-    ready: when both ranks had come to it and its data was there.   start: of the send.
-    It held the links of its `route` from `entry` to `end`; its header was through at `header`.
-    waited: the link for which it started later than it was ready, None if it did not wait.
+    ready: when both ranks and the message's data were ready.   start: when the send started.
+    The message held the links of its `route` from `entry` to `end`; its header was through at
+    `header`.
+    waited: the link that delayed its start, None if it did not wait.
     """
 
     ready: Fraction
@@ -69,7 +70,7 @@ class Passage(NamedTuple):
 class Timing:
     """The ideal times of a schedule on a machine, from a common start.
 
-    class_of: if ranks stand for others: by rank, which one of the rows' ranks stands for it.
+    class_of: if ranks stand for others, the number of each rank's representative in the rows.
     """
 
     rows: Rows
@@ -79,7 +80,7 @@ class Timing:
 
     @cached_property
     def _ticks(self) -> Ticks:
-        """Per rank: when its last operation completes."""
+        """Per rank: when its last operation completes, in ticks."""
         ranks, played = len(self.law.ports.own_sends) - 1, self.played
         done = np.zeros(ranks, played.start.dtype)
         started = np.flatnonzero((self.rows.target != NONE) & (played.received >= 0))
@@ -117,7 +118,7 @@ class Timing:
 
     @property
     def sizes(self) -> tuple[Ints, Ints]:
-        """The bytes of messages, and for each how many ranks send the like."""
+        """The bytes of each message, and the number of ranks that send such a message."""
         sent = np.flatnonzero(self.rows.target != NONE)
         of_class = np.ones(len(self.law.ports.own_sends), np.int64)
         if self.class_of is not None:
@@ -126,7 +127,7 @@ class Timing:
 
     @cached_property
     def _order(self) -> Ints:
-        """The rows that are messages: in the order of reservation of links, else of receipt."""
+        """Indices of message rows, in the order of receipt (with links: of reservation)."""
         rows, played = self.rows, self.played
         messages = np.flatnonzero((rows.target != NONE) & (played.received >= 0))
         if self.law.links is not None:
@@ -137,7 +138,7 @@ class Timing:
 
     @cached_property
     def transfers(self) -> tuple[Transfer, ...]:
-        """Every message, in the order of receipt (with links: of reservation)."""
+        """Every message in exact seconds, in the order of receipt (with links: of reservation)."""
         order, rows, start = self._order, self.rows, self.played.start
         what = rows.source, rows.target, rows.place_at_source, rows.place_at_target, rows.nbytes
         times = start, start + self.law.sender_busy, self.played.received
@@ -146,7 +147,7 @@ class Timing:
 
     @cached_property
     def combines(self) -> tuple[Combining, ...]:
-        """Every combine that takes time, by rank and place."""
+        """Every combine that takes time, ordered by rank and position in its list."""
         rows, order = self.rows, np.flatnonzero(self.rows.combines)
         order = order[np.lexsort((rows.place_at_source[order], rows.source[order]))]
         what = rows.source, rows.place_at_source, rows.nbytes
@@ -156,7 +157,7 @@ class Timing:
 
     @cached_property
     def passages(self) -> tuple[Passage, ...]:
-        """One for each of `transfers`, on machines whose messages hold links; else none."""
+        """The passage of each transfer, on machines whose messages hold links; else empty."""
         law, order, played = self.law, self._order, self.played
         if not law.tells_passages:
             return ()
@@ -188,7 +189,7 @@ class Timing:
         return None if link == NONE else LinkWait(link, int(number[self.played.holder[row]]))
 
     def link_busy(self) -> dict[int, Fraction]:
-        """For how long each link that was used was held in all, in exact seconds."""
+        """Total time for which each used link was held, in exact seconds."""
         law = self.law
         if law.links is None:
             return {}
@@ -201,10 +202,10 @@ class Timing:
         return {link: int(busy[link]) * law.unit for link in used}
 
     def _exact(self, ticks: Ticks) -> Sequence[Fraction]:
-        """Ticks as exact seconds, equal ones made once."""
+        """Ticks as exact seconds; equal ticks are converted once."""
         num, den = self.law.unit.as_integer_ratio()
         distinct, which = np.unique(ticks, return_inverse=True)
-        made = np.empty(len(distinct), dtype=object)
-        made[:] = [Fraction(int(t) * num, den) for t in distinct.tolist()]
-        exact: list[Fraction] = made[which].tolist()
+        fractions = np.empty(len(distinct), dtype=object)
+        fractions[:] = [Fraction(int(t) * num, den) for t in distinct.tolist()]
+        exact: list[Fraction] = fractions[which].tolist()
         return exact

@@ -1,4 +1,4 @@
-"""Ideal times and traces: a schedule, a machine, perhaps a network, and when what happens."""
+"""Ideal times and traces of a schedule on a machine, with or without a network."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,7 +26,7 @@ from collwise.timing.tree_times import about_shapes, tree_completion
 def check_simulable(asked: str, schedule: object, machine: object, topology: object = None) -> None:
     """Raise InvalidArgument unless these are a schedule, a machine, and a topology or None.
 
-    asked: what they are for.
+    asked: the purpose, for the error text.
     """
     if not isinstance(schedule, Schedule):
         seen, remedy = f"the schedule is {shown(schedule)}", "give a collwise.Schedule"
@@ -52,7 +52,7 @@ def ideal(schedule: Schedule, machine: Machine, topology: Topology | None = None
     Raises InvalidArgument for a topology of another size, or on a machine that knows no links;
     InvalidSchedule if ranks wait for each other in a circle, or for a message nobody sends.
     """
-    return _timed(schedule, machine, topology, None, one_for_all=False)
+    return _time_schedule(schedule, machine, topology, None, one_for_all=False)
 
 
 @overload
@@ -69,10 +69,10 @@ def completion(
     topology: Topology | None = None,
     limit: Fraction | None = None,
 ) -> Fraction | None:
-    """When the last rank finishes, as `ideal` has it; None if that is after the limit.
+    """When the last rank finishes, in exact seconds as in `ideal`; None if later than `limit`.
 
-    Where only ranks' own ports count, trees are timed by their shapes, and of ranks that do alike
-    one stands for all.
+    limit: in seconds.  If only ranks' own ports count, trees are timed by their shapes, and one of
+    several ranks with equal lists stands for all.
     """
     if only_own_ports(machine, topology):
         time = tree_completion(schedule.program, machine)
@@ -81,21 +81,21 @@ def completion(
             return None if limit is not None and time > limit else time
     try:
         alone = only_own_ports(machine, topology)
-        time = _timed(schedule, machine, topology, limit, one_for_all=alone).completion
+        time = _time_schedule(schedule, machine, topology, limit, one_for_all=alone).completion
     except PastLimit:
         return None
     return None if limit is not None and time > limit else time
 
 
 def completion_of_one(schedule: Schedule, machine: Machine) -> Fraction:
-    """Where all ranks do alike: when one finishes that sends to itself.
+    """When rank 0 finishes, in exact seconds, if it stands for all ranks and sends to itself.
 
-    On machines on which more than ranks' own ports counts this is an estimate.
+    An estimate on machines on which more than ranks' own ports counts.
     """
-    return _timed(schedule, machine, None, None, one_for_all=True).completion
+    return _time_schedule(schedule, machine, None, None, one_for_all=True).completion
 
 
-def _timed(
+def _time_schedule(
     schedule: Schedule,
     machine: Machine,
     topology: Topology | None,
@@ -103,7 +103,10 @@ def _timed(
     *,
     one_for_all: bool,
 ) -> Timing:
-    """one_for_all: whether of ranks that do alike one may be timed for all."""
+    """The ideal times of a schedule.
+
+    one_for_all: whether one rank may be timed for all, if their lists are equal up to peers.
+    """
     check_simulable("the ideal time of a schedule", schedule, machine, topology)
     topology = with_links(machine, topology)
     combines = machine.combine(1) is not None
@@ -116,14 +119,12 @@ def _timed(
     law = law_of(machine, rows, ranks, topology)
     played = play(rows, law, None if limit is None else int(limit / law.unit))
     if played.stuck:
-        raise _never_completes(schedule, rows, played.at, class_of)
+        raise _stuck_error(schedule, rows, played.at, class_of)
     return Timing(rows, law, played.at, class_of)
 
 
-def _never_completes(
-    schedule: Schedule, rows: Rows, at: Columns, class_of: Ints | None
-) -> Exception:
-    """The error: the first operation, of the lowest rank, that does not complete."""
+def _stuck_error(schedule: Schedule, rows: Rows, at: Columns, class_of: Ints | None) -> Exception:
+    """The error for the first operation, of the lowest rank, that does not complete."""
     first = list[tuple[int, int]]()
     unsent = (at.start == NEVER) & (rows.source != NONE)
     unheard = (at.received == NEVER) & (rows.place_at_target != NONE)
@@ -139,14 +140,14 @@ def _never_completes(
 
 
 def messages_played(schedule: Schedule, machine: Machine, topology: Topology | None = None) -> int:
-    """About how much `completion` plays: messages, by the lists of a few ranks.
+    """Estimated work of `completion` in messages, from the lists of a few ranks.
 
-    Those for which every rank's list is written out count `AS_LISTS` times.
+    Messages for which every rank's list is written out count `AS_LISTS` times.
     """
     alone = only_own_ports(machine, topology)
     if alone and (shapes := about_shapes(schedule.program)) is not None:
         return shapes
-    if schedule.ranks > LISTED_RANKS:  # even a few lists may be too long: at least one for each
+    if schedule.ranks > LISTED_RANKS:  # a few lists may be too long: assume a message per rank
         return schedule.ranks * AS_LISTS
     messages = schedule.about_messages()
     if alone and schedule.program.is_alike():
@@ -157,7 +158,7 @@ def messages_played(schedule: Schedule, machine: Machine, topology: Topology | N
 
 @dataclass(frozen=True)
 class Trace:
-    """What happened when: seconds from a common start, exact and as floats (`…_s`)."""
+    """The result of a simulation: seconds from a common start, exact and as floats (`…_s`)."""
 
     schedule: Schedule
     machine: Machine
@@ -167,42 +168,42 @@ class Trace:
 
     @cached_property
     def timing(self) -> Timing:
-        """All of it, message by message, as `ideal` gives it."""
+        """The times of all messages, as `ideal` gives them."""
         if self.simulated.class_of is None:
             return self.simulated
         return ideal(self.schedule, self.machine, self.topology)
 
     @property
     def finish(self) -> tuple[Fraction, ...]:
-        """Per rank: when its last operation completes."""
+        """Per rank: when its last operation completes, in exact seconds."""
         return self.simulated.finish
 
     @property
     def finish_s(self) -> tuple[float, ...]:
-        """`finish` as floats."""
+        """`finish` as floats, in seconds."""
         return self.simulated.finish_s
 
     @property
     def completion(self) -> Fraction:
-        """When the last rank finishes."""
+        """When the last rank finishes, in exact seconds."""
         return self.simulated.completion
 
     @property
     def completion_s(self) -> float:
-        """`completion` as a float."""
+        """`completion` as a float, in seconds."""
         return self.simulated.completion_s
 
     @property
     def transfers(self) -> tuple[Transfer, ...]:
         """Every message: when its send started, the sender was free, the receiver had it.
 
-        For very many ranks they are made when asked for: some microseconds for each message.
+        They are made on first use, in some microseconds for each message.
         """
         return self.timing.transfers
 
     @property
     def passages(self) -> tuple[Passage, ...]:
-        """The same messages on the links, if there are any: route, header, link wait."""
+        """The passages of all messages over links, if there are any: route, header, link wait."""
         return self.simulated.passages
 
     def link_busy(self) -> dict[int, Fraction]:
@@ -211,7 +212,7 @@ class Trace:
 
 
 def simulate(schedule: Schedule, machine: Machine, topology: Topology | None = None) -> Trace:
-    """Run a schedule on an assumed machine: every rank goes on as early as it can.
+    """Run a schedule on a model of a machine: every rank goes on as early as it can.
 
     topology: the network, on whose links messages wait for each other.
     Raises InvalidSchedule if ranks wait for each other in a circle; InvalidArgument for a topology
@@ -219,5 +220,5 @@ def simulate(schedule: Schedule, machine: Machine, topology: Topology | None = N
     """
     check_simulable("a simulation", schedule, machine, topology)
     alone = only_own_ports(machine, topology)
-    times = _timed(schedule, machine, topology, None, one_for_all=alone)
+    times = _time_schedule(schedule, machine, topology, None, one_for_all=alone)
     return Trace(schedule, machine, times, topology)

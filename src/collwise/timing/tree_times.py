@@ -1,7 +1,7 @@
 """Times down and up trees by a recurrence over the shapes of subtrees: 10^6 ranks in milliseconds.
 
-Subtrees of one shape take the same time, and there are few shapes.  The event loop gives the same
-times, and tests hold them equal.
+Subtrees of one shape take the same time, and there are few shapes.  Tests check that the event loop
+gives the same times.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,9 +18,10 @@ from collwise.schedule.trees import Shape, Tree
 
 
 def tree_completion(program: Program, machine: Machine) -> Fraction | None:
-    """Exact seconds on a machine on which only ranks' own ports count.
+    """Exact seconds of a tree program, on a machine on which only ranks' own ports count.
 
-    None for what does not go down a tree, whole vectors up one, or both one after the other.
+    A tree program is a broadcast down a tree, a reduce of whole vectors up a tree, or such a reduce
+    and then a broadcast.  Returns None for other programs.
     """
     if (trees := trees_of(program)) is None:
         return None
@@ -34,13 +35,13 @@ def tree_completion(program: Program, machine: Machine) -> Fraction | None:
 
 
 def about_shapes(program: Program) -> int | None:
-    """About how many shapes `tree_completion` looks at; None for what it does not know."""
+    """Estimated number of shapes that `tree_completion` visits; None for other programs."""
     trees = trees_of(program)
     return None if trees is None else sum(part.tree.about_shapes() for part in trees)
 
 
 def trees_of(program: Program) -> Sequence[UpTree | DownTree] | None:
-    """The parts of a program down a tree, or of whole vectors up one and perhaps down another."""
+    """The parts of a tree program: down, up with whole vectors, or up then down; else None."""
     match program.parts if isinstance(program, Then) else (program,):
         case [DownTree() as down]:
             return [down]
@@ -52,27 +53,27 @@ def trees_of(program: Program) -> Sequence[UpTree | DownTree] | None:
 
 
 class _Ticks(NamedTuple):
-    """A message's cost on a common grid."""
+    """The gap and latency of a message in ticks, a unit in which all costs are integers."""
 
     gap: int
     latency: int
 
 
 def tree_time(tree: Tree, nbytes: int, machine: Machine, segment: int | None = None) -> Fraction:
-    """Exact seconds of `nbytes` down a tree, in segments of so many bytes if that is given.
+    """Exact seconds to send `nbytes` down a tree, in segments of `segment` bytes if given.
 
-    A rank that gets its segments every P seconds and serves d children passes them on every
-    max(P, d·t0) seconds; only the last, shorter segment is followed one by one.
+    A rank that gets its segments every P seconds and serves d children passes them on every max(P,
+    d·t0) seconds; only the last, shorter segment is followed one by one.
     """
     if not nbytes or tree.size == 1:
         return Fraction(0)
     count, rest = divmod(nbytes, segment or nbytes)
     full, last = machine.message(segment or nbytes), machine.message(rest)
     if not rest:
-        count, last = count - 1, full  # `count` full segments come before the last one
+        count, last = count - 1, full  # `count` full segments precede the last one
     grid = lcm(*(x.denominator for x in (*full, *last)))  # integers are ten times as fast
     first, end = (_Ticks(*(int(x * grid) for x in cost)) for cost in (full, last))
-    time = _one(tree, end) if count == 0 else _many(tree, count, first, end)
+    time = _one_message(tree, end) if count == 0 else _segments(tree, count, first, end)
     return Fraction(time, grid)
 
 
@@ -85,7 +86,7 @@ def _from_leaves(
     below: Callable[[Node], Sequence[Node]],
     value: Callable[[Node, Sequence[Value]], Value],
 ) -> Value:
-    """The value of a node, from those of the nodes below it; every different node is met once.
+    """The value of a node from the values of its children; each distinct node is visited once.
 
     A loop instead of a recursion, since a chain is as deep as there are ranks.
     """
@@ -104,8 +105,8 @@ def _from_leaves(
     return known[root]
 
 
-def _one(tree: Tree, cost: _Ticks) -> int:
-    """When all have the one message, in ticks."""
+def _one_message(tree: Tree, cost: _Ticks) -> int:
+    """Ticks until all ranks have the single message."""
 
     def value(_: Shape, times: Sequence[int]) -> int:
         return max((c * cost.gap + cost.latency + t for c, t in enumerate(times)), default=0)
@@ -114,9 +115,9 @@ def _one(tree: Tree, cost: _Ticks) -> int:
 
 
 class _Stream(NamedTuple):
-    """Segments as they come in at the root of a subtree.
+    """The segments that the root of a subtree receives.
 
-    period: between full ones.   lag: from the last full one to the last.
+    period: ticks between full segments.   lag: ticks from the last full segment to the last one.
     """
 
     shape: Shape
@@ -124,16 +125,17 @@ class _Stream(NamedTuple):
     lag: int
 
 
-def _many(tree: Tree, count: int, full: _Ticks, last: _Ticks) -> int:
-    """When all have the last one, in ticks; `count` full ones come before it."""
+def _segments(tree: Tree, count: int, full: _Ticks, last: _Ticks) -> int:
+    """Ticks until all ranks have the last segment; `count` full segments come before it."""
 
     def starts(stream: _Stream) -> list[tuple[int, _Stream]]:
-        """By child, when it has the last full segment, from when its parent has, and its stream."""
+        """Each child's stream, and the ticks from its parent's last full segment to its own."""
         children = tree.child_shapes(stream.shape)
         busy = len(children) * full.gap
         slower = max(stream.period, busy)
-        begin = (count - 1) * (slower - stream.period)  # when the last full segment is sent first
-        start = max(stream.lag, begin + busy)  # when the last segment is
+        # When the last full segment, and when the last segment, is first sent on:
+        begin = (count - 1) * (slower - stream.period)
+        start = max(stream.lag, begin + busy)
         streams = []
         for c, child in enumerate(children):
             here = begin + c * full.gap + full.latency
@@ -152,13 +154,13 @@ def _many(tree: Tree, count: int, full: _Ticks, last: _Ticks) -> int:
 
 
 def up_tree_time(tree: Tree, nbytes: int, machine: Machine) -> Fraction:
-    """Exact seconds of whole vectors up a tree: the child that was served last is heard first."""
+    """Exact seconds to combine whole vectors up a tree; the last child is received from first."""
     if not nbytes:
         return Fraction(0)
     cost, combine = machine.message(nbytes), machine.combine(nbytes) or Fraction(0)
 
     def value(_: Shape, times: Sequence[Fraction]) -> Fraction:
-        """When the root of a subtree has combined all of it."""
+        """When the root of a subtree has combined all vectors of the subtree, in seconds."""
         free: Fraction | None = None  # when its receive port was last used
         for time in reversed(times):
             received = time + cost.latency

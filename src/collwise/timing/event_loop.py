@@ -6,8 +6,7 @@ is there.  If messages compete for shared resources, requests are served in the 
 source, target).  At equal times, arrivals at group ports come before requests, those at outer
 levels first.  Otherwise any order gives the same times, and requests are served as they come.
 
-`_event_loop.c` is the loop.  `_Plain` is the same in Python, used if there was no compiler or if
-times are larger than int64.
+`_event_loop.c` is the loop; `_Plain`, in Python, serves without a compiler and beyond int64.
 """
 
 from collections import defaultdict
@@ -35,9 +34,8 @@ class PastLimit(Exception):
 class Columns(NamedTuple):
     """Per row, in ticks: when it was requested, started, and received (or combined).
 
-    NEVER stands for an event that did not happen.   served: the row's number in the order of
-    service.   waited, holder: the link for which it waited longest and the row that held it; NONE
-    if it did not wait.
+    NEVER: the event did not happen.   served: the row's number in the order of service.
+    waited, holder: the link it waited longest for, and the row that held it; NONE if it did not.
     """
 
     asked: Ticks
@@ -56,10 +54,7 @@ class Played(NamedTuple):
 
 
 def play(rows: Rows, law: Law, limit: int | None = None) -> Played:
-    """Play the rows of a schedule to their end.
-
-    limit: in ticks; PastLimit is raised once some event is known to happen later.
-    """
+    """Play rows to their end; raises PastLimit once an event is later than `limit` ticks."""
     if _event_loop is not None and law.gap.dtype == np.int64:
         played = _play_c(rows, law, LARGEST if limit is None or limit > EXACT else max(limit, -1))
         if played is not None:

@@ -240,7 +240,7 @@ def test_allgatherv_on_many_ranks(every: int) -> None:
     assert len(columns) < 3 * len(messages)  # what neighbours give is one row
     completion = cw.simulate(plan.schedule, machine=machine).completion
     assert completion <= plan.choice.predicted  # the sum of the levels' times
-    assert plan.choice.rough or completion == plan.choice.predicted
+    assert plan.choice.estimate or completion == plan.choice.predicted
 
 
 def test_a_placement_of_other_ranks() -> None:

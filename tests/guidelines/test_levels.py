@@ -48,7 +48,7 @@ def problems(
 def check(seed: int, most: int, among: Sequence[str] = COLLECTIVES) -> None:
     for machine, collective, given in problems(seed, most, among):
         plan = cw.plan(collective, machine=machine, **given)
-        assert not plan.choice.rough
+        assert not plan.choice.estimate
         for level in machine.by_level:
             flat = cw.plan(collective, machine=level.law, **given)
             with in_case(f"{seed}: {collective} {given}: {flat.choice.label}"):

@@ -116,10 +116,10 @@ def test_what_is_too_long_to_be_simulated_is_chosen_by_an_estimate(
     monkeypatch.setattr(candidates, "BUDGET_ELSEWHERE", 20)
     few = cw.plan("reduce", nbytes=(1 << 16) - 8, **asked)
     assert re.search(r"schedules timed; \d+ that may be faster have too many mess", str(few))
-    rough = [one for one in few.candidates if one.rough]
+    rough = [one for one in few.candidates if one.estimate]
     assert few.choice in rough
     assert f"predicted    ≈ {few.choice.time[2:]}  (an estimate, rough)" in str(few)
-    assert plan_document(few, "here")["rough"]
+    assert plan_document(few, "here")["estimate"]
     exact = ideal(few.schedule, law).completion
     assert few.bound.time <= few.choice.predicted
     assert abs(few.choice.predicted - exact) <= exact / 4

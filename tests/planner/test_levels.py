@@ -121,7 +121,7 @@ def test_many_ranks_are_planned_by_rough_times(monkeypatch: pytest.MonkeyPatch) 
     for nbytes, plan in few.items():
         assert plan.choice.label == exact[nbytes].choice.label
         assert abs(plan.choice.predicted - exact[nbytes].choice.predicted) <= plan.bound.time
-    assert few[1 << 16].choice.rough
+    assert few[1 << 16].choice.estimate
     assert "not simulated: it takes about " in str(few[1 << 16])
 
 

@@ -358,7 +358,7 @@ def test_a_plan_as_json(machine: Any) -> None:
     )
     assert found["unsegmented_bound_s"] == made.unsegmented_bound.time_s
     assert [tuple(one.values()) for one in found["candidates"]] == [
-        (c.label, c.predicted_s, c.estimate, c.rough, c.verdict) for c in made.candidates
+        (c.label, c.predicted_s, c.estimate, c.verdict) for c in made.candidates
     ]
     assert found["excluded"] == made.excluded
     assert found["excluded"]

@@ -238,7 +238,7 @@ def _simulate(
     for candidate in tries:
         name, settings = candidate.algorithm.name, candidate.settings
         final = describe(name, settings) in finalists
-        known = min((c.predicted for c in result.best.values() if not c.rough), default=None)
+        known = min((c.predicted for c in result.best.values() if not c.estimate), default=None)
         hopeless = known is not None and candidate.expected > known * (HOPELESS if levels else 1)
         if hopeless and not final and candidate.work > spare:
             expected = formatting.time(seconds(candidate.expected))
@@ -247,9 +247,7 @@ def _simulate(
         elif candidate.work > left and not final:
             result.unknown += 1
             if candidate.estimate and levels:
-                result.enter(
-                    Candidate(name, settings, candidate.expected, estimate=True, rough=True)
-                )
+                result.enter(Candidate(name, settings, candidate.expected, estimate=True))
             else:
                 result.excluded.setdefault(name, TOO_MANY)
         else:

@@ -65,10 +65,7 @@ class Candidate:
     verdict: str = ""
     measured_s: float | None = None
     estimate: bool = False
-    """Whether `predicted` is only an upper bound."""
-    rough: bool = False
-    """Whether the estimate may also be too low: on levels or links, very many messages are timed
-    without contention."""
+    """Whether `predicted` is rough: on levels, very many messages are timed part by part."""
 
     @property
     def label(self) -> str:
@@ -82,9 +79,8 @@ class Candidate:
 
     @property
     def time(self) -> str:
-        """The predicted time as text: "1.2 ms", "≤ 1.2 ms" (upper bound) or "≈ 1.2 ms" (rough)."""
-        sign = "≈ " if self.rough else "≤ " * self.estimate
-        return sign + formatting.time(self.predicted_s)
+        """The predicted time as text: "1.2 ms", or "≈ 1.2 ms" of an estimate."""
+        return "≈ " * self.estimate + formatting.time(self.predicted_s)
 
     def schedule(self, problem: Problem) -> Schedule:
         """The candidate's schedule for a problem."""
@@ -214,9 +210,8 @@ class Plan:
             f"choice       {self.choice.label}",
         ]
         if self.algorithm != LIBRARY:  # the model does not know the library's schedule
-            how = "  (an estimate, rough)" if self.choice.rough else "  (an estimate, from above)"
-            estimate = how * self.choice.estimate
-            lines.append(f"predicted    {self.choice.time}{estimate}")
+            rough = "  (an estimate, rough)" * self.choice.estimate
+            lines.append(f"predicted    {self.choice.time}{rough}")
         if spent := self.level_times:
             lines.append(f"spent        {shares(spent)}")
         if measured_s is not None:

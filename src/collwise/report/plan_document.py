@@ -24,7 +24,6 @@ def plan_document(plan: Plan, origin: str) -> dict[str, Any]:
         "settings": {name: str(value) for name, value in plan.settings.items()},
         "predicted_s": None if plan.algorithm == LIBRARY else plan.predicted_s,
         "estimate": plan.choice.estimate,
-        "rough": plan.choice.rough,
         "simulated": plan.simulated,
         "spent_s": {where: seconds(time) for where, time in plan.level_times.items()},
         "lower_bound_s": plan.lower_bound_s,
@@ -35,7 +34,6 @@ def plan_document(plan: Plan, origin: str) -> dict[str, Any]:
                 "label": c.label,
                 "predicted_s": c.predicted_s,
                 "estimate": c.estimate,
-                "rough": c.rough,
                 "verdict": c.verdict,
             }
             for c in plan.candidates

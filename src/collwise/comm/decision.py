@@ -14,6 +14,7 @@ from msgspec import structs
 
 from collwise.algorithms.registry import collectives, find
 from collwise.comm.checking import check_limit_s
+from collwise.comm.fallback import FALLBACK, falls_back
 from collwise.errors import CollwiseError, InvalidArgument, NothingApplies, UnknownName
 from collwise.measure.race import LIBRARY
 from collwise.model.levels import Levels
@@ -42,8 +43,6 @@ ALGORITHMS = "COLLWISE_ALGORITHMS"
 """The environment variable that names algorithms, such as "broadcast=chain;allreduce=ring"."""
 HINT = "collwise_algorithms"
 """The key of an `MPI.Info` that names them for a communicator."""
-HAND_OVER = "COLLWISE_HAND_OVER"
-"""The environment variable that, as "never", refuses calls for which there is no plan."""
 LEARN = "COLLWISE_LEARN"
 """The environment variable that says which share of the time learning may take, such as 2%."""
 EFFORTS = ("measure", "estimate")
@@ -90,7 +89,7 @@ class Decision:
     progress: whether a helper thread can advance schedules while the program is elsewhere.
     check_limit_s: how long checked calls wait for all ranks; 0 if calls are not checked.
     engine: the one that executes plans on rank 0.
-    hands_over: whether the library serves calls without a plan; if not, such calls raise.
+    falls_back: whether the library serves calls without a plan; if not, such calls raise.
     """
 
     profile: Profile | None = None
@@ -104,7 +103,7 @@ class Decision:
     check_limit_s: float = 0.0
     engine: str = ""
     one_node_profile: Profile | None = None
-    hands_over: bool = True
+    falls_back: bool = True
     learn: float = 0.0
 
     @staticmethod
@@ -150,7 +149,7 @@ class Decision:
             check_limit_s=check_limit_s(),
             engine=world.engine,
             one_node_profile=near,
-            hands_over=_hands_over(),
+            falls_back=falls_back(),
             learn=_share(learn),
         )
         return decision.on(world._replace(level_placement=placement))
@@ -190,7 +189,7 @@ class Decision:
         return frozenset(name for name in collectives() if self._serves(name, ranks))
 
     def _serves(self, collective: str, ranks: int) -> bool:
-        if not self.hands_over:
+        if not self.falls_back:
             return True
         if choices := self.algorithms.get(collective):
             if any(choice.algorithm != LIBRARY for choice in choices):
@@ -248,13 +247,13 @@ class Decision:
         log.log(level, "%s: %s", asked.problem, why)
         return plan
 
-    def hand_over(self, asked: CallProblem, form: Form) -> None:
+    def check_fallback(self, asked: CallProblem, form: Form) -> None:
         """Raise InvalidArgument if the library may not serve a call."""
-        if not self.hands_over and asked.problem.ranks > 1:
+        if not self.falls_back and asked.problem.ranks > 1:
             raise InvalidArgument(
-                f"{asked.problem} by a plan, as {HAND_OVER}=never demands",
+                f"{asked.problem} by a plan, as {FALLBACK}=never demands",
                 self.explained(asked, form)[1],
-                f"choose an algorithm by {ALGORITHMS}, or leave out {HAND_OVER}",
+                f"choose an algorithm by {ALGORITHMS}, or leave out {FALLBACK}",
             )
 
     def race(self, asked: CallProblem, form: Form) -> RaceResult | None:
@@ -354,13 +353,6 @@ class Decision:
         if measured in ("", self.engine):
             return ""
         return f"; measured with the {measured} engine, while {self.engine} serves: tune again"
-
-
-def _hands_over() -> bool:
-    value = os.environ.get(HAND_OVER, "")
-    if value not in ("", "never"):
-        raise InvalidArgument(f"{HAND_OVER}={value}", "it is no such word", "say never, or nothing")
-    return not value
 
 
 def _share(learn: float | str | None) -> float:

@@ -82,8 +82,8 @@ class CallProblem(NamedTuple):
 class Decision:
     """What plans depend on besides sizes; `cw.Comm` documents the settings.
 
-    placement: how many ranks each node has, such as "2x8".   level_placement: where the ranks are
-    in the levels of the profile or machine, once that is known.
+    ranks_per_node: such as "2x8".   level_placement: where the ranks are in the levels of the
+    profile or machine, once that is known.
     one_node_profile: for derived communicators whose ranks are all on one node, if the ranks of
     this one are on several.
     progress: whether a helper thread can advance schedules while the program is elsewhere.
@@ -93,7 +93,7 @@ class Decision:
     """
 
     profile: Profile | None = None
-    placement: str = ""
+    ranks_per_node: str = ""
     level_placement: Placement | None = None
     machine: Machine | None = None
     effort: str = "measure"
@@ -137,7 +137,7 @@ class Decision:
         if used is not None and placement is not None and machine is None:
             check_depth(placement, used.every)
         if used is not None and placement is None:
-            nearest = used.at(len(world.hosts), world.placement)
+            nearest = used.at(len(world.hosts), world.ranks_per_node)
             placement = placement_on(nearest.every, world.hosts, world.nodes)
         decision = Decision(
             used,
@@ -156,21 +156,22 @@ class Decision:
 
     def on(self, world: World) -> "Decision":
         """The same settings for a communicator of these ranks, or of some of them."""
-        if (world.placement, world.level_placement) == (self.placement, self.level_placement):
+        ranks_per_node, level_placement = world.ranks_per_node, world.level_placement
+        if (ranks_per_node, level_placement) == (self.ranks_per_node, self.level_placement):
             return self
-        used, placement = self.profile, world.placement
+        used = self.profile
         if self.one_node_profile is not None and world.layout == "one node":
             used = self.one_node_profile
         if used is not None:
-            used = used.at(len(world.hosts), placement)
+            used = used.at(len(world.hosts), ranks_per_node)
         machine = self.machine
-        if isinstance(machine, Levels) and world.level_placement is not None:
-            machine = machine.placed(world.level_placement)
+        if isinstance(machine, Levels) and level_placement is not None:
+            machine = machine.placed(level_placement)
         return replace(
             self,
             profile=used,
-            placement=placement,
-            level_placement=world.level_placement,
+            ranks_per_node=ranks_per_node,
+            level_placement=level_placement,
             machine=machine,
         )
 
@@ -213,7 +214,7 @@ class Decision:
         return replace(self, algorithms={**self.algorithms, **read_choices(algorithms)})
 
     def _races(self, ranks: int) -> Sequence[RaceResult]:
-        return () if self.profile is None else known_races(self.profile, ranks, self.placement)
+        return () if self.profile is None else known_races(self.profile, ranks, self.ranks_per_node)
 
     def machine_for(self, asked: CallProblem) -> Machine | None:
         """The machine to plan for, with the time to combine such elements."""

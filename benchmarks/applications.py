@@ -7,7 +7,7 @@ Run: uv run --with pySDC --with mpi-list --with mpi-sppy --with highspy --with a
 mpi4py's demo/osu_*.py (downloaded if FOLDER is not said) on 2 ranks, and the programs in
 `benchmarks/applications/`, which call packages from the index, on 3.  Each runs with plain mpi4py,
 under `collwise run`, and with --summary and --json.  An algorithm is named for every collective,
-and COLLWISE_HAND_OVER=never.  What they print must be the same, but for times (numbers with two
+and COLLWISE_FALLBACK=never.  What they print must be the same, but for times (numbers with two
 decimals).  With --keep FILE in pieces: what is in FILE is not run again.
 Writes FOLDER/applications-LIBRARY-DATE.md (benchmarks/results by default).
 """
@@ -85,7 +85,7 @@ def run_ways(path: Path, ranks: int, folder: Path) -> Outcome:
     """Run a program three ways and compare what it prints."""
     record = folder / f"{path.stem}.json"
     ours = ["-m", "collwise", "run"]
-    named = {"COLLWISE_ALGORITHMS": ALGORITHMS, "COLLWISE_HAND_OVER": "never"}
+    named = {"COLLWISE_ALGORITHMS": ALGORITHMS, "COLLWISE_FALLBACK": "never"}
     code, expected, told = run(["-m", "mpi4py", str(path)], ranks, {})
     differs = "" if code == 0 else f"with plain mpi4py: exit code {code}: {told[-300:]}"
     for recording in ([], ["--summary", "--json", str(record)]):
@@ -141,7 +141,7 @@ def page_lines(library: str, outcomes: Sequence[Outcome]) -> list[str]:
         "",
         f"Made by `benchmarks/applications.py`: demonstrations of mpi4py {version('mpi4py')}, and"
         f" {', '.join(packages)} (`benchmarks/applications/`).  Calls as `--json` tells them, of"
-        " rank 0; `COLLWISE_HAND_OVER=never` left nothing to the library that a plan can serve.",
+        " rank 0; `COLLWISE_FALLBACK=never` left nothing to the library that a plan can serve.",
         "",
         table_head(TITLES),
         *map(table_row, rows),

@@ -41,12 +41,12 @@ ROWS = (
     ("Bcast 512, planned", "mpi4py Bcast 512", 0.75),
     ("Bcast 4096, planned", "mpi4py Bcast 4096", 0.75),
     ("Allreduce of 8 doubles, planned", "mpi4py Allreduce", 0.8),
-    ("Allreduce of 8 doubles, handed over", "mpi4py Allreduce", 0.8),
+    ("Allreduce of 8 doubles, fallback", "mpi4py Allreduce", 0.8),
     ("persistent allreduce of 8 doubles", "library's persistent allreduce", 0.95),
     ("persistent allreduce of 8 doubles", "mpi4py Allreduce", 0.95),
     ("Allgatherv of 8 B each, planned", "mpi4py Allgatherv", 0.8),
-    ("Allgatherv of 8 B each, handed over", "mpi4py Allgatherv", 0.8),
-    ("Bcast 8, handed over", "mpi4py Bcast 8", 0.9),
+    ("Allgatherv of 8 B each, fallback", "mpi4py Allgatherv", 0.8),
+    ("Bcast 8, fallback", "mpi4py Bcast 8", 0.9),
 )
 
 
@@ -118,7 +118,7 @@ def candidates() -> tuple[dict[str, Callable[[], object]], list[Any]]:
     comm = MPI.COMM_WORLD
     machine = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-10)
     planned = cw.Comm(comm, machine=machine, effort="estimate")
-    handed_over = cw.Comm(comm, profile=False)
+    fallback = cw.Comm(comm, profile=False)
     buffers = {nbytes: np.zeros(nbytes, np.uint8) for nbytes in (8, 512, 4096)}
     vector, result = np.zeros(8), np.zeros(8)
     everything, counts = np.zeros(8 * comm.size, np.uint8), [8] * comm.size
@@ -126,7 +126,7 @@ def candidates() -> tuple[dict[str, Callable[[], object]], list[Any]]:
     for nbytes, buffer in buffers.items():
         acts[f"mpi4py Bcast {nbytes}"] = lambda b=buffer: comm.Bcast(b, 0)  # type: ignore[misc]
         acts[f"Bcast {nbytes}, planned"] = lambda b=buffer: planned.Bcast(b, 0)  # type: ignore[misc]
-    acts["Bcast 8, handed over"] = lambda: handed_over.Bcast(buffers[8], 0)
+    acts["Bcast 8, fallback"] = lambda: fallback.Bcast(buffers[8], 0)
     requests = {
         "persistent broadcast of 512 B": planned.Bcast_init(buffers[512], 0),
         "persistent allreduce of 8 doubles": planned.Allreduce_init(vector, result),
@@ -134,7 +134,7 @@ def candidates() -> tuple[dict[str, Callable[[], object]], list[Any]]:
     with suppress(NotImplementedError, MPI.Exception):
         requests["library's persistent allreduce"] = comm.Allreduce_init(vector, result)
     acts |= {label: started(request) for label, request in requests.items()}
-    for label, one in (("planned", planned), ("handed over", handed_over)):
+    for label, one in (("planned", planned), ("fallback", fallback)):
         acts[f"Allreduce of 8 doubles, {label}"] = (
             lambda one=one: one.Allreduce(vector, result)  # type: ignore[misc]
         )

@@ -5,7 +5,7 @@ Run: uv run python benchmarks/mpi4py_suite.py [--ranks 1,2,3,4,5] [--only cco_bu
 
 Takes the better part of an hour; with --keep FILE in pieces: what is in FILE is not run again.
 Downloads the sources of the installed mpi4py, which are not kept, if FOLDER is not said.
-Every collective is served by plans where that is legal: COLLWISE_HAND_OVER=never refuses all calls
+Every collective is served by plans where that is legal: COLLWISE_FALLBACK=never refuses all calls
 that a plan could serve and none does, and the record of `collwise run` counts the calls.  Files of
 tests in which something fails run with plain mpi4py, too: what fails there as well is not ours.
 Writes FOLDER/mpi4py-suite-LIBRARY-DATE.md (benchmarks/results by default).
@@ -133,7 +133,7 @@ def page_lines(wanted: str, library: str, outcomes: Sequence[Outcome]) -> list[s
         f"{', '.join(sorted({f'`test_{one.file}`' for one in outcomes}))}.",
         "Planned calls are those of the collectives that plans serve, as rank 0 made them; the"
         " others were on one rank, moved nothing, were wrong on purpose, or had operators or types"
-        " that no plan takes. `COLLWISE_HAND_OVER=never` refused all else.",
+        " that no plan takes. `COLLWISE_FALLBACK=never` refused all else.",
         "",
         table_head(TITLES),
         *(table_row(row) for row in rows),
@@ -162,7 +162,7 @@ def run_file(tests: Path, file: str, ranks: int, limit_s: float) -> Outcome:
     """Run the tests of one file on ranks; with plain mpi4py where something fails."""
     record = tests.parent / f"calls-{ranks}-{file}.json"
     runner = ["-m", "collwise", "run", "--json", str(record)]
-    served = {"COLLWISE_ALGORITHMS": ALGORITHMS, "COLLWISE_HAND_OVER": "never"}
+    served = {"COLLWISE_ALGORITHMS": ALGORITHMS, "COLLWISE_FALLBACK": "never"}
     ran, skipped, failed = run_tests(tests, file, ranks, runner, limit_s, served)
     plain = run_tests(tests, file, ranks, ["-m", "mpi4py"], limit_s, {})[2] if failed else None
     planned: Counter[bool] = Counter()

@@ -14,7 +14,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
     [
         "engine.py --ranks 0",
         "engine.py --budget nan",
-        "handed_over.py --engine fortran",
+        "fallback.py --engine fortran",
         "lab.py --rows nope",
         "lab.py --mpi intel",
         "levels.py --rows 4x4,",

@@ -25,7 +25,7 @@ from tests.profiles.example import example, won_race
 
 
 def race(ranks: int = 4, nbytes: int = 1024, **changes: Any) -> RaceResult:
-    return won_race(ranks=ranks, nbytes=nbytes, placement=f"1x{ranks}", **changes)
+    return won_race(ranks=ranks, nbytes=nbytes, ranks_per_node=f"1x{ranks}", **changes)
 
 
 def known(library: str, *races: RaceResult) -> Profile:

@@ -1,4 +1,4 @@
-"""mpi4py's own tests under `collwise run`, with no call handed over for which there is a plan.
+"""mpi4py's own tests under `collwise run`, with no fallback for a call that a plan can serve.
 
 Their sources are downloaded once, to `build/`.
 """

@@ -24,7 +24,7 @@ from collwise.profiles.profile import VERSION, Profile, with_measurements
 from collwise.profiles.records import (
     Measurements,
     local_provenance,
-    placement_of,
+    ranks_per_node_of,
 )
 
 FINGERPRINT = msgspec.structs.replace(example.FINGERPRINT, cpu_model="Test CPU ½")
@@ -126,10 +126,23 @@ def test_profiles_of_version_1_load() -> None:
     """They know no sources, no placements, and no t0 that was fitted over sizes."""
     document = json.loads(PROFILE.to_json()) | {"version": 1}
     del document["other_placements"]
-    for entry, name in ("points", "fitted"), ("wins", "sources"), ("wins", "placement"):
+    for entry, name in ("points", "fitted"), ("wins", "sources"), ("wins", "ranks_per_node"):
         for record in document[entry]:
             del record[name]
     assert Profile.from_json(json.dumps(document)) == PROFILE
+
+
+def test_races_of_version_5_say_placement() -> None:
+    profile = PROFILE.with_race_results([race_result(8, ranks_per_node="2x2")])
+    text = profile.to_json()
+    assert '"placement"' not in text
+    document = json.loads(text) | {"version": 5}
+    for record in document["wins"]:
+        record["placement"] = record.pop("ranks_per_node")
+    assert Profile.from_json(json.dumps(document)).to_json() == text
+    document["wins"][0]["placement"] = 4
+    with pytest.raises(DamagedProfile, match=r"got `int` - at `\$.wins\[0\].placement`"):
+        Profile.from_json(json.dumps(document))
 
 
 # Placements
@@ -153,24 +166,28 @@ def test_measurements_with_another_placement() -> None:
     assert profile.at(12).other_placements == (PROFILE.measurements, spread)
     assert profile.at(12).race_results == profile.race_results
     assert Profile.from_json(profile.to_json()) == profile
-    with pytest.raises(ValueError, match="two measurements have the same placement"):
+    with pytest.raises(ValueError, match="two measurements have the same ranks_per_node"):
         msgspec.structs.replace(PROFILE, other_placements=(spread, spread))
 
 
 def test_races_with_another_placement() -> None:
     """Those of version 1 count everywhere."""
-    mine, other, old = (race_result(8, placement=where) for where in ("2x2", "4x1", ""))
+    mine, other, old = (race_result(8, ranks_per_node=where) for where in ("2x2", "4x1", ""))
     profile = PROFILE.with_race_results([mine, other, old])
-    assert [r.placement for r in profile.races_at(4)] == ["", "2x2", ""]
-    assert [r.placement for r in profile.races_at(4, "4x1")] == ["", "4x1", ""]
+    assert [r.ranks_per_node for r in profile.races_at(4)] == ["", "2x2", ""]
+    assert [r.ranks_per_node for r in profile.races_at(4, "4x1")] == ["", "4x1", ""]
     assert profile.races_at(2) == profile.race_results
+    former: dict[str, Any] = {"placement": "4x1"}
+    for method in (profile.at, profile.races_at):
+        with pytest.warns(DeprecationWarning, match="write ranks_per_node= for placement="):
+            assert method(4, **former) == method(4, "4x1")
 
 
 @pytest.mark.parametrize(
     ("counts", "name"), [([4], "1x4"), ([1, 1, 1], "3x1"), ([16, 8, 16], "2x16 1x8"), ([], "")]
 )
 def test_placements(counts: list[int], name: str) -> None:
-    assert placement_of(counts) == name
+    assert ranks_per_node_of(counts) == name
 
 
 def test_settings_are_json_values() -> None:
@@ -221,12 +238,12 @@ DAMAGE: dict[str, tuple[Callable[[], bytes], str]] = {
     "blank": (lambda: b" \n\n", "it is empty"),
     "truncated": (lambda: PROFILE.to_json().encode()[:700], "truncated"),
     "not JSON": (lambda: b"t0 = 3\n", r"malformed.*\(byte 4\), in line 1"),
-    "a comma": (_text('"version": 5,', '"version": 5'), r"malformed.*in line 4"),
+    "a comma": (_text(f'"version": {VERSION},', f'"version": {VERSION}'), r"malformed.*in line 4"),
     "not UTF-8": (lambda: PROFILE.to_json().encode("latin-1"), r"not UTF-8 text \(at byte \d+\)"),
     "a list": (lambda: b"[1, 2]", "Expected `object`, got `array`"),
     "no format": (_edited("format", value=...), "its format is None, not 'collwise profile'"),
     "another format": (_edited("format", value="wisdom"), "its format is 'wisdom'"),
-    "a later version": (_edited("version", value=6), "its version is 6.*reads up to 5; update"),
+    "a later version": (_edited("version", value=7), "its version is 7.*reads up to 6; update"),
     "no version": (_edited("version", value="x"), r"\$\.version"),
     "NaN": (_text('"lam": 1.8', '"lam": NaN'), "malformed.*in line"),
     "infinite": (_text('"lam": 1.8', '"lam": 1e999'), r"\$\.points\[0\]\.lam|out of range"),

@@ -15,7 +15,7 @@ from tests.tuning.examples import NODE, WITH_NODES, outcome
 
 
 def race(nbytes: int, ranks: int = 5, **changes: Any) -> RaceResult:
-    placed = {"nbytes": nbytes, "ranks": ranks, "placement": f"1x{ranks}"}
+    placed = {"nbytes": nbytes, "ranks": ranks, "ranks_per_node": f"1x{ranks}"}
     return msgspec.structs.replace(RACED, **(placed | changes))
 
 
@@ -106,9 +106,11 @@ def test_what_was_measured_again_is_replaced() -> None:
 
 def test_races_without_a_placement_give_way() -> None:
     """Those of version 1; and races with another placement stay."""
-    old = on(5, race(8, placement=""), race(16, placement=""), race(8, placement="5x1"))
+    old = on(
+        5, race(8, ranks_per_node=""), race(16, ranks_per_node=""), race(8, ranks_per_node="5x1")
+    )
     merged = merge(old, on(5, race(8)))
-    found = [(r.nbytes, r.placement) for r in merged.profile.race_results]
+    found = [(r.nbytes, r.ranks_per_node) for r in merged.profile.race_results]
     assert found == [(8, "1x5"), (8, "5x1"), (16, "")]
     assert merged.replaced[0] == "1 race on 5 ranks"
 

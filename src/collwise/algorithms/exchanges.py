@@ -291,14 +291,14 @@ _FAMILY = {
         {"order": from_root_on, "segmented": True, "usual": True},
     ),
     "reduce/hybrid": _Member(
-        "halve in some directions, hand whole vectors over in the others",
+        "halve in some directions, send whole vectors in the others",
         "T(S, n, d) for p = 2^d",
         ("vandeGeijn1991 §5", "vandeGeijn1991 Theorem 1"),
         by_strategy,
         {"order": from_root_on, "segmented": True, **_HYBRID},
     ),
     "reduce/mixed_radix": _Member(
-        "groups of several sizes divide the vector in some stages, hand over whole ones in others",
+        "groups of several sizes divide the vector in some stages, send whole ones in others",
         "the sum of (k − 2 + λ)·t0 over stages of k ranks, twice where divided, and combining",
         ("vandeGeijn1991 §5", "Ruefenacht2017"),
         stages_of,

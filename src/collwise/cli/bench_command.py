@@ -98,7 +98,7 @@ def command(
         Session(comm, here, seed=seed, progress=progress) as session,
     ):
         if saved:
-            profile = saved.at(comm.size, here.placement)
+            profile = saved.at(comm.size, here.ranks_per_node)
         else:
             share = measuring_s / (measuring_s + budget)
             profile = session.measure(measuring_s, share=share)

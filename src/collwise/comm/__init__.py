@@ -6,6 +6,7 @@
 `family`        communicators that MPI makes of ours inherit its plans
 `topologies`    those with a topology
 `dispatch`      what serves a call, an executor of ours or the library: one cache
+`fallback`      whether the library may serve what no plan does
 `decision`      what plans depend on besides sizes: profile, machine, effort; rank 0's for all
 `agreed_decision` how all ranks get the same one
 `running`       any schedule, run by hand

@@ -14,6 +14,7 @@ from msgspec import structs
 
 from collwise.algorithms.registry import collectives, find
 from collwise.comm.checking import check_limit_s
+from collwise.comm.fallback import FALLBACK, falls_back
 from collwise.errors import CollwiseError, InvalidArgument, NothingApplies, UnknownName
 from collwise.measure.race import LIBRARY
 from collwise.model.levels import Levels
@@ -42,8 +43,6 @@ ALGORITHMS = "COLLWISE_ALGORITHMS"
 """The environment variable that names algorithms, such as "broadcast=chain;allreduce=ring"."""
 HINT = "collwise_algorithms"
 """The key of an `MPI.Info` that names them for a communicator."""
-HAND_OVER = "COLLWISE_HAND_OVER"
-"""The environment variable that, as "never", refuses calls for which there is no plan."""
 LEARN = "COLLWISE_LEARN"
 """The environment variable that says which share of the time learning may take, such as 2%."""
 EFFORTS = ("measure", "estimate")
@@ -83,18 +82,18 @@ class CallProblem(NamedTuple):
 class Decision:
     """What plans depend on besides sizes; `cw.Comm` documents the settings.
 
-    placement: how many ranks each node has, such as "2x8".   level_placement: where the ranks are
-    in the levels of the profile or machine, once that is known.
+    ranks_per_node: such as "2x8".   level_placement: where the ranks are in the levels of the
+    profile or machine, once that is known.
     one_node_profile: for derived communicators whose ranks are all on one node, if the ranks of
     this one are on several.
     progress: whether a helper thread can advance schedules while the program is elsewhere.
     check_limit_s: how long checked calls wait for all ranks; 0 if calls are not checked.
     engine: the one that executes plans on rank 0.
-    hands_over: whether the library serves calls without a plan; if not, such calls raise.
+    falls_back: whether the library serves calls without a plan; if not, such calls raise.
     """
 
     profile: Profile | None = None
-    placement: str = ""
+    ranks_per_node: str = ""
     level_placement: Placement | None = None
     machine: Machine | None = None
     effort: str = "measure"
@@ -104,7 +103,7 @@ class Decision:
     check_limit_s: float = 0.0
     engine: str = ""
     one_node_profile: Profile | None = None
-    hands_over: bool = True
+    falls_back: bool = True
     learn: float = 0.0
 
     @staticmethod
@@ -138,7 +137,7 @@ class Decision:
         if used is not None and placement is not None and machine is None:
             check_depth(placement, used.every)
         if used is not None and placement is None:
-            nearest = used.at(len(world.hosts), world.placement)
+            nearest = used.at(len(world.hosts), world.ranks_per_node)
             placement = placement_on(nearest.every, world.hosts, world.nodes)
         decision = Decision(
             used,
@@ -150,28 +149,29 @@ class Decision:
             check_limit_s=check_limit_s(),
             engine=world.engine,
             one_node_profile=near,
-            hands_over=_hands_over(),
+            falls_back=falls_back(),
             learn=_share(learn),
         )
         return decision.on(world._replace(level_placement=placement))
 
     def on(self, world: World) -> "Decision":
         """The same settings for a communicator of these ranks, or of some of them."""
-        if (world.placement, world.level_placement) == (self.placement, self.level_placement):
+        ranks_per_node, level_placement = world.ranks_per_node, world.level_placement
+        if (ranks_per_node, level_placement) == (self.ranks_per_node, self.level_placement):
             return self
-        used, placement = self.profile, world.placement
+        used = self.profile
         if self.one_node_profile is not None and world.layout == "one node":
             used = self.one_node_profile
         if used is not None:
-            used = used.at(len(world.hosts), placement)
+            used = used.at(len(world.hosts), ranks_per_node)
         machine = self.machine
-        if isinstance(machine, Levels) and world.level_placement is not None:
-            machine = machine.placed(world.level_placement)
+        if isinstance(machine, Levels) and level_placement is not None:
+            machine = machine.placed(level_placement)
         return replace(
             self,
             profile=used,
-            placement=placement,
-            level_placement=world.level_placement,
+            ranks_per_node=ranks_per_node,
+            level_placement=level_placement,
             machine=machine,
         )
 
@@ -190,7 +190,7 @@ class Decision:
         return frozenset(name for name in collectives() if self._serves(name, ranks))
 
     def _serves(self, collective: str, ranks: int) -> bool:
-        if not self.hands_over:
+        if not self.falls_back:
             return True
         if choices := self.algorithms.get(collective):
             if any(choice.algorithm != LIBRARY for choice in choices):
@@ -214,7 +214,7 @@ class Decision:
         return replace(self, algorithms={**self.algorithms, **read_choices(algorithms)})
 
     def _races(self, ranks: int) -> Sequence[RaceResult]:
-        return () if self.profile is None else known_races(self.profile, ranks, self.placement)
+        return () if self.profile is None else known_races(self.profile, ranks, self.ranks_per_node)
 
     def machine_for(self, asked: CallProblem) -> Machine | None:
         """The machine to plan for, with the time to combine such elements."""
@@ -248,13 +248,13 @@ class Decision:
         log.log(level, "%s: %s", asked.problem, why)
         return plan
 
-    def hand_over(self, asked: CallProblem, form: Form) -> None:
+    def check_fallback(self, asked: CallProblem, form: Form) -> None:
         """Raise InvalidArgument if the library may not serve a call."""
-        if not self.hands_over and asked.problem.ranks > 1:
+        if not self.falls_back and asked.problem.ranks > 1:
             raise InvalidArgument(
-                f"{asked.problem} by a plan, as {HAND_OVER}=never demands",
+                f"{asked.problem} by a plan, as {FALLBACK}=never demands",
                 self.explained(asked, form)[1],
-                f"choose an algorithm by {ALGORITHMS}, or leave out {HAND_OVER}",
+                f"choose an algorithm by {ALGORITHMS}, or leave out {FALLBACK}",
             )
 
     def race(self, asked: CallProblem, form: Form) -> RaceResult | None:
@@ -354,13 +354,6 @@ class Decision:
         if measured in ("", self.engine):
             return ""
         return f"; measured with the {measured} engine, while {self.engine} serves: tune again"
-
-
-def _hands_over() -> bool:
-    value = os.environ.get(HAND_OVER, "")
-    if value not in ("", "never"):
-        raise InvalidArgument(f"{HAND_OVER}={value}", "it is no such word", "say never, or nothing")
-    return not value
 
 
 def _share(learn: float | str | None) -> float:

@@ -174,7 +174,7 @@ class Dispatch:
         assert asked is not None
         plan = self.plan(asked, form_of(way), timed=False)
         if plan is None:
-            self.decision.hand_over(asked, form_of(way))
+            self.decision.check_fallback(asked, form_of(way))
         elif not self.duplicate.exists(local=way == "nonblocking"):
             plan = asked = None  # once there is a duplicate, all caches are emptied
         tally = self._tally(way, method, asked, op)
@@ -225,7 +225,7 @@ class Dispatch:
             asked = self._problem(Posed(_BY_METHOD[method].name, nbytes))
             plan, race = self.plan(asked, "blocking", timed=False), None
             if plan is None:
-                self.decision.hand_over(asked, "blocking")
+                self.decision.check_fallback(asked, "blocking")
             else:
                 race = self.decision.race(asked, "blocking")
             slow = plan is not None and (race is None or race.library_s > SLOW_S)

@@ -236,7 +236,7 @@ class Trial(Tally):
             gain,
             form="blocking",
             decision="library" if race.winner == LIBRARY else "collwise",
-            placement=decision.placement,
+            ranks_per_node=decision.ranks_per_node,
             engine=decision.engine,
             learned=True,
         )

@@ -43,13 +43,13 @@ class Verdict(NamedTuple):
         return f"{who}: {self.because}"
 
 
-def known_races(profile: Profile, ranks: int, placement: str = "") -> tuple[RaceResult, ...]:
-    """The races of a profile with this number of ranks and this placement.
+def known_races(profile: Profile, ranks: int, ranks_per_node: str = "") -> tuple[RaceResult, ...]:
+    """The races of a profile with this number of ranks, so many on each node.
 
     Races of algorithms that are no longer registered are left out.   The arguments are those of
     `Profile.races_at`.
     """
-    races = profile.races_at(ranks, placement)
+    races = profile.races_at(ranks, ranks_per_node)
     return tuple(race for race in races if race.algorithm in ALGORITHMS)
 
 

@@ -6,12 +6,13 @@ its own quality.  Reading one checks everything; writing one replaces the file a
 
 import os
 import re
-from collections.abc import Iterable
+import warnings
+from collections.abc import Callable, Iterable
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
 from statistics import median
-from typing import Any, ClassVar, Final, Generic, Literal, NoReturn, TypeVar
+from typing import Any, ClassVar, Final, Generic, Literal, NoReturn, ParamSpec, TypeVar
 
 import msgspec
 
@@ -40,9 +41,9 @@ ENVIRONMENT = "COLLWISE_PROFILE"
 
 
 FORMAT = "collwise profile"
-VERSION: Final = 5
+VERSION: Final = 6
 """Version 1 knows no placements, version 2 no levels, version 3 nothing learned while running,
-version 4 no networks."""
+version 4 no networks.  Version 6 calls a race's placement ranks_per_node."""
 
 
 class _Header(msgspec.Struct):
@@ -54,7 +55,7 @@ class _File(Measurements, frozen=True, kw_only=True):
     """What a profile's file holds: what was measured last lies beside the profile's own fields."""
 
     format: Literal["collwise profile"]
-    version: Literal[1, 2, 3, 4, 5] = VERSION
+    version: Literal[1, 2, 3, 4, 5, 6] = VERSION
     units: dict[str, str] = msgspec.field(default_factory=dict)
     fingerprint: Fingerprint
     other_placements: tuple[Measurements, ...] = ()
@@ -62,6 +63,7 @@ class _File(Measurements, frozen=True, kw_only=True):
 
 
 Value = TypeVar("Value")
+Asked = ParamSpec("Asked")
 
 
 class _Latest(Generic[Value]):
@@ -73,6 +75,19 @@ class _Latest(Generic[Value]):
     def __get__(self, profile: "Profile", owner: type) -> Value:
         value: Value = getattr(profile.measurements, self.name)
         return value
+
+
+def _understands_placement(method: Callable[Asked, Value]) -> Callable[Asked, Value]:
+    """The method with `ranks_per_node` also by its former name."""
+
+    @wraps(method)
+    def called(*args: Asked.args, **named: Asked.kwargs) -> Value:
+        if "placement" in named:
+            warnings.warn("write ranks_per_node= for placement=", DeprecationWarning, stacklevel=2)
+            named["ranks_per_node"] = named.pop("placement")
+        return method(*args, **named)
+
+    return called
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -104,23 +119,25 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def __post_init__(self) -> None:
         if len({result.key for result in self.race_results}) < len(self.race_results):
             raise ValueError("wins: two of them are about the same collective, ranks, size, root")
-        if len({m.provenance.placement for m in self.every}) < len(self.every):
-            raise ValueError("other_placements: two measurements have the same placement")
+        if len({m.provenance.ranks_per_node for m in self.every}) < len(self.every):
+            raise ValueError("other_placements: two measurements have the same ranks_per_node")
 
-    def at(self, ranks: int, placement: str = "") -> "Profile":
+    @_understands_placement
+    def at(self, ranks: int, ranks_per_node: str = "") -> "Profile":
         """The profile with its measurements for `ranks` ranks, or the nearest number, in front.
 
-        placement: as `placement_of` names it, if it is known; measurements with it come first.
+        ranks_per_node: such as "2x8", if it is known; measurements with it come first.
         """
         asked = "a profile at so many ranks"
         ranks = checked_integer(ranks, asked, "ranks", 0)
-        if not isinstance(placement, str):
-            seen = f"placement = {shown(placement)}"
-            raise InvalidArgument(asked, seen, "give it as text, such as provenance.placement")
+        if not isinstance(ranks_per_node, str):
+            seen = f"ranks_per_node = {shown(ranks_per_node)}"
+            raise InvalidArgument(asked, seen, "give it as text, such as 2x8")
 
         def distance(measured: Measurements) -> tuple[bool, Fraction]:
             made = measured.provenance
-            return bool(placement) and made.placement != placement, ratio(ranks, made.ranks)
+            elsewhere = made.ranks_per_node != ranks_per_node
+            return bool(ranks_per_node) and elsewhere, ratio(ranks, made.ranks)
 
         nearest = min(self.every, key=distance)  # of equally near ones the newest
         if nearest is self.measurements:
@@ -133,14 +150,15 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """All measurements, the newest first."""
         return (self.measurements, *self.other_placements)
 
-    def races_at(self, ranks: int, placement: str = "") -> tuple[RaceResult, ...]:
-        """The results of races, without those on `ranks` ranks whose placement was another one.
+    @_understands_placement
+    def races_at(self, ranks: int, ranks_per_node: str = "") -> tuple[RaceResult, ...]:
+        """The results of races, without those on `ranks` ranks that lay otherwise on nodes.
 
-        placement: as `placement_of` names it; if not given, that of the measurements `at` ranks.
+        ranks_per_node: such as "2x8"; if not given, that of the measurements `at` ranks.
         """
-        nearest = self.at(ranks, placement)
-        wanted = ("", placement or nearest.provenance.placement)
-        return tuple(r for r in self.race_results if r.ranks != ranks or r.placement in wanted)
+        nearest = self.at(ranks, ranks_per_node)
+        wanted = ("", ranks_per_node or nearest.provenance.ranks_per_node)
+        return tuple(r for r in self.race_results if r.ranks != ranks or r.ranks_per_node in wanted)
 
     @cached_property
     def machine(self) -> Measured:

@@ -136,7 +136,7 @@ def check_points(points: tuple[MeasuredSize, ...]) -> None:
         last[point.mode] = point.nbytes, point.segment
 
 
-def placement_of(ranks_of_nodes: Iterable[int]) -> str:
+def ranks_per_node_of(ranks_of_nodes: Iterable[int]) -> str:
     """How ranks lie on nodes, as nodes x ranks on each: "2x16", or "2x16 1x8".
 
     ranks_of_nodes: the number of ranks on each node.   It does not say which ranks they are.
@@ -168,9 +168,9 @@ class Provenance(ProfileRecord, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
     @property
-    def placement(self) -> str:
-        """How the ranks lay on nodes, as `placement_of` says it."""
-        return placement_of(self.hosts.values())
+    def ranks_per_node(self) -> str:
+        """How the ranks lay on nodes, as `ranks_per_node_of` says it."""
+        return ranks_per_node_of(self.hosts.values())
 
 
 class Measurements(ProfileRecord, frozen=True, kw_only=True):
@@ -235,8 +235,10 @@ class RaceResult(ProfileRecord, frozen=True, kw_only=True):
     speedup_low: NotNegative
     speedup_high: NotNegative
     decision: Literal["collwise", "library"]
-    placement: str = ""
-    """How the ranks lay on nodes (`placement_of`); empty in profiles of version 1: any."""
+    ranks_per_node: str = ""
+    """As `ranks_per_node_of` says it; empty in profiles of version 1: any."""
+    former: str | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="placement")
+    """What `ranks_per_node` was called in files of versions 2 to 5; only read."""
     engine: str = ""
     """As in `Provenance`."""
     learned: bool = False
@@ -244,6 +246,9 @@ class RaceResult(ProfileRecord, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.former is not msgspec.UNSET:
+            msgspec.structs.force_setattr(self, "ranks_per_node", self.former)
+            msgspec.structs.force_setattr(self, "former", msgspec.UNSET)
         msgspec.json.encode(self.settings)  # raises TypeError for what JSON does not know
         for field in ("collective", "algorithm"):  # as earlier versions named them
             msgspec.structs.force_setattr(self, field, shown_name(getattr(self, field)))
@@ -258,7 +263,7 @@ class RaceResult(ProfileRecord, frozen=True, kw_only=True):
     def key(self) -> tuple[str, str, int, int, int, int, str]:
         """What the race was about; a profile has one result for each."""
         problem = self.collective, self.form, self.ranks, self.nbytes, self.root, self.sources
-        return *problem, self.placement
+        return *problem, self.ranks_per_node
 
 
 UNITS = {

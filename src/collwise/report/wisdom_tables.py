@@ -30,7 +30,7 @@ def list_document(paths: Iterable[Path]) -> list[dict[str, Any]]:
                 "mpi_library": profile.fingerprint.mpi_library,
                 "layout": profile.fingerprint.layout,
                 "cpu_model": profile.fingerprint.cpu_model,
-                "measured": [campaign.provenance.placement for campaign in profile.every],
+                "measured": [campaign.provenance.ranks_per_node for campaign in profile.every],
                 "races": {str(ranks): number for ranks, number in sorted(races.items())},
                 "created": profile.provenance.created,
                 "verdict": profile.verdict,

@@ -129,19 +129,24 @@ class Outcome:
     """One task: the plan after the race, and the race.
 
     race: persistent collectives, for programs that repeat a call.   blocking: blocking calls, from
-    the same repetitions.   placement: how the ranks lay on nodes.   engine: which one ran plans.
+    the same repetitions.   ranks_per_node: such as "2x8".   engine: which one ran plans.
     """
 
     task: Task
     plan: Plan
     race: Race
     blocking: Race
-    placement: str = ""
+    ranks_per_node: str = ""
     engine: str = ""
 
     @classmethod
     def of(
-        cls, task: Task, estimated: Plan, everything: Race, placement: str = "", engine: str = ""
+        cls,
+        task: Task,
+        estimated: Plan,
+        everything: Race,
+        ranks_per_node: str = "",
+        engine: str = "",
     ) -> "Outcome":
         """Decide a race of both forms.  Equal samples give equal decisions on all ranks.
 
@@ -155,7 +160,7 @@ class Outcome:
             decided(estimated, medians, persistent.winner, persistent.library),
             persistent,
             everything.among(blocking | {everything.libraries[0]}),
-            placement,
+            ranks_per_node,
             engine,
         )
 
@@ -232,7 +237,7 @@ class Outcome:
             decision.speedup,
             form=decision.form,
             decision=decision.used,
-            placement=self.placement,
+            ranks_per_node=self.ranks_per_node,
             engine=self.engine,
         )
 

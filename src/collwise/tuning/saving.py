@@ -57,16 +57,17 @@ def merge(saved: Profile | None, new: Profile) -> Merged:
         made = saved.provenance
         where = f"the profile of another machine ({', '.join(made.hosts)}, {made.created})"
         return Merged(new, dropped=(where,))
-    placement = new.provenance.placement
-    before = {measured.provenance.placement: measured for measured in saved.every}
-    same, latest = before.pop(placement, None), new.measurements
+    ranks_per_node = new.provenance.ranks_per_node
+    before = {measured.provenance.ranks_per_node: measured for measured in saved.every}
+    same, latest = before.pop(ranks_per_node, None), new.measurements
     again = {_problem(race) for race in new.race_results}
     known, dropped = _known(saved)
     if same is not None and _levels(same) != _levels(latest):
         old = f"t0 and λ on {_ranks(same.provenance.ranks)} {_levels(same)}"
         dropped += (f"{old}, for newer ones {_levels(latest)}",)
         latest, same = msgspec.structs.replace(latest, combining=_combining(same, latest)), None
-    kept = [r for r in known if _problem(r) not in again or r.placement not in ("", placement)]
+    here = ("", ranks_per_node)
+    kept = [r for r in known if _problem(r) not in again or r.ranks_per_node not in here]
     measured, sizes_kept, sizes_replaced = _together(same, latest, new.fingerprint.cores_per_node)
     profile = msgspec.structs.replace(
         new, measurements=measured, other_placements=tuple(before.values())

@@ -180,7 +180,9 @@ class Session:
                 seed=seed,
             )
             everything = replace(everything, bound_s=estimated.lower_bound_s)
-            return Outcome.of(task, estimated, everything, self.world.placement, self.world.engine)
+            return Outcome.of(
+                task, estimated, everything, self.world.ranks_per_node, self.world.engine
+            )
 
         first = outcome(self.seed)
         return outcome(self.seed + 1) if first.doubtful else first

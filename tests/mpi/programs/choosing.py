@@ -1,6 +1,7 @@
 """Checks of algorithms chosen by hand, and of what is told of the calls, on real MPI."""
 
 import gc
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -13,7 +14,8 @@ import numpy as np
 from mpi4py import MPI
 
 import collwise as cw
-from collwise.comm.decision import ALGORITHMS, HAND_OVER, HINT
+from collwise.comm.decision import ALGORITHMS, HINT
+from collwise.comm.fallback import FALLBACK, FORMER, _say_renamed, log
 from collwise.comm.recording import Way
 from collwise.comm.served import METHODS, NAMES
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
@@ -128,21 +130,22 @@ def by_the_environment(comm: MPI.Intracomm) -> None:
 
 
 @check
-def nothing_is_handed_over(comm: MPI.Intracomm) -> None:
-    def wrapped(value: str) -> cw.Comm:
+def there_is_no_fallback(comm: MPI.Intracomm) -> None:
+    def wrapped(value: str, former: str = "") -> cw.Comm:
         if comm.rank == 0:
-            os.environ[HAND_OVER] = value
+            os.environ |= {FALLBACK: value, FORMER: former}
         try:
             return cw.Comm(comm.Dup(), profile=False, algorithms={"broadcast": "chain"})
         finally:
-            os.environ.pop(HAND_OVER, None)
+            os.environ.pop(FALLBACK, None)
+            os.environ.pop(FORMER, None)
 
     ours, data, total = wrapped("never"), np.full(10, float(comm.rank)), np.zeros(10)
     ours.Bcast(data)
     run(ours.Bcast_init(data))
     for call in (ours.Allreduce, ours.Iallreduce, ours.Allreduce_init):
         if comm.size > 1:
-            with raises(InvalidArgument, match=f"{HAND_OVER}=never demands: .*no profile"):
+            with raises(InvalidArgument, match=f"{FALLBACK}=never demands: .*no profile"):
                 call(data, total)
     ours.Allreduce(np.zeros(0), np.zeros(0))  # nothing is to be done
     alone: Any = ours.Split(comm.rank)
@@ -150,8 +153,34 @@ def nothing_is_handed_over(comm: MPI.Intracomm) -> None:
     assert np.array_equal(data, total)
     with raises(InvalidArgument, match="say never, or nothing"):
         wrapped("always")
+    with raises(InvalidArgument, match=f"{FALLBACK}=always: {FORMER}=never, .*otherwise"):
+        wrapped("always", "never")
+    for both in ("", "never"), ("never", "never"):
+        former = wrapped(*both)
+        if comm.size > 1:
+            with raises(InvalidArgument, match=f"{FALLBACK}=never demands"):
+                former.Allreduce(data, total)
+        former.Free()
     alone.Free()
     ours.Free()
+
+
+@check
+def the_former_name_of_fallback_is_told_once(comm: MPI.Intracomm) -> None:
+    """By whoever reads it: rank 0."""
+    told: list[str] = []
+    listener = logging.Handler(logging.WARNING)
+    listener.emit = lambda record: told.append(record.getMessage())  # type: ignore[method-assign]
+    log.addHandler(listener)
+    _say_renamed.cache_clear()
+    os.environ[FORMER] = "never"
+    try:
+        for _ in range(2):
+            cw.Comm(comm.Dup(), profile=False).Free()
+    finally:
+        os.environ.pop(FORMER, None)
+        log.removeHandler(listener)
+    assert told == [f"{FORMER} is called {FALLBACK} now: write that"] * (comm.rank == 0)
 
 
 @check

@@ -192,10 +192,10 @@ def parts_lie_otherwise_on_nodes(comm: MPI.Intracomm) -> None:
     )
     profile, near = example(), example()
     whole = Decision(profile, one_node_profile=near).on(world)
-    assert (whole.placement, whole.profile) == (world.placement, profile)
+    assert (whole.ranks_per_node, whole.profile) == (world.ranks_per_node, profile)
     assert whole.on(world) is whole
     part = whole.on(world.part([0, 2, 3]))
-    assert (part.placement, part.profile) == ("1x2 1x1", profile)
+    assert (part.ranks_per_node, part.profile) == ("1x2 1x1", profile)
     node = whole.on(world.part([4, 3]))
-    assert node.placement == "1x2"
+    assert node.ranks_per_node == "1x2"
     assert node.profile is near

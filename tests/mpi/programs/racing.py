@@ -266,7 +266,7 @@ def bound_ranks_have_their_cores_together(comm: MPI.Intracomm) -> None:
         os.sched_setaffinity(0, usable)
     assert world.cores == min(comm.size, len(usable), core_limit())
     assert world.oversubscribed == (comm.size > world.cores)
-    assert world.placement == f"1x{comm.size}"
+    assert world.ranks_per_node == f"1x{comm.size}"
 
 
 @check

@@ -11,7 +11,7 @@ from collwise.errors import NoMPI
 from collwise.measure.clustering import numbered
 from collwise.model.placement import Placement
 from collwise.profiles.fingerprint import Fingerprint, Layout, local_fingerprint
-from collwise.profiles.records import Provenance, local_provenance, placement_of
+from collwise.profiles.records import Provenance, local_provenance, ranks_per_node_of
 from collwise.system.host import LAB, affinity, core_limit, network
 from collwise.system.launcher import INSTALL, launched
 
@@ -53,9 +53,9 @@ class World(NamedTuple):
         return "one node" if len(set(self.hosts)) == 1 else "several nodes"
 
     @property
-    def placement(self) -> str:
-        """How many ranks each node has."""
-        return placement_of(Counter(self.hosts).values())
+    def ranks_per_node(self) -> str:
+        """How many ranks each node has, such as "2x8"."""
+        return ranks_per_node_of(Counter(self.hosts).values())
 
     @property
     def oversubscribed(self) -> bool:

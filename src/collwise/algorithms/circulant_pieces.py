@@ -14,7 +14,10 @@ from collwise.algorithms.registry import Settings, integer
 from collwise.model.limits import CIRCULANT_MESSAGES, SEARCHED_RANKS
 from collwise.model.machine import Machine
 from collwise.schedule.circulant_exchange import CirculantExchange, steps_by_round
+from collwise.schedule.combinators import Task
+from collwise.schedule.interleaved import Interleaved
 from collwise.schedule.problem import Problem
+from collwise.schedule.program import Program
 
 PIECES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """Numbers of pieces that are tried."""
@@ -79,7 +82,8 @@ def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
         return (pieces - 1) * busy + alone, settings
 
     def time(settings: Settings) -> Fraction:
-        return even_time(without_empty_parts(problem, **settings), machine)
+        unit = ranks * problem.itemsize * min(settings["pieces"], items // ranks)
+        return even_time(problem, unit, lambda even: without_empty_parts(even, **settings), machine)
 
     tried = [
         rough(radix, pieces)
@@ -93,9 +97,7 @@ def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     return [min(few, key=time)]
 
 
-def without_empty_parts(
-    problem: Problem, radix: int, pieces: int, latency: int
-) -> CirculantExchange:
+def without_empty_parts(problem: Problem, radix: int, pieces: int, latency: int) -> Program:
     """The exchange in at most as many pieces as each block has items.
 
     With fewer items than ranks it uses radix 2, which has a known upper bound of the time even if
@@ -104,7 +106,9 @@ def without_empty_parts(
     most = problem.nbytes // problem.itemsize // problem.ranks
     if not most:
         return CirculantExchange(problem)
-    return CirculantExchange(problem, radix, min(pieces, most), latency)
+    count = min(pieces, most)
+    parts = (Task(CirculantExchange(problem, radix, part=(n, count))) for n in range(count))
+    return Interleaved(tuple(parts), (latency,))
 
 
 def register_circulant(

@@ -9,7 +9,7 @@ from collwise.algorithms.registry import Algorithm, Build, Settings, program_tim
 from collwise.model.machine import Machine
 from collwise.schedule.problem import Order, Problem
 from collwise.schedule.program import Program
-from collwise.schedule.reduction import Circular, SingleRank
+from collwise.schedule.reduction import SingleRank
 
 
 def register_combining(name: str, summary: str, time: str, build: Build, **more: Any) -> Algorithm:
@@ -26,7 +26,7 @@ def register_combining(name: str, summary: str, time: str, build: Build, **more:
 
 
 def register_circular(
-    name: str, summary: str, time: str, program: Callable[..., Circular], **more: Any
+    name: str, summary: str, time: str, program: Callable[..., Program], **more: Any
 ) -> Algorithm:
     """Register an algorithm that sends p blocks around a ring or a circulant graph.
 
@@ -48,11 +48,12 @@ def in_no_order(problem: Problem) -> Order:
     return from_root_on(problem) if problem.ranks == 2 else "same"
 
 
-def even_time(program: Circular, machine: Machine) -> Fraction:
-    """Seconds of a program whose vector is padded so that all blocks are equally long.
+def even_time(
+    problem: Problem, unit: int, program: Callable[[Problem], Program], machine: Machine
+) -> Fraction:
+    """Seconds of a program for the next length that is a multiple of `unit` bytes.
 
-    Only one rank is simulated.  The time is exact if the vector splits evenly.
+    Then all of its blocks are equally long, and one rank stands for all.
     """
-    problem = program.problem
-    even = replace(problem, nbytes=-(-problem.nbytes // program.unit) * program.unit)
-    return program_time(even, replace(program, problem=even), machine)
+    even = replace(problem, nbytes=-(-problem.nbytes // unit) * unit)
+    return program_time(even, program(even), machine)

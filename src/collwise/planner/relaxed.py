@@ -12,8 +12,8 @@ from collwise.model.limits import MAX_INSIDE, QUICK
 from collwise.model.machine import Machine
 from collwise.schedule.combinators import On, Task, Then
 from collwise.schedule.data_movement import DownTree
+from collwise.schedule.interleaved import Interleaved
 from collwise.schedule.operations import Combine, Operation, Recv, Send, size_of
-from collwise.schedule.overlapped import Overlapped
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program, Schedule
 from collwise.schedule.reduction import UpTree
@@ -101,7 +101,7 @@ def by_parts(program: Program, problem: Problem, machine: Levels) -> Fraction | 
                 for n in {min(count, FEW), min(count, FEW + 1)}
             ]
             return min(few) + (max(few) - min(few)) * max(count - FEW, 0)
-        case Overlapped():
+        case Interleaved():
             piece = max(program.pieces, key=lambda piece: len(piece.program.operations(0))).program
             if (alone := by_parts(piece, problem, machine)) is not None:
                 return alone + (len(program.pieces) - 1) * _busy_per_piece(piece, problem, machine)

@@ -9,15 +9,16 @@ first.  All ranks run the same sequence of steps, so sends and receives match.
 A reduce then gathers the parts at the root.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from heapq import heappop, heappush
 from math import prod
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from collwise.schedule.exchange import Stage
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
-from collwise.schedule.reduction import Blocks, Circular, equal_parts, run_of_parts
+from collwise.schedule.reduction import Blocks, Circular, run_of_parts
 from collwise.schedule.rows import Class
 
 _PARTS = scratch(0)
@@ -66,61 +67,26 @@ def steps_by_round(
     return tuple(scatter + gather * gathers)
 
 
-class Event(NamedTuple):
-    """A send or receive of a step's message for one piece, at time `when` (one unit per send)."""
-
-    when: int
-    sends: bool
-    piece: int
-    step: Any
-
-
-@lru_cache(maxsize=64)
-def events(rounds: tuple[tuple[Any, ...], ...], pieces: int, latency: int) -> tuple[Event, ...]:
-    """The sends and receives of every rank, in order.
-
-    They are simulated with messages that arrive `latency` sends later.
-    rounds: the steps of a piece by round; a round starts when all messages of the previous one are
-    there.
-    """
-    timeline, now = list[Event](), 0
-    coming, ready = (
-        [(0, piece, 0) for piece in range(pieces * bool(rounds))],
-        list[tuple[int, int]](),
-    )
-    while coming or ready:
-        while coming and (coming[0][0] <= now or not ready):
-            when, *turn = heappop(coming)
-            now = max(now, when)
-            heappush(ready, (turn[0], turn[1]))
-        piece, number = heappop(ready)
-        for step in rounds[number]:
-            timeline.append(Event(now, True, piece, step))
-            timeline.append(Event(now + latency, False, piece, step))
-            now += 1
-        if number + 1 < len(rounds):
-            heappush(coming, (now - 1 + latency, piece, number + 1))
-    return tuple(sorted(timeline, key=lambda event: event[:2]))
-
-
 @dataclass(frozen=True)
 class CirculantExchange(Circular):
     """Rank j completes block j of p nearly equal blocks: an allreduce, reduce or reduce-scatter.
 
-    An allreduce cuts pieces into blocks, a reduce-scatter cuts blocks into pieces.
+    latency: a message is received after this many sends of the same round.
+    part: which of how many pieces is exchanged: of the vector, or of every block in a
+    reduce-scatter.
     stages: for a reduce, in place of `radix`: the radix of each round and whether it divides
     vectors; the last stage is repeated.  If some stages do not divide, there are fewer parts than
     ranks: some blocks, evenly spread, are empty, and parts are sent whole.
     """
 
     radix: int = 2
-    pieces: int = 1
     latency: int = 1
+    part: tuple[int, int] = (0, 1)
     stages: tuple[Stage, ...] = ()
 
     @property
     def unit(self) -> int:  # noqa: D102
-        return super().unit * self.pieces
+        return super().unit * self.part[1]
 
     @property
     def scatters(self) -> bool:
@@ -174,11 +140,6 @@ class CirculantExchange(Circular):
         """Number of nonempty blocks before `block` (integer or array)."""
         return -(-block * self.parts // self.problem.ranks)
 
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """The sends and receives of every rank, in order."""
-        return events(self.rounds(), self.pieces, self.latency)
-
     def _gather_messages(self, part: int) -> dict[int, tuple[bool, int]]:
         """Messages of one part in the gather at rank 0.
 
@@ -198,38 +159,47 @@ class CirculantExchange(Circular):
         return moves
 
     @cached_property
-    def _pieces(self) -> list[Blocks]:
-        """The pieces of the vector, or of a block if blocks are cut into pieces."""
+    def _piece(self) -> Blocks:
+        """The piece of the vector, or of the first block if blocks are cut into pieces."""
+        number, count = self.part
         length = self.problem.nbytes // (self.problem.ranks if self._cuts_blocks else 1)
-        return equal_parts(Block(0, 0, length), self.pieces, self.problem.itemsize)
+        return run_of_parts(Block(0, 0, length), number, 1, count, self.problem.itemsize)
 
-    @cached_property
+    @property
     def _cuts_blocks(self) -> bool:
-        return self.scatters and self.pieces > 1
+        return self.scatters and self.part[1] > 1
 
-    def blocks(self, piece: int, first: int, number: int) -> Blocks:
-        """Byte ranges of `number` blocks of a piece, from block `first` on, modulo p."""
+    def blocks(self, first: int, number: int) -> Blocks:
+        """Byte ranges of the piece in `number` blocks, from block `first` on, modulo p."""
         ranks, itemsize = self.problem.ranks, self.problem.itemsize
-        for part in self._pieces[piece]:
+        for piece in self._piece:
             if not self._cuts_blocks:
                 at = first, first + number, ranks
                 begin, end, count = (int(self.parts_before(block)) for block in at)
-                return run_of_parts(part, begin, end - begin, count, itemsize)
+                return run_of_parts(piece, begin, end - begin, count, itemsize)
             block, others = self.problem.nbytes // ranks, range(first, first + number)
-            return tuple(part._replace(offset=o % ranks * block + part.offset) for o in others)
+            return tuple(piece._replace(offset=o % ranks * block + piece.offset) for o in others)
         return ()
 
+    def _turns(self) -> Iterator[tuple[bool, Step]]:
+        """Every step as a send and as a receive, round by round."""
+        for steps in self.rounds():
+            sends = [(at, True, step) for at, step in enumerate(steps)]
+            receives = [(at + self.latency, False, step) for at, step in enumerate(steps)]
+            for _, is_send, step in sorted(receives + sends, key=itemgetter(0, 1)):
+                yield is_send, step
+
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
-        p, operations, begun = self.problem.ranks, list[Operation](), set[int]()
+        p, operations = self.problem.ranks, list[Operation]()
+        if not (vector := self.blocks(0, p)):
+            return operations
+        operations.append(Copy(Slot.INPUT, _PARTS, vector))
         result: int = Slot.OUTPUT
         if self.to_root and rank:
             result = scratch(self._scatter_rounds[-1][-1].number + 1)
         part = self.parts_before(rank)
         moves = self._gather_messages(part) if self.to_root and self.block_of(part) == rank else {}
-        for _, sends, piece, step in self.events if self.problem.nbytes else ():
-            if piece not in begun and (vector := self.blocks(piece, 0, p)):
-                operations.append(Copy(Slot.INPUT, _PARTS, vector))
-            begun.add(piece)
+        for sends, step in self._turns():
             ahead, behind = (rank + step.distance) % p, (rank - step.distance) % p
             width = step.width
             if step.gathers and self.to_root:
@@ -237,7 +207,7 @@ class CirculantExchange(Circular):
                 ahead, behind = (self.block_of(part + d) for d in (step.distance, -step.distance))
                 end = self.block_of(part + number + (0 if sends else step.distance))
                 width = (end - (rank if sends else ahead)) * (sends_it == sends and number > 0)
-            blocks = self.blocks(piece, rank if sends == step.gathers else ahead, width)
+            blocks = self.blocks(rank if sends == step.gathers else ahead, width)
             if not blocks:
                 continue
             if step.gathers:

@@ -176,15 +176,22 @@ class OneVector(Program):
 
 
 def on_ranks(
-    operations: Sequence[Operation], team: Sequence[int], offset: int = 0
+    operations: Sequence[Operation], team: Sequence[int] | None, offset: int = 0
 ) -> list[Operation]:
-    """A team member's operations with ranks as peers, and `offset` added to all block offsets."""
+    """A team member's operations with ranks as peers, and `offset` added to all block offsets.
+
+    team: None for a team of all ranks, whose peers stay.
+    """
+    if team is None and not offset:
+        return list(operations)
     renamed: list[Operation] = []
     for op in operations:
         if offset:
             blocks = tuple(b._replace(offset=b.offset + offset) for b in op.blocks)
             op = op._replace(blocks=blocks)
-        renamed.append(op._replace(peer=team[op.peer]) if isinstance(op, Send | Recv) else op)
+        if team is not None and isinstance(op, Send | Recv):
+            op = op._replace(peer=team[op.peer])
+        renamed.append(op)
     return renamed
 
 

@@ -1,16 +1,21 @@
 """Exchanges of any radix in several pieces: while one piece travels, ranks send others."""
 
 from collections.abc import Iterable
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
+from math import prod
 
 from collwise.algorithms.circulant_pieces import LONGEST, PARAMETERS
 from collwise.algorithms.exchanges import STAGES, radices, stages_of
 from collwise.algorithms.reductions import even_time, register_combining
 from collwise.algorithms.registry import Settings
 from collwise.model.machine import Machine
+from collwise.schedule.combinators import Task
 from collwise.schedule.exchange import Exchange, Stage
-from collwise.schedule.exchange_in_pieces import ExchangeInPieces, divisor
+from collwise.schedule.interleaved import Interleaved
 from collwise.schedule.problem import Problem
+from collwise.schedule.program import Program
+from collwise.schedule.reduction import equal_parts
 
 PIECES = (2, 3, 4, 6, 8, 12)
 """Numbers of pieces that are tried."""
@@ -18,14 +23,32 @@ COMPARED = 3
 """Number of settings, best by a rough time, that are compared by exact times."""
 
 
-def _program(problem: Problem, settings: Settings) -> Exchange | ExchangeInPieces:
+def divisor(stages: Iterable[Stage]) -> int:
+    """Number of parts into which stages divide a vector."""
+    return prod(stage.radix for stage in stages if stage.divided)
+
+
+def _program(problem: Problem, settings: Settings) -> Program:
     """The exchange in at most as many pieces as parts have items; in one if ranks are left over."""
     plain = Exchange(problem, stages_of(problem, settings))
     most = 1 if plain.extra else problem.nbytes // problem.itemsize // divisor(plain.stages)
     pieces = min(settings["pieces"], most)
     if pieces < 2 or problem.ranks == 1:
         return plain
-    return ExchangeInPieces(problem, plain.stages, pieces, settings["latency"])
+    return in_pieces(plain.stages, pieces, settings["latency"], problem)
+
+
+def in_pieces(
+    stages: tuple[Stage, ...], pieces: int, latency: int, problem: Problem
+) -> Interleaved:
+    """The exchanges of all pieces, interleaved."""
+    parts = [part for (part,) in equal_parts(problem.whole, pieces, problem.itemsize)]
+    exchanges = {
+        nbytes: Exchange(replace(problem, nbytes=nbytes), stages)
+        for nbytes in {part.length for part in parts}
+    }
+    tasks = (Task(exchanges[part.length], part.offset) for part in parts)
+    return Interleaved(tuple(tasks), (latency,))
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
@@ -67,15 +90,13 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     for _, pieces, stages in sorted(rough)[:COMPARED]:
         gap, latency, _ = costs(-(-items // pieces // stages[0].radix))
         for under_way in (round(latency / gap), round(9 / 8 * latency / gap) + 1):
-            program = ExchangeInPieces(problem, stages, pieces, min(max(under_way, 1), LONGEST))
-            tried.append((even_time(program, machine), program))
+            shape = stages, pieces, min(max(under_way, 1), LONGEST)
+            unit = problem.itemsize * divisor(stages) * pieces
+            exact = even_time(problem, unit, partial(in_pieces, *shape), machine)
+            tried.append((exact, shape))
     return [
-        {
-            "stages": " ".join(map(str, program.stages)),
-            "pieces": program.pieces,
-            "latency": program.latency,
-        }
-        for _, program in sorted(tried, key=lambda row: row[0])[:1]
+        {"stages": " ".join(map(str, stages)), "pieces": pieces, "latency": latency}
+        for _, (stages, pieces, latency) in sorted(tried, key=lambda row: row[0])[:1]
     ]
 
 

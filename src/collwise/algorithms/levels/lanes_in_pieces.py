@@ -14,8 +14,9 @@ from collwise.algorithms.registry import Settings
 from collwise.errors import BeyondLimits
 from collwise.model.levels import Levels
 from collwise.model.limits import LANES_PLAYED, LANES_TRIED, ROUNDS_UNDER_WAY
+from collwise.schedule.combinators import Task
 from collwise.schedule.hierarchy import hierarchy_of
-from collwise.schedule.overlapped import Overlapped, Piece
+from collwise.schedule.interleaved import Interleaved
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 from collwise.schedule.reduction import equal_parts
@@ -60,8 +61,8 @@ def _build(problem: Problem, settings: Settings) -> Program:
         nbytes: lanes.allreduce(replace(problem, nbytes=nbytes), settings)
         for nbytes in {part.length for part in parts}
     }
-    pieces = tuple(Piece(part.offset, programs[part.length]) for part in parts)
-    return Overlapped(pieces, teams.placement, latencies)
+    pieces = tuple(Task(programs[part.length], part.offset) for part in parts)
+    return Interleaved(pieces, latencies, teams.placement)
 
 
 def _choices(problem: Problem, machine: Levels) -> list[Settings]:

@@ -7,7 +7,7 @@ from collwise.algorithms import ALGORITHMS
 from collwise.errors import InvalidArgument, InvalidSchedule
 from collwise.model.placement import Placement
 from collwise.schedule.operations import Send
-from collwise.schedule.overlapped import Overlapped
+from collwise.schedule.interleaved import Interleaved
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
 from collwise.timing import ideal
@@ -41,7 +41,7 @@ def test_a_crossing_does_not_keep_the_ports_waiting() -> None:
 
 def test_ports_that_block_would_wait_in_a_circle() -> None:
     made = schedule(2)
-    assert isinstance(made.program, Overlapped)
+    assert isinstance(made.program, Interleaved)
     cw.verify(made)
     as_written = Schedule(made.problem, Written(tuple(map(tuple, made.lists))))
     with pytest.raises(InvalidSchedule, match="if a send waits for its receiver"):
@@ -53,7 +53,7 @@ def test_ports_that_block_would_wait_in_a_circle() -> None:
 @pytest.mark.parametrize(("pieces", "nbytes"), [(1, 640), (3, 8), (5, 16)])
 def test_no_more_pieces_than_elements(pieces: int, nbytes: int) -> None:
     made = schedule(pieces, nbytes=nbytes)
-    assert isinstance(made.program, Overlapped) == (min(pieces, nbytes // 8) > 1)
+    assert isinstance(made.program, Interleaved) == (min(pieces, nbytes // 8) > 1)
     cw.verify(made, MACHINE)
 
 

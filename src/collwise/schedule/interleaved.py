@@ -1,0 +1,204 @@
+"""Pieces of a vector side by side: while messages of one piece travel, ranks send those of others.
+
+Every piece has a program of its own, whose sends stay in order.  A rank sends whatever is ready:
+first messages with the longest latency, then those that such messages wait for, then those of the
+earliest piece.  What is ready when is found by playing all pieces in rounds: in each round a rank
+sends one message and receives one, which is there as many rounds later as its latency says.
+
+Where all ranks' lists have the same pattern of sends and receives, one rank is played for all.
+"""
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from graphlib import TopologicalSorter
+from heapq import heappop, heappush
+from itertools import accumulate
+from typing import NamedTuple, TypeAlias
+
+from collwise.model.placement import Placement
+from collwise.schedule.combinators import Task, on_ranks
+from collwise.schedule.dependencies import awaited_receives, dependencies, matching
+from collwise.schedule.operations import Operation, Recv, Send
+from collwise.schedule.program import Program
+from collwise.schedule.rows import Class
+
+_Place: TypeAlias = tuple[int, int]
+"""An operation: the number of a piece (or a rank), and the position in its list."""
+
+
+class _Arrival(NamedTuple):
+    """A message under way: the round of its arrival, and which receive of which piece gets it."""
+
+    when: int
+    sent: int
+    piece: int
+    step: int
+
+
+class _Pattern:
+    """The lists of one piece's program, for all ranks or for rank 0 as each of them.
+
+    awaited: per rank and operation, the number of the rank's receives it waits for.   receivers: by
+    send, as (rank, step), the receive that gets it.   latency: by send, in rounds.   turn: by send;
+    of sends that are ready, the one with the least turn goes first.
+    """
+
+    def __init__(
+        self, program: Program, placement: Placement | None, latencies: Sequence[int]
+    ) -> None:
+        self.lists = [
+            program.operations(rank) for rank in range(placement.ranks if placement else 1)
+        ]
+        self.awaited = [awaited_receives(own, dependencies(own)) for own in self.lists]
+        if placement is None:
+            steps = [
+                [(0, step) for step, op in enumerate(self.lists[0]) if isinstance(op, kind)]
+                for kind in (Send, Recv)
+            ]
+            self.receivers = dict(zip(*steps, strict=True))
+        else:
+            self.receivers = matching(self.lists)
+        self.latency = {
+            (rank, step): latencies[placement.meeting(rank, target) - 1 if placement else 0]
+            for (rank, step), (target, _) in self.receivers.items()
+        }
+        longest = self._longest_that_waits()
+        self.turn = {send: (-self.latency[send], -longest[send]) for send in self.latency}
+
+    def _longest_that_waits(self) -> dict[_Place, int]:
+        """For every send: the longest latency among the sends that have to wait for it."""
+        sends = [
+            [step for step, op in enumerate(own) if isinstance(op, Send)] for own in self.lists
+        ]
+        needs = [  # receives that this send or an earlier one waits for
+            list(accumulate((awaited[step] for step in steps), max))
+            for steps, awaited in zip(sends, self.awaited, strict=True)
+        ]
+        waiting = dict[_Place, list[_Place]]()
+        for rank, steps in enumerate(sends):
+            for place, step in enumerate(steps):
+                target, received = self.receivers[rank, step]
+                answer = bisect_left(needs[target], self.awaited[target][received])
+                waiting[rank, step] = [(rank, after) for after in steps[place + 1 : place + 2]]
+                waiting[rank, step] += [(target, at) for at in sends[target][answer : answer + 1]]
+        longest = dict[_Place, int]()
+        for send in TopologicalSorter(waiting).static_order():
+            others = waiting[send]
+            longest[send] = max((max(self.latency[o], longest[o]) for o in others), default=0)
+        return longest
+
+
+class _Progress:
+    """How far one rank has played the list of one piece."""
+
+    def __init__(self, operations: Sequence[Operation], awaited: Sequence[int]) -> None:
+        self._awaited = awaited
+        self._unsent, self._receives, self._local = deque[int](), deque[int](), deque[int]()
+        for step, op in enumerate(operations):
+            by_kind = self._receives if isinstance(op, Recv) else self._local
+            (self._unsent if isinstance(op, Send) else by_kind).append(step)
+        self._arrived = set[int]()
+        self._in_a_row = 0
+
+    @property
+    def next_send(self) -> int | None:
+        """The position of the next send if the receives that it waits for have completed."""
+        if not self._unsent or self._awaited[self._unsent[0]] > self._in_a_row:
+            return None
+        return self._unsent[0]
+
+    def send(self) -> list[int]:
+        """The positions of the next send, and before it of what it may wait for."""
+        step = self._unsent.popleft()
+        return [*self._local_before(step), step]
+
+    def receive(self, step: int) -> list[int]:
+        """The positions of a receive, and of the combines and copies that can then be done."""
+        self._arrived.add(step)
+        while self._receives and self._receives[0] in self._arrived:
+            self._receives.popleft()
+            self._in_a_row += 1
+        until = self._unsent[0] if self._unsent else len(self._awaited)
+        return [step, *self._local_before(until)]
+
+    def _local_before(self, step: int) -> list[int]:
+        done = [at for at in self._local if at < step and self._awaited[at] <= self._in_a_row]
+        self._local = deque(at for at in self._local if at not in done)
+        return done
+
+
+@dataclass(frozen=True)
+class Interleaved(Program):
+    """The programs of all pieces, interleaved for integer latencies in rounds.
+
+    placement: of the virtual ranks.   latencies: by level, the innermost first.
+    Without a placement there is one latency, and all ranks' lists have the kinds of operations of
+    rank 0's, in the same order: each rank's k-th send of a piece is some rank's k-th receive.
+    """
+
+    pieces: tuple[Task, ...]
+    latencies: tuple[int, ...]
+    placement: Placement | None = None
+
+    @property
+    def needs_posted_receives(self) -> bool:  # type: ignore[override]
+        """Whether ranks that differ send before they receive what others have sent earlier."""
+        return self.placement is not None
+
+    def classes(self) -> list[Class] | None:  # noqa: D102
+        known = [piece.program.classes() for piece in self.pieces]
+        return known[0] if self.placement is None and all(known) else None
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        lists = [on_ranks(own.operations(rank), None, offset) for own, offset in self.pieces]
+        return [lists[piece][step] for piece, step in self._orders[rank if self.placement else 0]]
+
+    @cached_property
+    def _orders(self) -> list[list[_Place]]:
+        """Per rank, or of rank 0 for all: the pieces and positions of all operations, in order."""
+        known = dict[int, _Pattern]()
+        if self.placement is None:
+            known = dict.fromkeys(
+                (id(piece.program) for piece in self.pieces),
+                _Pattern(self.pieces[0].program, None, self.latencies),
+            )
+        for program, _ in self.pieces:
+            if id(program) not in known:
+                known[id(program)] = _Pattern(program, self.placement, self.latencies)
+        patterns = [known[id(piece.program)] for piece in self.pieces]
+        ranks = range(len(patterns[0].lists))
+        progress = [
+            [_Progress(pattern.lists[rank], pattern.awaited[rank]) for rank in ranks]
+            for pattern in patterns
+        ]
+        coming: list[list[_Arrival]] = [[] for _ in ranks]
+        orders: list[list[_Place]] = [[] for _ in ranks]
+        now, acted = 0, True
+        while acted or any(coming):
+            if not acted:  # no rank can go on before the next message is there
+                now = max(now, min(arrivals[0].when for arrivals in coming if arrivals))
+            acted = False
+            for rank, arrivals in enumerate(coming):
+                if arrivals and arrivals[0].when <= now:
+                    _, _, piece, step = heappop(arrivals)
+                    orders[rank] += [(piece, at) for at in progress[piece][rank].receive(step)]
+                    acted = True
+            for rank in ranks:
+                ready = [
+                    (patterns[piece].turn[rank, send], piece, send)
+                    for piece, of_ranks in enumerate(progress)
+                    if (send := of_ranks[rank].next_send) is not None
+                ]
+                if not ready:
+                    continue
+                _, piece, step = min(ready)
+                orders[rank] += [(piece, at) for at in progress[piece][rank].send()]
+                target, received = patterns[piece].receivers[rank, step]
+                there = now + patterns[piece].latency[rank, step]
+                heappush(coming[target], _Arrival(there, now, piece, received))
+                acted = True
+            now += 1
+        return orders

@@ -59,10 +59,10 @@ GAINS: Mapping[str, Callable[[], Fraction]] = {
     "broadcast of 64 KiB, 64 ranks, α = 1 µs, β = 1 ns/B": of_scatters,
     "allreduce of short vectors, 64 ranks, λ = 4, the same bits everywhere": of_allreduces,
     "allgatherv of short blocks, 64 ranks, λ = 8": of_allgathers,
-    "s-to-p broadcast, 3 of 32 ranks give 1 KB, λ = 4": lambda: gain(
+    "allgatherv (s-to-p), 3 of 32 ranks give 1 KB, λ = 4": lambda: gain(
         "allgatherv", ["ring"], postal("4"), ranks=32, sources=(0, 11, 21), nbytes=1024
     ),
-    "s-to-p broadcast, 30 of 10 × 10 ranks, a cross, 4 KB": cross,
+    "allgatherv (s-to-p), 30 of 10 × 10 ranks, a cross, 4 KB": cross,
 }
 
 

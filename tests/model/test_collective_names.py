@@ -19,7 +19,7 @@ def test_names_of_collectives_and_algorithms() -> None:
     assert shown_name("reduce/s_to_p") == "reduce/s_to_p"
 
 
-@pytest.mark.parametrize("name", ["s_to_p", "S_to_P", "Allgather", "allgatherv", "MPI_Allgatherv"])
+@pytest.mark.parametrize("name", ["s_to_p", "S-to-p", "Allgather", "allgatherv", "MPI_Allgatherv"])
 def test_plans(name: str) -> None:
     plan = cw.plan(name, ranks=8, nbytes=64, sources=[1, 5], machine=MACHINE)
     assert plan.algorithm.startswith("allgatherv/")
@@ -30,6 +30,8 @@ def test_algorithms() -> None:
     ring = cw.ALGORITHMS["allgatherv/ring"]
     assert cw.ALGORITHMS["s_to_p/ring"] is ring
     assert "s_to_p/ring" in cw.ALGORITHMS
+    assert cw.ALGORITHMS.get("s_to_p/ring") is ring
+    assert cw.ALGORITHMS.get("s_to_p/rings") is None
     assert "s_to_p/rings" not in cw.ALGORITHMS
     assert find("s_to_p/ring") is find("ring", "s_to_p") is ring
     assert parse_label("s_to_p/ring", "s_to_p")[0] is ring

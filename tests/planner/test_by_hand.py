@@ -99,7 +99,7 @@ def test_what_is_no_choice(text: str) -> None:
 def test_a_collective_that_is_chosen_twice() -> None:
     with pytest.raises(InvalidArgument, match="here: reduce is chosen twice; write its choices"):
         parse_choices("reduce=flat <= 4k; reduce = binomial", "here")
-    with pytest.raises(InvalidArgument, match="algorithms for bcast: broadcast has some; write"):
+    with pytest.raises(InvalidArgument, match="bcast: that is another name of broadcast"):
         read_choices({"broadcast": "flat", "bcast": "chain"})
 
 

@@ -6,8 +6,8 @@ import collwise as cw
 from collwise.algorithms import ALGORITHMS
 from collwise.errors import InvalidArgument, InvalidSchedule
 from collwise.model.placement import Placement
-from collwise.schedule.operations import Send
 from collwise.schedule.interleaved import Interleaved
+from collwise.schedule.operations import Send
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
 from collwise.timing import ideal

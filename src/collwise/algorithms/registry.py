@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from collections import UserDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from fractions import Fraction
@@ -226,7 +227,7 @@ def _square(ranks: int) -> Placement:
     return Placement.of(nodes, ranks=ranks)
 
 
-class _ByName(dict[str, Algorithm]):
+class _ByName(UserDict[str, Algorithm]):
     """Algorithms by name; the aliases of collectives are understood."""
 
     def __missing__(self, name: str) -> Algorithm:
@@ -235,7 +236,7 @@ class _ByName(dict[str, Algorithm]):
         return self[current]
 
     def __contains__(self, name: object) -> bool:
-        return super().__contains__(shown_name(name) if isinstance(name, str) else name)
+        return (shown_name(name) if isinstance(name, str) else name) in self.data
 
 
 _ALGORITHMS = _ByName()

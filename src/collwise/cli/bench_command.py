@@ -54,7 +54,7 @@ def _check(options: dict[str, Any]) -> None:
 @click.option("--algorithm", help="Race this algorithm  [default: the planned best few].")
 @click.option("--budget", type=BUDGET, default=5.0, help="Seconds for the race.")
 @click.option("--repetitions", type=POSITIVE, default=1000, help="The most repetitions.")
-@click.option("--seed", type=INTEGER, default=0, help="Of the order.")
+@click.option("--seed", type=INTEGER, default=0, help="Seed of the order of repetitions.")
 @profile_option
 @output.json_option
 @on_ranks(lambda options: options["budget"] + _MEASURING_S, _check)

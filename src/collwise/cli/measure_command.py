@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # the help needs no MPI
     default=None,
     help="Message sizes, comma-separated  [default: 8 B to 1 MiB].",
 )
-@click.option("--seed", type=INTEGER, default=0, help="Of targets and order.")
+@click.option("--seed", type=INTEGER, default=0, help="Seed of targets and order.")
 @placement_option
 @save_option
 @output.json_option

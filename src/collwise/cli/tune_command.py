@@ -62,7 +62,7 @@ def _check(options: dict[str, Any]) -> None:
     help="Race what a program called, as collwise run --json FILE told it, instead.",
 )
 @problem_options(default_sources=DEFAULT_SOURCES)
-@click.option("--seed", type=INTEGER, default=0, help="Of targets and order.")
+@click.option("--seed", type=INTEGER, default=0, help="Seed of targets and order.")
 @click.option(
     "--report",
     "report_path",

@@ -71,8 +71,9 @@ def read_choices(algorithms: Mapping[str, str]) -> dict[str, tuple[Choice, ...]]
     chosen: dict[str, tuple[Choice, ...]] = {}
     for collective, text in algorithms.items():
         if (name := find_collective(collective).name) in chosen:
-            remedy = "write its choices together: binomial <= 4k, chain"
-            raise InvalidArgument(f"algorithms for {collective}", f"{name} has some", remedy)
+            seen = f"that is another name of {name}, for which some are given, too"
+            remedy = "write its choices together, under one name: binomial <= 4k, chain"
+            raise InvalidArgument(f"algorithms for {collective}", seen, remedy)
         chosen[name] = _parse_for_collective(name, text)
     return chosen
 

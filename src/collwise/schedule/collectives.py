@@ -167,7 +167,7 @@ def kind_of(name: str) -> Collective:
 
 
 def _plain(name: str) -> str:
-    return name.lower().removeprefix("mpi_")
+    return name.lower().replace("-", "_").removeprefix("mpi_")
 
 
 def check_about(

@@ -283,7 +283,8 @@ def find(name: str, collective: str | None = None) -> Algorithm:
         prefix, _, short = name.rpartition("/")
         if algorithm := by_name.get(f"{kind_of(prefix or collective or '').name}/{short}"):
             return algorithm
-    raise UnknownName.of("algorithm", name, by_name)
+    what = f"{find_collective(collective).name} algorithm" if collective else "algorithm"
+    raise UnknownName.of(what, name, by_name)
 
 
 _INTEGERS = ("k", "radix", "latency", "pieces", "segment")

@@ -32,7 +32,10 @@ def command() -> None:
 @command.command("list")
 @output.json_option
 def list_(as_json: bool) -> None:
-    """List the saved profiles: one for each machine, MPI library and layout."""
+    """List the saved profiles, one for each machine.
+
+    A machine is known by its processors, its MPI library and its layout of nodes.
+    """
     from collwise.report.wisdom_tables import list_document, list_table
 
     documents = list_document(saved())
@@ -108,7 +111,7 @@ def why(
 @click.argument("names", nargs=-1, required=True)
 @click.option("-o", "--out", type=OUTPUT, required=True, help="File to write.")
 def merge(names: tuple[str, ...], out: Path) -> None:
-    """Write what several profiles of one machine know into one file."""
+    """Merge profiles of one machine into one file."""
     from collwise.tuning.saving import together
 
     merged = together(Profile.load(named(name)) for name in names)
@@ -128,7 +131,7 @@ def export(out: Path, name: str | None) -> None:
 @command.command("import")
 @click.argument("files", nargs=-1, type=FILE, required=True)
 def import_(files: tuple[Path, ...]) -> None:
-    """Add files of others to what is saved, each to its machine's profile."""
+    """Add files of others to the saved profiles."""
     for file in files:
         output.write(*save(Profile.load(file), None).lines)
 

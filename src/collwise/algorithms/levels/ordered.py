@@ -26,7 +26,7 @@ from collwise.schedule.program import Program
 from collwise.schedule.trees import Edges, Family, Shape, Tree
 
 TICKS = 32
-"""Number of ticks, the unit of all costs, in t0 at the innermost level.
+"""Number of ticks, the unit of all costs, in the smallest t0 of any level.
 
 Finer times cannot be measured.
 """

@@ -48,7 +48,7 @@ def whole_vectors(problem: Problem, _: Settings) -> tuple[Stage, ...]:
 
 
 def halved(problem: Problem, _: Settings) -> tuple[Stage, ...]:
-    """Stages in which pairs exchange halves of vectors, in every dimension [vandeGeijn1991 §3.3]."""
+    """Stages in which pairs exchange halves, in every dimension [vandeGeijn1991 §3.3]."""
     return (Stage(2, divided=True),) * cube_dimension(problem.ranks)
 
 

@@ -17,7 +17,7 @@ from collwise.schedule.data_movement import Step
 class Turns:
     """The p − 1 steps of an allgather around a ring of p = `ranks` ranks.
 
-    In each step rank r sends the piece that it received last to rank r − 1.
+    In each step rank r sends the piece that it received last, at first its own, to rank r − 1.
     """
 
     ranks: int

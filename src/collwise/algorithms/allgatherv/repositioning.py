@@ -68,7 +68,7 @@ def _swap(
 ) -> Iterator[Delivery]:
     """Deliveries in which the i-th ranks of both halves swap all blocks of their halves.
 
-    If the first half has one rank more, this rank only receives.   everything: the blocks of each
+    If the first half is larger, its further ranks only receive.   everything: the blocks of each
     half.   rank: only deliveries of this rank; None for all.
     """
     larger, smaller = halves

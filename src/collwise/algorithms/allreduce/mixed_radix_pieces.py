@@ -46,7 +46,7 @@ def in_pieces(
 ) -> Interleaved:
     """The interleaved exchanges of all pieces.
 
-    stages: those of each piece.   latency: after how many further sends a message has arrived.
+    stages: those of each piece.   latency: the number of sends until a message has arrived.
     """
     parts = [part for (part,) in equal_parts(problem.whole, pieces, problem.itemsize)]
     exchanges = {

@@ -178,7 +178,7 @@ class Plan:
 
     @cached_property
     def level_times(self) -> Mapping[str, Fraction]:
-        """Maps words for a level, such as "inside a node", to the exact seconds spent at this level.
+        """Maps words for a level, such as "inside a node", to the exact seconds spent at it.
 
         They are those of the choice, whose schedule is simulated.  Empty for more than MAX_TOLD
         ranks, for machines without levels, and for the MPI library's own collective.

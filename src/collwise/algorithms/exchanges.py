@@ -29,10 +29,7 @@ from collwise.schedule.program import Program
 RADICES = (3, 4, 5, 6, 8, 12, 16, 32)
 """Group sizes that plans try for recursive multiplying."""
 MAX_CORES = 8
-"""The search tries stages for p ranks, and for at most this many other numbers of ranks, below p.
-
-In these cases the other ranks first send their vectors to ranks that take part.
-"""
+"""How many numbers of ranks below p the search tries; excess ranks send their vectors to others."""
 _Best: TypeAlias = tuple[int | float, tuple[Stage, ...]]
 _WRITTEN = re.compile(r"[0-9]{1,9}d?( [0-9]{1,9}d?)*")
 
@@ -168,7 +165,7 @@ def _integer_costs(
 ) -> dict[int, tuple[int, int, int]]:
     """A map from lengths in elements to (gap, latency, combining time).
 
-    All times are integers in the same unit, a fraction of a second in which all are exact.
+    All times are exact integers in the same unit.
     """
     costs = {}
     for items in lengths:

@@ -70,10 +70,7 @@ def _has_cyclic_trees(ranks: int, latency: int) -> bool:
 
 @lru_cache(maxsize=256)
 def _shortest_kind(ranks: int, latency: int) -> _Kind:
-    """The `Rounds` subclass that broadcasts a few pieces in the fewest rounds.
-
-    The result also says how many rounds it needs from the first send of the last piece.
-    """
+    """The `Rounds` subclass that broadcasts a few pieces in the fewest rounds, and its `later`."""
     kinds: list[type[Rounds]] = []
     if _has_cyclic_trees(ranks, latency):
         kinds.append(CyclicTrees)

@@ -353,9 +353,9 @@ def segments(problem: Problem, settings: Settings) -> int:
 
 
 def fraction(what: str, least: Fraction, below: Fraction | None, advice: str) -> Parameter:
-    """A parameter whose value is an exact number, at least `least` and less than `below`.
+    """A parameter named `what`, an exact number in [least, below).   below: None for any.
 
-    what: its name.   below: None for any.   advice: the meaning in words, also used in errors.
+    advice: its meaning in words.
     """
 
     def read(value: Any) -> Fraction:
@@ -368,10 +368,7 @@ def fraction(what: str, least: Fraction, below: Fraction | None, advice: str) ->
 
 
 def integer(what: str, least: int, advice: str) -> Parameter:
-    """A parameter whose value is an integer of at least `least`.
-
-    what: its name.   advice: the meaning in words, also used in errors.
-    """
+    """A parameter named `what`, an integer of at least `least`.   advice: its meaning in words."""
 
     def read(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:

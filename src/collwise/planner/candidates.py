@@ -48,9 +48,9 @@ contention on links).
 HOPELESS = 4
 """With levels, a candidate whose estimate exceeds this multiple of the best time is skipped."""
 RIVAL = Fraction(5, 4)
-"""With levels, a simulation is stopped at this multiple of the best time so far.
+"""With levels, simulations are stopped at this multiple of the best time, not at the best time.
 
-Candidates below it keep their times, since they may be raced against the best.
+Candidates below it may be raced.
 """
 SLOWER = "its simulation ended when it was slower than the choice"
 TOO_MANY = "too many messages to simulate when planning"
@@ -107,10 +107,7 @@ def predicted(
 
 
 def rank(candidate: Candidate) -> tuple[Fraction, bool, int]:
-    """A sort key: the fastest candidate comes first.
-
-    Of equally fast ones, those without segments come first, then those with few parameters.
-    """
+    """A sort key: the fastest first; of equally fast ones, unsegmented ones with few parameters."""
     algorithm = ALGORITHMS[candidate.name]
     return candidate.predicted, algorithm.segmented, len(algorithm.parameters)
 

@@ -24,10 +24,7 @@ from collwise.schedule.problem import Problem
 from collwise.system import formatting
 
 REACH = 4
-"""Largest ratio between a call and the nearest race, if that race decides the call alone.
-
-It limits the ratio of the message sizes, and also the ratio of the numbers of sources.
-"""
+"""Largest ratio of message sizes, and of source counts, at which a single race decides a call."""
 
 
 class Verdict(NamedTuple):
@@ -171,9 +168,9 @@ def _distance(race: RaceResult, problem: Problem) -> tuple[Fraction, int, int]:
 
 
 def _neighbours(alike: Iterable[RaceResult], problem: Problem) -> list[RaceResult]:
-    """The two races of the next smaller and the next larger size, with equally many sources.
+    """The races of the next smaller and next larger size, with equally many sources.
 
-    Empty if either of them is missing.
+    Empty if one of them is missing.
     """
     races = [race for race in alike if race.sources == len(problem.sources)]
     smaller = [race for race in races if race.nbytes <= problem.nbytes]

@@ -84,8 +84,7 @@ The difference of the two times counts for each further segment.
 def by_parts(program: Program, problem: Problem, machine: Levels) -> Fraction | None:
     """Seconds of a program as the sum of its parts' times; None if the program has no parts.
 
-    For segments down or up a tree, the first few are simulated; the difference that the last of
-    these makes counts for each further one.
+    Of segments down or up a tree, only the first few are simulated, and the others extrapolated.
     """
     match program:
         case Then():

@@ -22,10 +22,7 @@ from collwise.schedule.problem import Problem
 LOOKED_AT = 16
 """Number of ranks that are examined to find on how many other ranks each rank depends."""
 OVERHEADS = (Fraction(1, 16), Fraction(1, 4))
-"""Extra times per message, in t0.  The candidate that is the best with one of them is raced, too.
-
-It has fewer messages.
-"""
+"""Extra times per message, in t0: for each, the candidate that would be the best is raced, too."""
 MOST_SLOWER = 3
 """A candidate is not raced if its predicted time exceeds this multiple of the best one's."""
 
@@ -133,10 +130,7 @@ def _depends_on_one(candidate: Candidate, problem: Problem) -> bool:
 
 
 def _same_schedule(problem: Problem, one: Candidate, other: Candidate) -> bool:
-    """Whether two candidates send the same messages in the same order.
-
-    False if there are too many ranks to compare the schedules.
-    """
+    """Whether two candidates have equal schedules; False if too many ranks to compare them."""
     if one.predicted != other.predicted or problem.ranks > SEARCHED_RANKS:
         return False
     first, second = (candidate.schedule(problem) for candidate in (one, other))

@@ -97,10 +97,7 @@ def latencies(ranks: int, each: int, machine: Machine) -> list[int]:
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The setting `latency` that takes least if all ranks contribute equally many bytes.
-
-    Empty if the problem is too large to simulate.
-    """
+    """The best setting `latency` if all ranks contribute equally; empty if too many to simulate."""
     if not problem.nbytes or not alike_or_simulable(problem, machine):
         return [{"latency": 1}] * (not problem.nbytes)
     ranks, each = problem.ranks, max(problem.nbytes // problem.ranks, 1)

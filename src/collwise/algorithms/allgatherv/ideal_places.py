@@ -10,10 +10,7 @@ from collwise.model.sources import rows_of
 from collwise.model.topology import snake_rank
 
 Places: TypeAlias = Callable[[tuple[int, int], int], tuple[int, ...]]
-"""A function that returns the ideal ranks for sources.
-
-Its arguments are a mesh's (rows, columns) and the number of sources.
-"""
+"""A function that maps a mesh's (rows, columns) and a number of sources to ideal ranks for them."""
 
 
 def snake(shape: tuple[int, int], count: int) -> tuple[int, ...]:

@@ -21,8 +21,7 @@ Holdings: TypeAlias = Mapping[int, Blocks]
 Spread: TypeAlias = Callable[[Grid, Holdings, int | None], Iterator[Delivery]]
 """A function that yields the deliveries after which all ranks of a grid hold all blocks.
 
-Its arguments are the grid, the holdings at first, and a rank: only deliveries in which it may take
-part are needed; None for all.
+If a rank is given, only those in which it may take part are needed.
 """
 
 
@@ -146,10 +145,7 @@ def simulable(problem: Problem, machine: Machine) -> Iterable[Settings]:
 
 
 def _contributions_received(problem: Problem) -> int:
-    """Upper bound of the number of contributions that all ranks together receive.
-
-    No rank receives a contribution twice.
-    """
+    """Upper bound of the number of contributions that all ranks together receive."""
     return problem.ranks * len(problem.sources)
 
 

@@ -60,8 +60,8 @@ def in_pieces(
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """The settings with the least exact time, among those with the least rough times.
 
-    For each number of pieces only the stages with the least rough time count.  It assumes that only
-    the first piece waits for messages.  Empty where λ is 1, and if messages meet on shared ports.
+    A rough time assumes that only the first piece waits for messages.  Empty where λ is 1, and if
+    messages meet on shared ports.
     """
     ranks, items = problem.ranks, problem.nbytes // problem.itemsize
 

@@ -13,11 +13,7 @@ from collwise.schedule.operations import Operation, Recv, Send
 
 @dataclass(frozen=True)
 class Ring(ring.Ring):
-    """The ring reduce-scatter, then an allgather.
-
-    In each turn of the allgather a rank sends the block that it received last, at first its own, to
-    the next rank.
-    """
+    """The ring reduce-scatter, then an allgather around the same ring."""
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         p, parts, operations = self.problem.ranks, self.parts, super().operations(rank)

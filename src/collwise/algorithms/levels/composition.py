@@ -139,7 +139,6 @@ def register_multilevel(
 ) -> Algorithm:
     """Register an algorithm for machines with levels; plans for other machines do not try it.
 
-    choices: returns the settings to try, for a problem with a placement and at least one byte.
     more: other fields of `Algorithm`.
     """
 
@@ -195,8 +194,8 @@ def combined_choices(
 ) -> list[str]:
     """All combinations of a best algorithm for each level, as texts, the innermost level first.
 
-    The algorithms are timed in the largest team of their level.   among: short names of those to
-    try; None for all.   most: how many are combined at the outermost level; one less at the others.
+    They are timed in the largest team of their level.   among: short names of those to try; None
+    for all.   most: how many of them at the outermost level; one less at the others.
     """
     teams: Hierarchy = hierarchy_of(problem)
     best = [

@@ -1,9 +1,8 @@
 """Lanes: the i-th ranks of all nodes form a team, which carries the i-th part of the bytes.
 
-Several ranks of a node then send at the same time.  It helps where one rank cannot saturate the
-network card of its node [Traeff2020].  A broadcast scatters in the root's node, broadcasts each
-part across nodes, and allgathers in every node.  An allreduce does a reduce-scatter in every node,
-an allreduce of each part across nodes, and an allgather in every node.
+Several ranks of a node then send at once, which helps where one rank cannot saturate the network
+card of its node [Traeff2020].  A broadcast scatters in the root's node, broadcasts each part across
+nodes, and allgathers in every node.  An allreduce does a reduce-scatter in every node first.
 """
 
 from dataclasses import dataclass

@@ -28,10 +28,7 @@ _Parts: TypeAlias = list[list[tuple[int, int]]]
 
 
 class LevelCost(NamedTuple):
-    """Gap and latency of a message at one level, and its time at a port of a group, in ticks.
-
-    port: 0 if groups of this level have no shared port.
-    """
+    """Gap and latency of a message at one level, and its time at a group's port, all in ticks."""
 
     gap: int
     latency: int
@@ -171,9 +168,9 @@ class _Run:
         yield None
 
     def _next(self, level: int, rank: int) -> int | None:
-        """The rank that `rank` sends to at a level; None if all its subgroups there have data.
+        """The first rank of the largest subgroup without data, in the group of `rank` at a level.
 
-        It is the first rank of the largest subgroup without data, in the group of `rank`.
+        None if all subgroups have data.
         """
         parts = self.fresh[level - 1][self.groups[level - 1][rank]]
         informed = self.informed if level == 1 else self.counts[level - 2]

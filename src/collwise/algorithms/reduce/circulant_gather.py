@@ -50,9 +50,9 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
         return float(gap), float(latency), float(machine.combine(items * problem.itemsize) or 0)
 
     def after(ranks: int, items: int, stage: Stage) -> tuple[float, int, int]:
-        """For one stage: its rough time in seconds, and what is left afterwards.
+        """For one stage: its rough time in seconds, and what is left after it.
 
-        That is the number of ranks that still hold partial results, and the elements of a message.
+        That is how many ranks still hold partial results, and the elements of a message.
         """
         left = -(-ranks // stage.radix)
         part = -(-whole * left // problem.ranks) if stage.divided else items

@@ -1,15 +1,15 @@
 """The algorithms: a folder for each collective, a short file for each algorithm or family.
 
 `registry`     the class `Algorithm`, and the table of all algorithms
-`reductions`   registration of algorithms that combine
-`in_rounds`    broadcasts and reduces in rounds: their programs, and the choice of the pieces
+`reductions`   registers algorithms that combine
+`in_rounds`    programs of broadcasts and reduces in rounds; chooses the length of their pieces
 `circulant_pieces`  reduce-scatters and allreduces on circulant graphs, in pieces
-`exchanges`    allreduces, reduces and reduce-scatters in groups: a table of names, one search
-`parts`        algorithms as parts of other algorithms
+`exchanges`    allreduces, reduces and reduce-scatters by exchanges in groups of ranks
+`parts`        reads the names and settings of algorithms that other algorithms use
 `levels`       algorithms for machines with levels
 
-Importing this package registers all algorithms, including those of other packages that name a
-module as an entry point of the group "collwise.algorithms".
+Importing this package registers all algorithms.  It also imports the modules that other installed
+packages name as entry points of the group "collwise.algorithms".
 """
 
 import logging

@@ -1,7 +1,7 @@
 """Reduce-scatters and allreduces on circulant graphs: radix 2 in one piece, any radix in pieces.
 
-Where λ is above 1, a message arrives some time after its sender's port is free.  With several
-pieces in flight, only the latency of the first piece counts.
+Where λ is above 1, a message arrives some time after its sender's port is free.  Meanwhile ranks
+send messages of other pieces, so that only the latency of the first piece counts.
 """
 
 from collections.abc import Iterable
@@ -20,11 +20,11 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 
 PIECES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
-"""Numbers of pieces that are tried."""
+"""The numbers of pieces that plans try."""
 LONGEST = 1 << 20
-"""Largest latency, in sends: longer ones do not change the order of operations."""
+"""Largest latency that is tried, in sends: longer ones do not change the order of operations."""
 MAX_COMPARED = 4
-"""Number of settings that are compared by exact times."""
+"""This many settings, those with the least rough times, are compared by exact times."""
 PARAMETERS = {
     "radix": integer("radix", 2, "which part of its blocks a rank keeps, an integer of at least 2"),
     "pieces": integer("pieces", 1, "the pieces of the vector, an integer of at least 1"),
@@ -33,14 +33,14 @@ PARAMETERS = {
 
 
 def messages(problem: Problem, settings: Settings) -> int:
-    """Number of messages that each rank sends."""
+    """Number of messages that each rank sends with these settings."""
     gathers = problem.kind.output != "own block"
     rounds = steps_by_round(problem.ranks, (settings["radix"],), gathers=gathers)
     return int(settings["pieces"]) * sum(map(len, rounds))
 
 
 def radices(ranks: int) -> list[int]:
-    """For each possible number of rounds, the smallest radix that needs no more."""
+    """The radices worth trying: for each number of rounds, the smallest that needs no more."""
     radices = {ranks}
     for rounds in range(2, (ranks - 1).bit_length() + 1):
         radix = 2
@@ -51,9 +51,10 @@ def radices(ranks: int) -> list[int]:
 
 
 def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best settings by exact time, among the few that are best by a rough time.
+    """The settings with the least exact time, among the few with the least rough times.
 
-    The rough time assumes that only the first piece waits for messages.
+    A rough time assumes that only the first piece waits for messages.  Empty for one rank, for too
+    many ranks, and for fewer elements than ranks.
     """
     ranks, items = problem.ranks, problem.nbytes // problem.itemsize
     gathers = problem.kind.output != "own block"
@@ -67,7 +68,8 @@ def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
 
     def rough(radix: int, pieces: int) -> tuple[float, dict[str, int]]:
         unit = -(-items // (ranks * pieces)) * problem.itemsize
-        busy = alone = waited = 0.0  # of a piece: port time; total latency and combining
+        # For one piece: time of a port, time without other pieces, sum of latencies and combining.
+        busy = alone = waited = 0.0
         for steps in steps_by_round(ranks, (radix,), gathers=gathers):
             before, last = busy, 0.0
             for step in steps:
@@ -98,10 +100,10 @@ def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
 
 
 def without_empty_parts(problem: Problem, radix: int, pieces: int, latency: int) -> Program:
-    """The exchange in at most as many pieces as each block has items.
+    """The exchange, in no more pieces than each block has elements, so that no part is empty.
 
-    With fewer items than ranks it uses radix 2, which has a known upper bound of the time even if
-    some blocks are empty.
+    With fewer elements than ranks it ignores the settings and uses radix 2: for this radix an upper
+    bound of the time is known even if some blocks are empty.
     """
     most = problem.nbytes // problem.itemsize // problem.ranks
     if not most:
@@ -114,7 +116,10 @@ def without_empty_parts(problem: Problem, radix: int, pieces: int, latency: int)
 def register_circulant(
     collective: str, summary: str, time: str, in_pieces: str, time_in_pieces: str
 ) -> None:
-    """Register the exchange of radix 2 and the exchange in pieces for a collective."""
+    """Register two algorithms for a collective: the exchange of radix 2, and the one in pieces.
+
+    summary, time: of the first one.   in_pieces, time_in_pieces: summary and time of the second.
+    """
     made: dict[str, Any] = {"source": ("Traeff2024",)}
     plain = f"{collective}/circulant"
     register_circular(plain, summary, time, CirculantExchange, searched=False, **made)

@@ -1,12 +1,12 @@
-"""The family of exchanges in groups: each algorithm is a name and a list of stages.
+"""The algorithms that exchange vectors in groups of ranks, stage after stage.
 
 Van de Geijn's versions [vandeGeijn1991 §3, §4, §5, §6] exchange in pairs: whole vectors in every
 hypercube dimension (Version 2, recursive doubling), halves (Version 3), or halves in some
-dimensions, given by a strategy (Version 4).  Larger groups need fewer rounds where λ is above 1: a
-stage in groups of k ranks takes (k − 2 + λ)·t0 for whole vectors, and twice the time of a k-th of
-the vector if it is divided; with k = p every rank sends to all others.  One search finds the best
-group sizes.  In a reduce-scatter all stages divide, and neighbouring ranks exchange first, so
-operators need not commute.
+dimensions, given by a strategy (Version 4).  Larger groups need fewer stages, which pays where λ is
+above 1.  A stage in groups of k ranks takes (k − 2 + λ)·t0 for whole vectors.  A stage that divides
+vectors takes twice as long as this, with t0 of a k-th of the vector.  With k = p every rank sends
+to all others.  One search finds the best group sizes.  In a reduce-scatter all stages divide, and
+neighbouring ranks exchange first, so operators need not commute.
 """
 
 import re
@@ -27,36 +27,36 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 
 RADICES = (3, 4, 5, 6, 8, 12, 16, 32)
-"""Group sizes that recursive multiplying tries."""
+"""Group sizes that plans try for recursive multiplying."""
 MAX_CORES = 8
-"""How many numbers of ranks below p are tried; excess ranks first send their vectors to others."""
+"""How many numbers of ranks below p the search tries; excess ranks send their vectors to others."""
 _Best: TypeAlias = tuple[int | float, tuple[Stage, ...]]
 _WRITTEN = re.compile(r"[0-9]{1,9}d?( [0-9]{1,9}d?)*")
 
 
 def cube_dimension(ranks: int) -> int:
-    """⌊log2 ranks⌋, the dimension of the largest hypercube of ranks."""
+    """⌊log2 ranks⌋: the dimension of the largest hypercube with no more than `ranks` ranks."""
     return ranks.bit_length() - 1
 
 
 def whole_vectors(problem: Problem, _: Settings) -> tuple[Stage, ...]:
-    """Stages that exchange whole vectors in every dimension: Version 2 of [vandeGeijn1991]."""
+    """Stages in which pairs exchange whole vectors, in every dimension [vandeGeijn1991 §3.2]."""
     return (Stage(2, divided=False),) * cube_dimension(problem.ranks)
 
 
 def halved(problem: Problem, _: Settings) -> tuple[Stage, ...]:
-    """Stages that halve vectors in every dimension: Version 3 of [vandeGeijn1991]."""
+    """Stages in which pairs exchange halves, in every dimension [vandeGeijn1991 §3.3]."""
     return (Stage(2, divided=True),) * cube_dimension(problem.ranks)
 
 
 def by_strategy(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
-    """The stages of a strategy, dimension d − 1 first: Version 4 of [vandeGeijn1991]."""
+    """The stages of the setting `strategy`, dimension d − 1 first [vandeGeijn1991 §3.4]."""
     strategy = hybrid.checked_strategy(settings["strategy"], cube_dimension(problem.ranks))
     return tuple(Stage(2, bool(divided)) for divided in reversed(strategy))
 
 
 def best_strategy(problem: Problem, machine: Machine) -> hybrid.Strategy:
-    """The best strategy for the machine's costs, by dynamic programming."""
+    """The strategy that takes the least time on a machine, by dynamic programming."""
     itemsize = problem.itemsize
     return hybrid.best_for(
         lambda items: machine.message(items * itemsize).latency,
@@ -87,7 +87,7 @@ def _checked_stages(value: Any) -> str:
 
 
 def read(text: str) -> tuple[Stage, ...]:
-    """Parse stages from text such as "20d 5"."""
+    """Parse stages from text: "20d 5" has groups of 20 ranks that divide vectors, then of 5."""
     return tuple(Stage(int(word.rstrip("d")), word.endswith("d")) for word in text.split())
 
 
@@ -98,9 +98,9 @@ STAGES = Parameter(
 
 
 def stages_of(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
-    """The stages of the settings; in a reduce-scatter all of them divide.
+    """The stages of the setting `stages`; in a reduce-scatter all of them divide vectors.
 
-    Raises InvalidArgument unless the product of their radices is in [p/2, p].
+    Raises InvalidArgument unless the product of the group sizes is in [p/2, p].
     """
     scatters = _scatters(problem)
     stages = tuple(s._replace(divided=s.divided or scatters) for s in read(settings["stages"]))
@@ -116,10 +116,11 @@ def _scatters(problem: Problem) -> bool:
 
 
 def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best stages, by dynamic programming over the machine's costs.
+    """The setting `stages` with the least time on a machine, by dynamic programming.
 
     As in Theorem 1 of [vandeGeijn1991], a vector that does not divide evenly is timed as the next
-    longer one that does.
+    longer one that does.  Empty for one rank, for empty vectors, and for a reduce-scatter on too
+    many ranks.
     """
     items, never = problem.nbytes // problem.itemsize, (inf, ())
     scatters = _scatters(problem)
@@ -162,7 +163,10 @@ def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
 def _integer_costs(
     problem: Problem, machine: Machine, lengths: Iterable[int]
 ) -> dict[int, tuple[int, int, int]]:
-    """For each length in elements, (gap, latency, combining time) as integers in one unit."""
+    """A map from lengths in elements to (gap, latency, combining time).
+
+    All times are exact integers in the same unit.
+    """
     costs = {}
     for items in lengths:
         nbytes = items * problem.itemsize
@@ -176,13 +180,16 @@ def _integer_costs(
 
 @cache
 def radices(ranks: int) -> tuple[int, ...]:
-    """The divisors of a number of ranks, up to LARGEST_RADIX, that may be group sizes."""
+    """The possible group sizes: the divisors of `ranks` from 2 to LARGEST_RADIX, ascending."""
     return tuple(k for k in range(2, min(ranks, LARGEST_RADIX) + 1) if ranks % k == 0)
 
 
 @cache
 def _cores(ranks: int) -> tuple[int, ...]:
-    """Numbers of ranks to try: all, and the largest in [p/2, p] with no prime factor above 5."""
+    """Numbers of ranks for which to try stages, for p = `ranks`.
+
+    These are p, and the MAX_CORES largest numbers in [p/2, p] without prime factors above 5.
+    """
     smooth = [
         n
         for n in (2**a * 3**b * 5**c for a in range(32) for b in range(20) for c in range(14))
@@ -192,7 +199,10 @@ def _cores(ranks: int) -> tuple[int, ...]:
 
 
 def multiplied(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
-    """Stages of `radix` ranks, and a smaller last one, that cover at least half of the ranks."""
+    """Stages in groups of `radix` ranks, a setting; the last one may have smaller groups.
+
+    The product of the group sizes is in [p/2, p].
+    """
     left, radices = problem.ranks, []
     while left > 1:
         radices.append(min(settings["radix"], left))
@@ -201,7 +211,10 @@ def multiplied(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
 
 
 def best_radix(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best group size for whole vectors, if every stage starts at once on all ranks."""
+    """The setting `radix` with the least time, assuming that all ranks start a stage together.
+
+    Empty if there are no more ranks than the smallest group size to try.
+    """
     gap, latency = machine.message(problem.nbytes)
     combine = machine.combine(problem.nbytes) or 0
 
@@ -216,7 +229,11 @@ def best_radix(problem: Problem, machine: Machine) -> Iterable[Settings]:
 
 
 class _Member(NamedTuple):
-    """One algorithm of the family: its stages, and other fields of `Algorithm`."""
+    """One algorithm by exchanges in groups.
+
+    summary, time, source: as in `Algorithm`.   stages: returns the stages for a problem and
+    settings.   facts: other fields of `Algorithm`.
+    """
 
     summary: str
     time: str
@@ -326,7 +343,7 @@ _FAMILY = {
 
 
 def register_exchanges(collective: str) -> None:
-    """Register the algorithms of the family for one collective."""
+    """Register all algorithms by exchanges in groups for one collective."""
     for name, (summary, time, source, stages, facts) in _FAMILY.items():
         if name.startswith(f"{collective}/"):
             register_combining(

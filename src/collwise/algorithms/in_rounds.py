@@ -1,4 +1,4 @@
-"""Broadcasts and reduces of pieces in rounds: their programs, and the choice of the pieces."""
+"""Broadcasts and reduces of pieces in rounds: their programs, and the best lengths of pieces."""
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
@@ -30,44 +30,47 @@ from collwise.schedule.rounds import DownRounds, Rounds, UpRounds, highest
 from collwise.schedule.two_trees import TwoTrees
 
 MAX_COMPARED = 4
-"""Number of settings that are compared by exact times."""
+"""This many settings, those with the least rough times, are compared by exact times."""
 SAMPLED = 16
-"""Pieces in the rounds that are simulated to extrapolate to other numbers of pieces."""
+"""Rounds of this many pieces show how many rounds other numbers of pieces need."""
 _RoundsOf: TypeAlias = Callable[[Problem, Settings, int], Rounds]
 
 
 def circulant(problem: Problem, settings: Settings, count: int) -> Rounds:
-    """The rounds of `count` pieces through a circulant graph."""
+    """The rounds in which `count` pieces go through a circulant graph; there are no settings."""
     return Circulant(problem.ranks, count, 1)
 
 
 def two_trees(problem: Problem, settings: Settings, count: int) -> Rounds:
-    """The rounds of `count` pieces down two binary trees, for the latency of the settings."""
+    """The rounds in which `count` pieces go down two binary trees, for the setting `latency`."""
     return TwoTrees(problem.ranks, count, settings["latency"])
 
 
 def postal_rounds(problem: Problem, settings: Settings, count: int) -> Rounds:
-    """The shortest known rounds of `count` pieces for the latency of the settings."""
+    """The fewest known rounds in which all ranks get `count` pieces, for the setting `latency`."""
     latency = settings["latency"]
     return _shortest_kind(problem.ranks, latency)[0](problem.ranks, count, latency)
 
 
 class _Kind(NamedTuple):
-    """A class of rounds, and how many rounds it needs for the last piece."""
+    """A `Rounds` subclass, and how many rounds it needs for the last piece."""
 
     rounds: type[Rounds]
     later: int
-    """Rounds from the first send of the last piece until all ranks have it."""
+    """Number of rounds from the first send of the last piece until all ranks have it.
+
+    0: not computed, for too many ranks.
+    """
 
 
 def _has_cyclic_trees(ranks: int, latency: int) -> bool:
-    """Whether a closed-form arrangement of cyclic trees exists (no global simulation needed)."""
+    """Whether an arrangement of cyclic trees is known, so that no rounds have to be simulated."""
     return latency > 2 and arrangement(ranks - 1, latency) is not None
 
 
 @lru_cache(maxsize=256)
 def _shortest_kind(ranks: int, latency: int) -> _Kind:
-    """The class of rounds that needs the fewest rounds for a few pieces."""
+    """The `Rounds` subclass that broadcasts a few pieces in the fewest rounds, and its `later`."""
     kinds: list[type[Rounds]] = []
     if _has_cyclic_trees(ranks, latency):
         kinds.append(CyclicTrees)
@@ -85,9 +88,9 @@ def _shortest_kind(ranks: int, latency: int) -> _Kind:
 
 
 def pieces_of(problem: Problem, segment: int) -> tuple[Block, ...]:
-    """Cut a vector into pieces of about `segment` bytes, between elements.
+    """The byte ranges of pieces of `segment` bytes, rounded up to whole elements.
 
-    Raises BeyondLimits for too many pieces.
+    The last piece may be shorter.  Raises BeyondLimits for too many pieces.
     """
     items = -(-segment // problem.itemsize)
     if (count := -(-problem.nbytes // (items * problem.itemsize))) > ROUNDS_EVER:
@@ -98,7 +101,10 @@ def pieces_of(problem: Problem, segment: int) -> tuple[Block, ...]:
 
 
 def rounds_fields(rounds_of: _RoundsOf) -> dict[str, Any]:
-    """The field `build` of a broadcast or reduce in the given rounds."""
+    """The field `build` of `Algorithm`, by its name, for a broadcast or reduce in rounds.
+
+    rounds_of: returns the rounds for a problem, settings and a number of pieces.
+    """
 
     def build(problem: Problem, settings: Settings) -> Program:
         blocks = pieces_of(problem, settings["segment"])
@@ -109,7 +115,10 @@ def rounds_fields(rounds_of: _RoundsOf) -> dict[str, Any]:
 
 
 def circulant_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best piece length, timed as if all pieces were equally long."""
+    """The setting `segment` with the least time, computed as if all pieces were equally long.
+
+    Empty for one rank, and if there are too many pieces for any length.
+    """
     most = ROUNDS_PLAYED // problem.ranks if problem.ranks <= SEARCHED_RANKS else 0
     tried = [
         (_even_time(problem, machine, count, nbytes), nbytes)
@@ -121,9 +130,10 @@ def circulant_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
 
 
 def lengths(problem: Problem, apart: int = 8) -> set[int]:
-    """Piece lengths in bytes to try: one item, and lengths for growing numbers of pieces.
+    """Piece lengths in bytes to try, for numbers of pieces from 2 to MOST_PIECES.
 
-    apart: each number of pieces is about 1 + 1/apart times the one before.
+    apart: each number of pieces is about 1 + 1/apart times the one before.  A piece of one element
+    is tried as well, unless this makes too many pieces.
     """
     items = problem.nbytes // problem.itemsize
     counts, count = {items} if 1 < items <= MOST_PIECES else set[int](), 2
@@ -134,7 +144,10 @@ def lengths(problem: Problem, apart: int = 8) -> set[int]:
 
 
 def postal_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best piece length and latency of postal rounds, by exact times of the roughly best."""
+    """The settings `segment` and `latency` of postal rounds with the least exact time.
+
+    Only those with the least rough times are compared.
+    """
 
     def later(work: int, latency: int) -> int | None:
         if work > CYCLIC_ROUNDS or (
@@ -148,9 +161,9 @@ def postal_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
 
 
 def two_tree_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best piece length and latency of rounds down two trees, by a rough time.
+    """The settings `segment` and `latency` with the least rough time, for rounds down two trees.
 
-    Empty where λ is 1: a circulant graph needs k − 1 + ⌈log2 p⌉ rounds, which is never more.
+    Empty where λ is 1: rounds through a circulant graph are then never more, k − 1 + ⌈log2 p⌉.
     """
     if all(machine.message(nbytes).lam <= 1 for nbytes in lengths(problem)):
         return ()
@@ -174,11 +187,12 @@ def _best_settings(
     later: Callable[[int, int], int | None],
     compared: int,
 ) -> Iterable[Settings]:
-    """The best latency and piece length, by exact times of the few that are best by a rough time.
+    """The settings `latency` and `segment` with the least exact time, in a list.
 
     later: maps (pieces × ranks, latency) to the number of rounds from the first send of the last
-    piece until all ranks have it; None if these rounds are not to be tried.
-    Combining adds to the gap and to the latency of a message.
+    piece until all ranks have it; to None if these rounds are not to be tried.
+    compared: number of settings, those with the least rough times, whose exact times are computed.
+    In a rough time, the time to combine adds to the gap and to the latency of a message.
     """
     rough: dict[tuple[int, int], Fraction] = {}
     for nbytes in lengths(problem) if problem.ranks > 1 else ():
@@ -205,13 +219,13 @@ def _best_settings(
 
 
 def _arrives_at_once(machine: Machine, nbytes: int) -> bool:
-    """Whether λ is 1: a message arrives when its sender's port is free."""
+    """Whether λ is 1: a message arrives at the moment when its sender's port becomes free."""
     cost = machine.message(nbytes)
     return cost.gap == cost.latency
 
 
 def _even_time(problem: Problem, machine: Machine, count: int, nbytes: int) -> Fraction:
-    """Seconds for `count` equal pieces on a circulant graph: exact if λ is 1, else rough."""
+    """Seconds for `count` pieces of `nbytes` bytes through a circulant graph; exact if λ is 1."""
     rounds = count - 1 + (problem.ranks - 1).bit_length()
     return rounds * (machine.message(nbytes).latency + (_combine(problem, machine, nbytes) or 0))
 

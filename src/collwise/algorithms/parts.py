@@ -1,6 +1,6 @@
-"""Algorithms as parts of other algorithms: their labels, and the settings that are tried.
+"""Algorithms that other algorithms use as parts: their labels, and the settings to try.
 
-The label of a part includes its settings, as in "chain_segmented(segment=4096)".
+A label has the short name and the settings, as in "chain_segmented(segment=4096)".
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from collwise.schedule.program import Program
 
 
 class Configured(NamedTuple):
-    """An algorithm with settings, as (name, value) pairs."""
+    """An algorithm with its settings, which are (name, value) pairs."""
 
     algorithm: Algorithm
     settings: tuple[tuple[str, Any], ...]
@@ -29,7 +29,7 @@ class Configured(NamedTuple):
 
     @classmethod
     def of(cls, algorithm: Algorithm, settings: Settings) -> "Configured":
-        """Read and check the settings of an algorithm."""
+        """An algorithm with checked settings; raises InvalidArgument like `Algorithm.settings`."""
         return cls(algorithm, tuple(algorithm.settings(settings).items()))
 
     def build(self, problem: Problem) -> Program:
@@ -48,10 +48,10 @@ class Configured(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def part(label: str, collective: str, *, levels: bool = False) -> Configured:
-    """Parse the label of a part.
+    """Parse a label into an algorithm of a collective and its settings.
 
     levels: whether to allow algorithms for machines with levels.
-    Raises UnknownName or InvalidArgument.
+    Raises UnknownName for an unknown algorithm, and InvalidArgument for anything else.
     """
     algorithm, values = parse_label(label, collective)
     if algorithm.levels and not levels:
@@ -61,7 +61,10 @@ def part(label: str, collective: str, *, levels: bool = False) -> Configured:
 
 
 def one_part(name: str, collective: str, example: str) -> Parameter:
-    """A parameter whose value is the label of one algorithm of a collective."""
+    """A parameter whose value is the label of one algorithm of a collective.
+
+    example: a label that the error for an invalid value suggests.
+    """
     meaning = f"an algorithm of {collective}, such as {example}"
 
     def read(value: Any) -> str:
@@ -73,7 +76,10 @@ def one_part(name: str, collective: str, example: str) -> Parameter:
 
 
 def tried_labels(among: Iterable[Algorithm], problem: Problem, machine: Machine) -> list[str]:
-    """Labels of algorithms with each of their settings worth trying on a machine."""
+    """Labels of the algorithms `among`, one label for each setting worth trying on a machine.
+
+    Algorithms that raise BeyondLimits are left out.
+    """
     labels = []
     for algorithm in among:
         with suppress(BeyondLimits):

@@ -1,4 +1,4 @@
-"""Registration of algorithms that combine, and the orders of combining that they keep."""
+"""Registers algorithms that combine, and defines orders of combining that several of them keep."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,7 +15,8 @@ from collwise.schedule.reduction import SingleRank
 def register_combining(name: str, summary: str, time: str, build: Build, **more: Any) -> Algorithm:
     """Register an algorithm that combines.   more: other fields of `Algorithm`.
 
-    With one rank the program copies its contribution; invalid settings still raise an error.
+    On one rank the program only copies the rank's contribution; `build` is still called, so that
+    invalid settings raise an error.
     """
 
     def built(problem: Problem, settings: Settings) -> Program:
@@ -30,7 +31,8 @@ def register_circular(
 ) -> Algorithm:
     """Register an algorithm that sends p blocks around a ring or a circulant graph.
 
-    program: called with the problem and the algorithm's settings as keywords.
+    program: called with the problem, and with the algorithm's settings as keywords.
+    more: other fields of `Algorithm`; the default order of combining is "same".
     """
     facts: dict[str, Any] = {"order": lambda problem: "same", "segmented": True, **more}
     return register_combining(
@@ -39,21 +41,28 @@ def register_circular(
 
 
 def from_root_on(problem: Problem) -> Order:
-    """The order of a reduce along root, root + 1, …, root − 1: rank order if the root is 0."""
+    """The order of a reduce that combines ranks root, root + 1, …, p − 1, 0, …, root − 1.
+
+    It is "rank" if the root is 0, else "same".
+    """
     return "same" if problem.root else "rank"
 
 
 def in_no_order(problem: Problem) -> Order:
-    """The order of a reduce that keeps none; with two ranks it keeps that of `from_root_on`."""
+    """The order of a reduce that combines in no particular order: "same".
+
+    With two ranks it always combines the root's contribution first, as in `from_root_on`.
+    """
     return from_root_on(problem) if problem.ranks == 2 else "same"
 
 
 def even_time(
     problem: Problem, unit: int, program: Callable[[Problem], Program], machine: Machine
 ) -> Fraction:
-    """Seconds of a program for the next length that is a multiple of `unit` bytes.
+    """Seconds of a program, for a vector length rounded up to a multiple of `unit` bytes.
 
-    Then all of its blocks are equally long, and one rank stands for all.
+    All blocks are then equally long, so that simulating one rank is enough.
+    program: returns the program of a problem.
     """
     even = replace(problem, nbytes=-(-problem.nbytes // unit) * unit)
     return program_time(even, program(even), machine)

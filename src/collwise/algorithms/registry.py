@@ -1,4 +1,4 @@
-"""The registry of all algorithms by name.  The planner, tables and tests take them from here."""
+"""The registry of all algorithms by name, from which the planner, tables and tests take them."""
 
 import re
 import warnings
@@ -28,12 +28,16 @@ from collwise.timing.trace import completion, completion_of_one, messages_played
 Settings: TypeAlias = Mapping[str, Any]
 """The values of an algorithm's parameters, by name."""
 Build: TypeAlias = Callable[[Problem, Settings], Program]
-"""A function that makes the program of a problem."""
+"""A function that makes the program of a problem, for checked settings."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of an algorithm: a function that checks a value, and its meaning in words."""
+    """A parameter of an algorithm.
+
+    read: returns a value in its usual form; raises InvalidArgument for an invalid one.
+    meaning: what the value means, in words.
+    """
 
     read: Callable[[Any], Any]
     meaning: str
@@ -44,9 +48,9 @@ class Algorithm:
     """An algorithm for a collective, for any number of ranks and any root.
 
     name: "collective/name".  summary: one line.  source: keys of docs/bibliography.bib, with the
-    section.  time: the closed form in words, in t0 and λ.  build: makes the program of a problem.
+    section.  time: a formula as text, in t0 and λ.  build: makes the program of a problem.
     choices: returns the settings worth trying on a machine; empty if the algorithm does not apply.
-    parameters: by name.   predicted: deprecated and ignored.
+    parameters: the parameters by name.   predicted: deprecated and ignored.
     """
 
     name: str
@@ -57,18 +61,21 @@ class Algorithm:
     choices: Callable[[Problem, Machine], Iterable[Settings]] = lambda problem, machine: [{}]
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     segmented: bool = False
-    """True if it may send less than the whole vector in one message."""
+    """Whether it may cut vectors: send less than the whole vector in one message."""
     order: Callable[[Problem], Order] = lambda problem: "rank"
-    """The order in which it combines contributions; unused if the collective combines none."""
+    """Returns the order in which it combines for a problem; unused if nothing is combined."""
     levels: bool = False
-    """True if it is made for machines with levels: it uses the problem's placement."""
+    """Whether it is made for machines with levels; it then uses the problem's placement."""
     usual: bool = False
-    """Whether MPI libraries commonly use it; plans then always show it, for comparison."""
+    """Whether MPI libraries commonly use it; plans then always try it, for comparison."""
     searched: bool = True
-    """Whether plans try it where only ranks' own ports delay messages.  Where messages also meet on
-    links, processors or shared ports, plans try all algorithms.  Any algorithm runs by name."""
+    """Whether plans try it where messages are delayed only by ranks' own ports.  Where messages are
+    also delayed on links, processors or shared ports, plans try all algorithms.  Users can run any
+    algorithm by its name."""
     repositions: str = ""
-    """The algorithm that it runs after it has moved the sources' data to better ranks, by name."""
+    """Name of the algorithm that it runs after it has moved the sources' data to better ranks.
+
+    Empty if it moves none."""
     predicted: InitVar[object] = None
 
     def __post_init__(self, predicted: object) -> None:
@@ -86,7 +93,7 @@ class Algorithm:
 
     @property
     def kind(self) -> Collective:
-        """The collective's entry in `COLLECTIVES`."""
+        """The properties of the collective, from `COLLECTIVES`."""
         return COLLECTIVES[self.collective]
 
     @property
@@ -95,11 +102,17 @@ class Algorithm:
         return self.name.partition("/")[2]
 
     def keeps_order(self, problem: Problem) -> bool:
-        """Whether the algorithm combines in the order that a problem needs, or combines nothing."""
+        """Whether the algorithm combines in the order that a problem needs.
+
+        True if the collective combines nothing.
+        """
         return not self.kind.combines or satisfies(self.order(problem), problem.order)
 
     def settings(self, values: Settings) -> dict[str, Any]:
-        """Read and check values; raises InvalidArgument for unknown or missing parameters."""
+        """The values of all parameters by name, checked and in their usual form.
+
+        Raises InvalidArgument for unknown or missing parameters, and for invalid values.
+        """
         unknown = sorted(set(values) - set(self.parameters))
         if unknown:
             raise InvalidArgument(
@@ -134,7 +147,7 @@ class Algorithm:
 
         itemsize: bytes of an element; no element is cut.   item: an older name of `itemsize`.
         order: the order of combining that is needed; None for the algorithm's own.
-        sources, shape, placement: arguments of `Problem.of`.
+        sources, shape, placement: arguments of `Problem.of`.   settings: the parameters by name.
         Raises InvalidArgument for a root, size or setting out of range, or an order that the
         algorithm does not keep.
         """
@@ -148,8 +161,9 @@ class Algorithm:
     def problem(
         self, ranks: int, nbytes: int | Sequence[int], root: int = 0, **arguments: Any
     ) -> Problem:
-        """The problem with these arguments of `Problem.of`, in the algorithm's order of combining.
+        """The problem of the algorithm's collective, in the algorithm's own order of combining.
 
+        arguments: further arguments of `Problem.of`.
         For an algorithm for levels, the default placement has about √p nodes with √p ranks each.
         """
         problem = Problem.of(self.collective, ranks, nbytes, root, **arguments)
@@ -158,7 +172,11 @@ class Algorithm:
         return replace(problem, order=self.order(problem)) if self.kind.combines else problem
 
     def solve(self, problem: Problem, settings: Settings) -> Schedule:
-        """The schedule for a problem; raises InvalidArgument like `schedule`."""
+        """The schedule for a problem.
+
+        Raises InvalidArgument for invalid settings, and if the algorithm combines in a weaker order
+        than the problem needs.
+        """
         if not self.keeps_order(problem):
             raise InvalidArgument(
                 f"{self.name} in the order {problem.order!r}",
@@ -182,9 +200,10 @@ class Algorithm:
         placement: Placement | None = None,
         **settings: Any,
     ) -> Fraction:
-        """The completion time of the `schedule` with these arguments, in exact seconds.
+        """The predicted completion time on a machine, in exact seconds.
 
-        Raises BeyondLimits if there are too many ranks or segments to simulate in seconds.
+        The other arguments are those of the method `schedule`.
+        Raises BeyondLimits if the schedule has too many messages to simulate.
         """
         checked_machine(machine, f"the time of {self.name}")
         itemsize = itemsize if item is None else item
@@ -193,7 +212,10 @@ class Algorithm:
         return self.time_of(problem, machine, settings)
 
     def time_of(self, problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-        """The predicted time for a problem in exact seconds; raises BeyondLimits like `predict`."""
+        """The predicted completion time for a problem on a machine, in exact seconds.
+
+        Raises BeyondLimits if the schedule has too many messages to simulate.
+        """
         schedule = self.solve(problem, settings)
         if problem.ranks == 1 or problem.nbytes == 0:
             return Fraction(0)
@@ -209,10 +231,11 @@ class Algorithm:
 
 @lru_cache(maxsize=1024)
 def program_time(problem: Problem, program: Program, machine: Machine) -> Fraction:
-    """Seconds of a program, for choosing an algorithm's settings.
+    """Seconds that a program takes, for the choice of an algorithm's settings.
 
-    Exact if only ranks' own ports delay messages.  Otherwise an estimate: without contention, or
-    from one simulated rank if all ranks do the same.   Program and machine have to be hashable.
+    They are exact if messages are delayed only by ranks' own ports.  Otherwise they are an
+    estimate: contention is left out, or one rank is simulated if all ranks do the same.
+    The results are cached, so program and machine have to be hashable.
     """
     schedule = Schedule(problem, program)
     if not machine.independent_ports and program.is_alike():
@@ -221,7 +244,7 @@ def program_time(problem: Problem, program: Program, machine: Machine) -> Fracti
 
 
 def _square(ranks: int) -> Placement:
-    """A placement of consecutive ranks on about √p nodes."""
+    """A placement of `ranks` = p ranks on about √p nodes, each with consecutive ranks."""
     side = isqrt(ranks - 1) + 1
     nodes = [rank // side for rank in range(min(ranks, MAX_RANKS + 1))]
     return Placement.of(nodes, ranks=ranks)
@@ -244,7 +267,10 @@ ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(_ALGORITHMS)
 
 
 def register(algorithm: Algorithm) -> Algorithm:
-    """Add an algorithm to the registry; raises InvalidArgument unless its name is new and valid."""
+    """Add an algorithm to the registry, and return it under the collective's current name.
+
+    Raises InvalidArgument if its name is invalid or taken.
+    """
     asked = "register an algorithm"
     if not isinstance(algorithm, Algorithm):
         raise InvalidArgument(asked, f"it is {shown(algorithm)}", "give a collwise.Algorithm")
@@ -261,14 +287,15 @@ def register(algorithm: Algorithm) -> Algorithm:
 
 
 def collectives() -> tuple[str, ...]:
-    """Names of the collectives that have algorithms."""
+    """Names of the collectives for which algorithms are registered."""
     return tuple(dict.fromkeys(a.collective for a in ALGORITHMS.values()))
 
 
 def algorithms_for(collective: str, *, levels: bool = True) -> tuple[Algorithm, ...]:
-    """The algorithms of a collective (or an alias), in registration order; raises UnknownName.
+    """The algorithms of a collective, in the order of their registration.
 
-    levels: False leaves out algorithms for machines with levels.
+    collective: its name or an alias; raises UnknownName for others.
+    levels: whether to include algorithms for machines with levels.
     """
     name = find_collective(collective).name
     algorithms = (a for a in ALGORITHMS.values() if a.collective == name)
@@ -276,7 +303,10 @@ def algorithms_for(collective: str, *, levels: bool = True) -> tuple[Algorithm, 
 
 
 def find(name: str, collective: str | None = None) -> Algorithm:
-    """An algorithm by its name, with or without the collective; raises UnknownName."""
+    """The algorithm with a name such as "broadcast/chain", or "chain" with the collective given.
+
+    Raises UnknownName if there is none.
+    """
     among = algorithms_for(collective) if collective else ALGORITHMS.values()
     by_name = {algorithm.name: algorithm for algorithm in among}
     if isinstance(name, str):
@@ -294,7 +324,7 @@ WRITTEN = re.compile(r"\s*((?:\w+/)?[A-Za-z_]\w*)\s*(?:\((.*)\))?\s*")
 def parse_label(label: str, collective: str) -> tuple[Algorithm, dict[str, Any]]:
     """Parse a label such as "chain_segmented(segment=4k)" into an algorithm and unchecked settings.
 
-    Raises UnknownName or InvalidArgument.
+    Raises UnknownName for an unknown algorithm, and InvalidArgument if the text is no label.
     """
     match = WRITTEN.fullmatch(label)
     if match is None:
@@ -313,19 +343,22 @@ def parse_label(label: str, collective: str) -> tuple[Algorithm, dict[str, Any]]
 
 
 def describe(name: str, settings: Settings) -> str:
-    """A label such as "broadcast/chain(segment=4096)"."""
+    """The label of an algorithm with its settings, such as "broadcast/chain(segment=4096)"."""
     if not settings:
         return name
     return f"{name}({', '.join(f'{key}={value}' for key, value in settings.items())})"
 
 
 def segments(problem: Problem, settings: Settings) -> int:
-    """Number of segments of the vector: 1 without the setting `segment`."""
+    """Number of segments into which the settings cut the vector: 1 without `segment`."""
     return -(-problem.nbytes // int(settings.get("segment", problem.nbytes or 1)))
 
 
 def fraction(what: str, least: Fraction, below: Fraction | None, advice: str) -> Parameter:
-    """A parameter whose value is an exact number in [least, below)."""
+    """A parameter named `what`, an exact number in [least, below).   below: None for any.
+
+    advice: its meaning in words.
+    """
 
     def read(value: Any) -> Fraction:
         number = exact(value, what)
@@ -337,7 +370,7 @@ def fraction(what: str, least: Fraction, below: Fraction | None, advice: str) ->
 
 
 def integer(what: str, least: int, advice: str) -> Parameter:
-    """A parameter whose value is an integer of at least `least`."""
+    """A parameter named `what`, an integer of at least `least`.   advice: its meaning in words."""
 
     def read(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:

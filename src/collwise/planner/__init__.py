@@ -1,8 +1,9 @@
-"""The planner chooses a schedule.  Callers pass its scoring function; it executes nothing.
+"""The planner chooses a schedule and executes nothing.
 
-Read in this order: `operator_order` (legal orders of combining), `candidates` (simulates candidates
-in the order of the lower bounds from `relaxed`), `choose` (picks the fastest), `plans` (the
-result), `by_hand` (algorithms that users choose), `shortlist` (candidates worth a race),
-`race_lookup` (applies measured races; `Decision.explained` of `comm` shows users why), `worth`
-(what further races would save).
+A candidate's time is its simulated completion, unless the caller passes another `score`.  Read in
+this order: `operator_order` (legal orders of combining), `candidates` (simulates candidates, those
+with the least estimates from `relaxed` first), `choose` (picks the fastest), `plans` (the result),
+`by_hand` (algorithms that users choose), `shortlist` (candidates to race), `race_lookup` (applies
+measured races; `Decision.explained` of `comm` shows users why), `worth` (what further races would
+save).
 """

@@ -1,9 +1,9 @@
-"""Algorithms that users choose by hand: parsed from text, looked up by message size, planned.
+"""Algorithms that users choose by hand: parses them from text, and finds the one for a size.
 
     broadcast = binomial <= 4k, chain_segmented(segment=8k); allreduce = ring
 
-The first choice from the left whose size a call does not exceed serves that call.  A call that
-exceeds all sizes is decided as if the user had chosen nothing.
+A call uses the first choice, from the left, whose size it does not exceed.  For a call that exceeds
+all sizes an algorithm is chosen as if the user had named none.
 """
 
 import re
@@ -39,13 +39,14 @@ class Choice(NamedTuple):
 
 
 Choices: TypeAlias = Mapping[str, Sequence[Choice]]
-"""The choices for each collective, by its name, the smallest sizes first."""
+"""By name of a collective, the user's choices for it, those for the smallest sizes first."""
 
 
 def parse_choices(text: str, where: str) -> dict[str, str]:
-    """Split "collective = choices; …" into the text of the choices for each collective.
+    """Split text such as EXAMPLE into the choices of each collective, which are not parsed yet.
 
-    where: names the origin of `text` in errors.   Raises InvalidArgument.
+    where: the origin of `text`, for errors.   Raises InvalidArgument if a collective has no choices
+    or is named twice.
     """
     chosen = {}
     for clause in filter(str.strip, text.split(";")):
@@ -61,7 +62,11 @@ def parse_choices(text: str, where: str) -> dict[str, str]:
 
 
 def read_choices(algorithms: Mapping[str, str]) -> dict[str, tuple[Choice, ...]]:
-    """Parse and check the text of each collective.   Raises InvalidArgument and UnknownName."""
+    """Parse and check the text of the choices for each collective.
+
+    Raises UnknownName for an unknown collective or algorithm, and InvalidArgument for anything
+    else.
+    """
     if not isinstance(algorithms, Mapping):
         raise InvalidArgument(
             "a communicator with algorithms",
@@ -100,18 +105,18 @@ def _parse_for_collective(collective: str, text: str) -> tuple[Choice, ...]:
 
 
 def choice_for(choices: Sequence[Choice], nbytes: int) -> Choice | None:
-    """The choice for calls of `nbytes` total bytes; None if there is none."""
+    """The choice that serves calls of `nbytes` total bytes; None if all are for smaller calls."""
     return next((c for c in choices if c.most is None or nbytes <= c.most), None)
 
 
 def planned(
     problem: Problem, machine: Machine, choice: Choice, *, reason: str, score: Score
 ) -> Plan:
-    """The plan that runs the algorithm of `choice` with its settings.
+    """The plan that runs the algorithm of `choice` with the settings of `choice`.
 
-    reason: why contributions are combined in the problem's order.
-    Raises NothingApplies for an algorithm for levels if the problem has no placement, and
-    InvalidArgument, when the schedule is made, for settings that do not suit the problem.
+    reason: why contributions are combined in the problem's order.   score: predicts the time.
+    Raises NothingApplies for an algorithm for levels if the problem has no placement.  Settings
+    that do not suit the problem raise InvalidArgument when the plan's schedule is made.
     """
     algorithm, settings = find(choice.algorithm, problem.collective), dict(choice.settings)
     problem = placed(problem, machine)

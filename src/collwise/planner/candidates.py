@@ -1,10 +1,11 @@
-"""The search for the fastest candidate: schedules are simulated in the order of an estimate.
+"""The search for the fastest candidate: schedules are simulated, those with low estimates first.
 
 The estimate is a lower bound of the time, or on machines with levels a rough time.  A candidate
-that cannot be the fastest (with levels: is unlikely to be) is skipped, unless simulating it is
-quick: plans show such runners-up.  A simulation ends when it passes the best time so far.  With
-levels, candidates with too many messages keep their rough times, shown with ≈.  The budget counts
-messages, not seconds, so that all ranks choose alike.
+that cannot be the fastest (with levels: that is unlikely to be) is skipped, unless simulating it is
+quick: plans show such candidates for comparison.  A simulation is stopped when its time exceeds the
+best time so far.  With levels, candidates with too many messages keep their rough times, which
+plans show with ≈.  The budget limits the number of simulated messages, not seconds, so that all
+ranks make the same choice.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -38,22 +39,30 @@ from collwise.timing.trace import completion, messages_played
 Score: TypeAlias = Callable[
     [Algorithm, Problem, Machine, Mapping[str, Any], Topology | None], Fraction
 ]
-"""A function that predicts the exact time of an algorithm in seconds."""
+"""A function that predicts the time of an algorithm in seconds.
+
+Its arguments are the algorithm, the problem, the machine, the settings, and the topology (None: no
+contention on links).
+"""
 
 HOPELESS = 4
-"""With levels, a candidate estimated at more than this multiple of the best time is skipped."""
+"""With levels, a candidate whose estimate exceeds this multiple of the best time is skipped."""
 RIVAL = Fraction(5, 4)
-"""With levels, a simulation ends at this multiple of the best time: near rivals may be raced."""
+"""With levels, simulations are stopped at this multiple of the best time, not at the best time.
+
+Candidates below it may be raced.
+"""
 SLOWER = "its simulation ended when it was slower than the choice"
 TOO_MANY = "too many messages to simulate when planning"
 
 
 @dataclass
 class Tried:
-    """The result of a search: the best candidate of each algorithm, and why others are missing.
+    """The result of a search.
 
-    excluded: by algorithm, the reason.   simulated: number of schedules simulated, out of `of`.
-    unknown: number of schedules that might be faster, but have too many messages to simulate.
+    best: by algorithm, its fastest candidate.   excluded: by algorithm that has none, the reason.
+    of: number of schedules that might be simulated.   simulated: how many of them were.
+    unknown: how many of them might be faster, but have too many messages to simulate.
     """
 
     best: dict[str, Candidate] = field(default_factory=dict)
@@ -63,25 +72,25 @@ class Tried:
     unknown: int = 0
 
     def enter(self, candidate: Candidate) -> None:
-        """Keep a candidate if it is the fastest of its algorithm so far."""
+        """Put a candidate into `best` if it is the fastest of its algorithm so far."""
         known = self.best.get(candidate.name)
         if known is None or candidate.predicted < known.predicted:
             self.best[candidate.name] = candidate
 
 
 class _Try(NamedTuple):
-    """A schedule that the search may simulate."""
+    """A schedule that the search may simulate.   number: its place among the candidates."""
 
     expected: Fraction
-    """Lower bound of the time in seconds; with levels, a rough time."""
+    """The estimate: a lower bound of the time in seconds; with levels, a rough time."""
     number: int
     algorithm: Algorithm
     settings: Mapping[str, Any]
     schedule: Schedule
     work: int
-    """Messages to simulate, as `timing.messages_played` counts them."""
+    """Number of messages to simulate, as `timing.messages_played` counts them."""
     estimate: bool = False
-    """Whether `expected` is accurate enough to choose by it."""
+    """Whether `expected` is accurate enough to choose a candidate by it."""
 
 
 def predicted(
@@ -98,7 +107,7 @@ def predicted(
 
 
 def rank(candidate: Candidate) -> tuple[Fraction, bool, int]:
-    """Sort key: the fastest first; among equals the simplest: no segments, few parameters."""
+    """A sort key: the fastest first; of equally fast ones, unsegmented ones with few parameters."""
     algorithm = ALGORITHMS[candidate.name]
     return candidate.predicted, algorithm.segmented, len(algorithm.parameters)
 
@@ -111,7 +120,11 @@ def tried(
     reason: str,
     score: Score,
 ) -> Tried:
-    """Search the candidates of some algorithms.   reason: why the problem's order is needed."""
+    """Search the candidates of the algorithms `among` for a problem.
+
+    topology: None for no contention on links.   reason: why contributions have to be combined in
+    the problem's order.   score: predicts the time of a candidate.
+    """
     among, result = tuple(among), Tried()
     plain = score is predicted and only_own_ports(machine, topology)
     if plain and len(among) > 1:
@@ -138,7 +151,7 @@ def tried(
 
 @contextmanager
 def _within_limits(algorithm: Algorithm, excluded: dict[str, str]) -> Iterator[None]:
-    """Turn BeyondLimits into the exclusion of one algorithm, so that planning goes on."""
+    """Catch BeyondLimits: enter the algorithm and the reason in `excluded`, so planning goes on."""
     try:
         yield
     except BeyondLimits as refusal:
@@ -152,9 +165,12 @@ def _choices(
     reason: str,
     excluded: dict[str, str],
 ) -> Iterable[tuple[Algorithm, Mapping[str, Any]]]:
-    """Pairs of an algorithm and settings worth trying; algorithms that yield none are excluded.
+    """Pairs of an algorithm and settings worth trying.
 
-    With levels, algorithms without levels get the settings that are best at each single level.
+    excluded: receives the algorithms without such settings, and why.   reason: why contributions
+    have to be combined in the problem's order.
+    With levels, algorithms for machines without levels are tried with the settings that are best if
+    all messages cross the same level.
     """
     plain = replace(problem, placement=None)
     flats: list[Machine] = []
@@ -186,7 +202,11 @@ def _choices(
 def _finalists(
     among: Sequence[Algorithm], problem: Problem, machine: Levels, reason: str
 ) -> list[tuple[Algorithm, Mapping[str, Any]]]:
-    """For each level, the choice if every message cost what it costs at that level."""
+    """For each level, the choice if every message cost as much as it costs at that level.
+
+    The result has pairs of an algorithm and its settings.   reason: why contributions have to be
+    combined in the problem's order.
+    """
     plain, finalists = replace(problem, placement=None), []
     for law in dict.fromkeys(level.law for level in machine.by_level):
         best = tried(among, plain, law, None, reason, predicted).best
@@ -202,15 +222,21 @@ class _SimulationCache:
     def __init__(self, machine: Machine, topology: Topology | None) -> None:
         self.machine, self.topology = machine, topology
         self.known: dict[Program, tuple[Fraction | None, Fraction | None]] = {}
-        """By program, the limit of the last simulation, and the time if it was within the limit."""
+        """By program, the limit of its last simulation (None: no limit), and its time.
+
+        The time is None if it exceeded the limit.
+        """
 
     def completion(self, schedule: Schedule, limit: Fraction | None) -> Fraction | None:
-        """Completion time of a schedule in seconds; None if it exceeds `limit`."""
+        """The completion time of a schedule in seconds; None if it exceeds `limit` seconds.
+
+        limit: None for no limit.
+        """
         with suppress(TypeError):  # programs that hold lists are not hashable
             before, time = self.known.get(schedule.program, (None, None))
             if time is not None or (limit and before and limit <= before):
                 return time
-        # A copy is freed with its cached lists: the lists of all candidates would fill the memory.
+        # The copy is freed with its cached lists, since those of all candidates need much memory.
         time = completion(replace(schedule), self.machine, self.topology, limit)
         with suppress(TypeError):
             self.known[schedule.program] = limit, time
@@ -225,9 +251,10 @@ def _simulate(
     result: Tried,
     finalists: Collection[str] = (),
 ) -> None:
-    """Simulate the candidates within the budget, those with the least estimate first.
+    """Simulate the candidates within the budget, those with the least estimates first.
 
-    result: receives the candidates.   finalists: labels of candidates that are always simulated.
+    result: receives the candidates and their times.   finalists: labels of candidates that are
+    always simulated.
     """
     among = _tries(choices, problem, machine, topology, result.excluded)
     tries = sorted(among, key=lambda entry: entry[:2])
@@ -270,7 +297,10 @@ def _tries(
     topology: Topology | None,
     excluded: dict[str, str],
 ) -> Iterable[_Try]:
-    """The schedules of the candidates, with estimates of their times."""
+    """The schedules of the candidates, with estimates of their times.
+
+    excluded: receives the algorithms that raise BeyondLimits, and why.
+    """
     any_bound, uncut_bound = problem.lower_bounds(machine)
     levels = machine if isinstance(machine, Levels) else None
     for number, (algorithm, settings) in enumerate(choices):

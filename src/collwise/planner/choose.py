@@ -1,7 +1,8 @@
 """Chooses the algorithm with the least predicted time among all that apply.
 
-Plans have two levels of effort, as in FFTW.  *Estimate* uses the machine model alone.  *Measure*
-uses measured medians of the best few candidates; callers measure, the planner times nothing.
+As in FFTW, planning can take more or less effort.  `plan` uses the machine model alone.  `decided`
+uses measured medians of the best few candidates; callers measure them, since the planner runs
+nothing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +35,7 @@ def unpredicted(
     settings: Mapping[str, Any],
     topology: Topology | None = None,
 ) -> Fraction:
-    """A score of 0, for an algorithm that is chosen already and whose time is not needed."""
+    """A score that is always 0, for an algorithm that is chosen already: its time is not needed."""
     return Fraction(0)
 
 
@@ -61,16 +62,18 @@ def plan(
     machine: a `Machine`, for instance `profile.machine`.   root: 0 … ranks − 1.
     op, dtype: for collectives that combine, the operator ("max", "noncommutative", …; None: "sum")
     and the element type (None: "float64"); they determine the order that is legal.
-    order: "rank", "same" or "any", instead of the order that op and dtype need; an operator that
-    does not commute always needs "rank".
-    sources: the ranks that have data in an s-to-p broadcast.   shape: its (rows, columns) of a mesh
-    that the ranks fill row by row; None: the topology's shape, or near a square.
+    order: "rank", "same" or "any", instead of the order that op and dtype need; ignored if the
+    operator does not commute, which always needs "rank".   None: what op and dtype need.
+    sources: the ranks that have data in an s-to-p broadcast.   shape: for an s-to-p broadcast, the
+    (rows, columns) of a mesh that the ranks fill row by row; None: the topology's shape, or nearly
+    a square.
     topology: the network on whose links messages contend; None: no contention on links.
-    algorithm: the only one to consider ("broadcast/chain" or "chain"), with its best settings.
-    score: predicts the time of a candidate; the default is exact.
+    algorithm: the only one to consider ("broadcast/chain" or "chain"), with its best settings;
+    None: all.   score: predicts the time of a candidate; the default simulates its schedule.
     Raises InvalidArgument for a size, root, source or shape out of range, for arguments that do not
     apply to the collective, or for an algorithm that is not legal; UnknownName for an unknown
-    collective, operator or algorithm (with similar names).
+    collective, operator or algorithm (with similar names); NothingApplies if no algorithm is tried
+    at this size.
     """
     asked = {"ranks": ranks, "nbytes": nbytes, "root": root, "sources": sources}
     problem, reason = problem_for(
@@ -89,9 +92,10 @@ def problem_for(
     shape: tuple[int, int] | None = None,
     **arguments: Any,
 ) -> tuple[Problem, str]:
-    """The problem described by the arguments, and why it needs its order of combining.
+    """The problem that the arguments describe, and why it needs its order of combining.
 
-    arguments: further arguments of `Problem.of`.   Arguments and errors are those of `plan`.
+    arguments: further arguments of `Problem.of`.   All arguments mean the same as those of `plan`,
+    and raise the same errors.
     """
     kind = find_collective(collective)
     checked_integer(arguments["ranks"], f"{kind.name} over `ranks`", "ranks", most=MOST_RANKS)
@@ -117,9 +121,10 @@ def plan_for(
     reason: str = "",
     score: Score = predicted,
 ) -> Plan:
-    """Choose the fastest schedule of a `Problem`; like `plan`, whose arguments it takes.
+    """Choose the fastest schedule of a `Problem` on a machine.
 
-    reason: why the problem needs its order of combining.
+    reason: why the problem needs its order of combining.   algorithm, topology, score: as in
+    `plan`.   Raises the same errors as `plan`.
     """
     checked_machine(machine, f"a plan of {problem.collective} on a machine")
     if topology is not None:
@@ -178,7 +183,7 @@ def _plan(
 
 
 def _simulation_summary(result: Tried) -> str:
-    """How many schedules were simulated, in words; empty if none."""
+    """How many schedules were simulated, in words; empty if there were no schedules to simulate."""
     if not result.of:
         return ""
     rest = "; no other can be faster" * (result.simulated < result.of)
@@ -188,7 +193,10 @@ def _simulation_summary(result: Tried) -> str:
 
 
 def _repositioning_remarks(candidates: Iterable[Candidate]) -> tuple[str, ...]:
-    """Sentences on whether first moving the sources' data to better ranks is predicted to pay."""
+    """Sentences on whether it is predicted to pay to move the sources' data to better ranks first.
+
+    One for each candidate that moves data, if the algorithm that it then runs is a candidate, too.
+    """
     by_name = {candidate.name: candidate for candidate in candidates}
     remarks = []
     for name, moved in by_name.items():
@@ -202,7 +210,7 @@ def _repositioning_remarks(candidates: Iterable[Candidate]) -> tuple[str, ...]:
 
 
 def why_not(candidate: Candidate, choice: Candidate) -> str:
-    """How much slower than the choice a candidate is predicted to be, in words."""
+    """Why a candidate is not the choice, in words: how much slower it is predicted to be."""
     if candidate.predicted == choice.predicted and candidate.estimate == choice.estimate:
         return "equally fast; the choice is the simpler one"
     if choice.predicted == 0:
@@ -215,10 +223,11 @@ def why_not(candidate: Candidate, choice: Candidate) -> str:
 def decided(
     estimate: Plan, medians_s: Mapping[str, float], winner: str, library: str = LIBRARY
 ) -> Plan:
-    """The plan after a race.
+    """The plan with the choice and the verdicts of a race.
 
-    medians_s: measured medians in seconds, by label.   winner: label of a candidate, or `library`.
-    library: label of the MPI library's own collective.   Raises UnknownName for another winner.
+    estimate: the plan before the race.   medians_s: by label, the measured median in seconds.
+    winner: the label of a candidate, or `library`.   library: the label of the MPI library's own
+    collective.   Raises UnknownName for any other winner.
     """
     measured = tuple(
         replace(c, measured_s=medians_s.get(c.label), verdict=_race_verdict(c, medians_s, winner))

@@ -1,4 +1,4 @@
-"""The result of planning: a `Plan`, which can be printed and pickled, and executes nothing."""
+"""The result of planning: a `Plan`, which can be printed and pickled but executes nothing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,13 +29,16 @@ ORDER_WORDS = {
 
 
 MAX_TOLD = 256
-"""Ranks up to which a plan shows how its time divides over the levels."""
+"""Largest number of ranks for which a plan shows how its time divides over the levels."""
 MESH_SHOWN = 16, 32
-"""Rows and columns of the largest mesh that is drawn as text."""
+"""Largest numbers of rows and of columns of a mesh that is drawn as text."""
 
 
 def source_lines(problem: Problem) -> list[str]:
-    """Lines that show which ranks have data: a picture of a small mesh, or the first few ranks."""
+    """Lines of text that show which ranks have data; empty if the problem has no sources.
+
+    They are a picture of the mesh if it is small, else the numbers of the first few sources.
+    """
     ranks = [source.rank for source in problem.sources]
     if not ranks:
         return []
@@ -46,17 +49,20 @@ def source_lines(problem: Problem) -> list[str]:
 
 
 def shares(spent: Mapping[str, Fraction]) -> str:
-    """Shares of the total time in words, such as "90% between nodes, 10% inside a node"."""
+    """Shares of the total time in words, such as "90% between nodes, 10% inside a node".
+
+    spent: by words for the place, seconds.
+    """
     total = sum(spent.values()) or 1
     return ", ".join(f"{float(time / total):.0%} {where}" for where, time in spent.items())
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One algorithm with its settings, the time predicted for it, and why it was not chosen.
+    """One algorithm with its settings, its predicted time, and why it was chosen or not.
 
-    predicted: seconds, exact unless `estimate`.   verdict: why it is, or is not, the choice.
-    measured_s: median of a race in seconds, if there was one.
+    name: the algorithm's.   predicted: seconds, exact unless `estimate`.   verdict: why it is, or
+    is not, the choice.   measured_s: its median in a race, in seconds; None if it was not raced.
     """
 
     name: str
@@ -65,7 +71,7 @@ class Candidate:
     verdict: str = ""
     measured_s: float | None = None
     estimate: bool = False
-    """Whether `predicted` is rough: on levels, very many messages are timed part by part."""
+    """Whether `predicted` is rough, for a machine with levels and too many messages to simulate."""
 
     @property
     def label(self) -> str:
@@ -79,7 +85,7 @@ class Candidate:
 
     @property
     def time(self) -> str:
-        """The predicted time as text: "1.2 ms", or "≈ 1.2 ms" of an estimate."""
+        """The predicted time as text: "1.2 ms", or "≈ 1.2 ms" for a rough time."""
         return "≈ " * self.estimate + formatting.time(self.predicted_s)
 
     def schedule(self, problem: Problem) -> Schedule:
@@ -89,26 +95,30 @@ class Candidate:
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """The choice for one problem on one machine; the same on every rank."""
+    """The chosen algorithm for one problem on one machine; every rank has the same plan."""
 
     problem: Problem
     machine: Machine
     topology: Topology | None
-    """The network's shape; None for a network without contention."""
+    """The network on whose links messages contend; None for no contention on links."""
     choice: Candidate
     candidates: tuple[Candidate, ...]
-    """All candidates, the fastest predicted first; each verdict says why it is not the choice."""
+    """All candidates, ordered by predicted time; after a race the choice may stand first instead.
+
+    The verdict of each says why it is, or is not, the choice.
+    """
     excluded: Mapping[str, str] = field(hash=False)
-    """By name, the algorithms that were not considered, and why."""
+    """By name of each algorithm without a candidate, the reason."""
     reason: str = ""
-    """Why contributions are combined in the problem's order."""
+    """Why contributions are combined in the problem's order; empty if none are combined."""
     remarks: tuple[str, ...] = ()
-    """Sentences on whether first moving the sources' data to better ranks pays."""
+    """Sentences on whether it pays to move the sources' data to better ranks first."""
 
     simulated: str = ""
-    """How many candidates were simulated, and why not the others; empty if none was."""
+    """How many candidates were simulated, and why not the others; empty if none were."""
     oddities: tuple[str, ...] = ()
-    """Warnings about the machine: outer levels whose messages are faster than inner ones."""
+    """Warnings about the machine: messages at an outer level that are faster than at an inner one.
+    """
 
     @property
     def algorithm(self) -> str:
@@ -122,12 +132,12 @@ class Plan:
 
     @property
     def predicted_s(self) -> float:
-        """The predicted time in seconds."""
+        """The predicted time of the choice, in seconds."""
         return self.choice.predicted_s
 
     @cached_property
     def bounds(self) -> tuple[Bound, Bound]:
-        """The lower bounds `bound` and `unsegmented_bound`, computed on first use."""
+        """The two lower bounds, `bound` and `unsegmented_bound`, computed when first used."""
         return self.problem.lower_bounds(self.machine)
 
     @property
@@ -137,7 +147,7 @@ class Plan:
 
     @property
     def unsegmented_bound(self) -> Bound:
-        """A lower bound of the time of schedules without segments."""
+        """A lower bound of the time of every schedule that sends whole vectors, uncut."""
         return self.bounds[1]
 
     @property
@@ -146,7 +156,7 @@ class Plan:
         return self.bound.time_s
 
     def candidate(self, label: str) -> Candidate:
-        """The candidate with this label; raises UnknownName."""
+        """The candidate with this label; raises UnknownName if there is none."""
         for candidate in self.candidates:
             if isinstance(label, str) and candidate.label == label:
                 return candidate
@@ -154,7 +164,7 @@ class Plan:
 
     @cached_property
     def schedule(self) -> Schedule:
-        """The chosen schedule; a rank's operations are computed on demand.
+        """The schedule of the choice; the operations of a rank are computed when first used.
 
         Raises InvalidArgument if the plan chose the MPI library's own collective.
         """
@@ -168,15 +178,18 @@ class Plan:
 
     @cached_property
     def level_times(self) -> Mapping[str, Fraction]:
-        """Exact seconds that the choice spends at each level, keyed by words ("inside a node").
+        """Maps words for a level, such as "inside a node", to the exact seconds spent at it.
 
-        Simulates the schedule.  Empty for more than MAX_TOLD ranks, on machines without levels, and
-        for the MPI library's own collective.
+        They are those of the choice, whose schedule is simulated.  Empty for more than MAX_TOLD
+        ranks, for machines without levels, and for the MPI library's own collective.
         """
         return {} if self.algorithm == LIBRARY else self.time_spent(self.choice.label)
 
     def time_spent(self, label: str) -> Mapping[str, Fraction]:
-        """The `level_times` of the candidate with this label; raises UnknownName."""
+        """The same as `level_times`, for the candidate with this label.
+
+        Raises UnknownName if there is none.
+        """
         candidate = self.candidate(label)
         if not isinstance(self.machine, Levels) or self.problem.ranks > MAX_TOLD:
             return {}

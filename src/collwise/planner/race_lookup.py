@@ -1,4 +1,4 @@
-"""Looks up race results: which algorithm serves a call, and why.  `Comm` and `plan` both use it.
+"""Looks up race results: which algorithm serves a call, and why.
 
 A race counts only for the number of ranks that it was run with.  It decides message sizes up to
 REACH times larger or smaller.  Two races with the same winner also decide all sizes between theirs.
@@ -24,14 +24,14 @@ from collwise.schedule.problem import Problem
 from collwise.system import formatting
 
 REACH = 4
-"""Largest ratio of sizes, and of source counts, between a call and the race that decides it."""
+"""Largest ratio of message sizes, and of source counts, at which a single race decides a call."""
 
 
 class Verdict(NamedTuple):
     """Which algorithm serves a call, and why.
 
-    algorithm: its full name, or LIBRARY for the MPI library's own.   because: the reason, a clause.
-    race: the race that decided; None if the call falls back to the library for lack of a race.
+    algorithm: its full name, or LIBRARY for the MPI library's own.   because: the reason, as a
+    clause.   race: the race that decided; None if none did, so that the library serves the call.
     """
 
     algorithm: str
@@ -44,17 +44,21 @@ class Verdict(NamedTuple):
 
 
 def known_races(profile: Profile, ranks: int, ranks_per_node: str = "") -> tuple[RaceResult, ...]:
-    """The races of a profile with this number of ranks, so many on each node.
+    """The races of a profile that may count for calls on `ranks` ranks, or explain why none does.
 
-    Races of algorithms that are no longer registered are left out.   The arguments are those of
-    `Profile.races_at`.
+    Those on `ranks` ranks that were placed differently on nodes are left out, and so are those of
+    algorithms that are no longer registered.   ranks_per_node: the placement, such as "2x8"; "" for
+    that of the profile's own measurements with this number of ranks, or the nearest one.
     """
     races = profile.races_at(ranks, ranks_per_node)
     return tuple(race for race in races if race.algorithm in ALGORITHMS)
 
 
 def settled(estimate: Plan, decided: Verdict) -> Plan:
-    """The estimate with its choice replaced by a race's decision; unchanged if no race decided."""
+    """The plan `estimate` with the algorithm that a race decided as its choice.
+
+    It is unchanged if no race decided, or if the winner does not apply to the problem.
+    """
     if decided.race is None:
         return estimate
     because = f"chosen: {decided.because}"
@@ -86,10 +90,11 @@ def race_result(
     gain: Interval,
     **more: Any,
 ) -> RaceResult:
-    """The record of a race that a profile keeps: our best candidate against the MPI library's own.
+    """The record, for a profile, of a race of `choice` against the MPI library's own collective.
 
-    ours, library: medians in seconds.   gain: speedup of ours over the library's.   more: the other
-    fields of `RaceResult`.
+    choice: the best candidate.   ours, library: intervals of its median and of the library's, in
+    seconds.   gain: interval of the library's time divided by ours.   more: other fields of
+    `RaceResult`.
     """
     return RaceResult(
         collective=problem.collective,
@@ -108,13 +113,15 @@ def race_result(
 
 
 def verdict(races: Iterable[RaceResult], problem: Problem, form: Form) -> Verdict:
-    """Which algorithm serves a call, according to races.
+    """Which algorithm serves calls of a form for a problem, according to races.
 
-    The distance of a race is the ratio of the sizes times the ratio of the numbers of sources, each
-    at most REACH.  The nearest race decides; ties go to the smaller size, then to fewer sources.
-    Races in which all ranks were sources and races in which only some were are kept apart, since
-    the library runs different algorithms for them.
-    The verdict depends only on the arguments, so it is the same on every rank.
+    The distance of a race is the ratio of the message sizes times the ratio of the numbers of
+    sources.  If both ratios of some races are at most REACH, the nearest of them decides; of
+    equally near ones, the one with the smaller size, then with fewer sources.  Otherwise the races
+    of the next smaller and the next larger size decide if they have the same winner; else the MPI
+    library serves the call.
+    If all ranks are sources, only races in which all were count; if not, only the other races:
+    libraries run different algorithms for them.  All ranks compute the same verdict.
     """
     races = tuple(races)
     alike = [race for race in races if _same_kind(race, problem, form)]
@@ -130,7 +137,10 @@ def verdict(races: Iterable[RaceResult], problem: Problem, form: Form) -> Verdic
 
 
 def nearest_of_kind(races: Iterable[RaceResult], problem: Problem, form: Form) -> RaceResult | None:
-    """The nearest race of the same collective, form and ranks, however far; None without one."""
+    """The race of the nearest size, of any distance, for this problem's collective and ranks.
+
+    form: the form of the calls.   None if there is no such race.
+    """
     alike = [race for race in races if _same_kind(race, problem, form)]
     return min(alike, key=lambda race: _distance(race, problem), default=None)
 
@@ -142,7 +152,10 @@ def _same_kind(race: RaceResult, problem: Problem, form: Form) -> bool:
 
 
 def _ratios(race: RaceResult, problem: Problem) -> tuple[Fraction, Fraction]:
-    """Exact ratios, larger over smaller, of the sizes and of the source counts; 0 counts as 1."""
+    """The exact ratios of a race's and a problem's message sizes, and of their source counts.
+
+    Both are the larger number divided by the smaller one, and 0 counts as 1.
+    """
     pairs = (race.nbytes, problem.nbytes), (race.sources, len(problem.sources))
     ordered = (sorted((max(raced, 1), max(called, 1))) for raced, called in pairs)
     first, second = (Fraction(high, low) for low, high in ordered)
@@ -155,7 +168,10 @@ def _distance(race: RaceResult, problem: Problem) -> tuple[Fraction, int, int]:
 
 
 def _neighbours(alike: Iterable[RaceResult], problem: Problem) -> list[RaceResult]:
-    """The races of the next smaller and next larger size, with equally many sources; or none."""
+    """The races of the next smaller and next larger size, with equally many sources.
+
+    Empty if one of them is missing.
+    """
     races = [race for race in alike if race.sources == len(problem.sources)]
     smaller = [race for race in races if race.nbytes <= problem.nbytes]
     larger = [race for race in races if race.nbytes >= problem.nbytes]
@@ -180,7 +196,10 @@ def _why_won(races: Sequence[RaceResult]) -> str:
 
 
 def _legal_verdict(race: RaceResult, because: str, problem: Problem) -> Verdict:
-    """The verdict of a race; the library's own if the winner's order of combining is not legal."""
+    """The verdict of a race: its winner, for the reason `because`.
+
+    It is the MPI library's own collective if the winner's order of combining is not legal here.
+    """
     name = LIBRARY if race.decision == LIBRARY else race.algorithm
     combines = name != LIBRARY and problem.kind.combines
     if combines and not ALGORITHMS[name].keeps_order(problem):
@@ -192,7 +211,10 @@ def _legal_verdict(race: RaceResult, because: str, problem: Problem) -> Verdict:
 def _why_undecided(
     races: Sequence[RaceResult], alike: Sequence[RaceResult], problem: Problem, form: Form
 ) -> str:
-    """Why no race decides about the problem, as a clause."""
+    """Why no race decides calls for the problem, as a clause.
+
+    alike: those of `races` for the problem's collective and number of ranks, and the form.
+    """
     calls = f"{form} calls of {problem.collective}"
     if alike:
         sizes = ", ".join(str(n) for n in sorted({race.nbytes for race in alike}))

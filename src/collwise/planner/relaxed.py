@@ -1,4 +1,4 @@
-"""Lower bounds of a schedule's time, computed without contention; rough times with levels."""
+"""Lower bounds of a schedule's time, without contention; rough times on machines with levels."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,10 +21,11 @@ from collwise.timing.trace import completion, messages_played
 
 
 def least_time(schedule: Schedule, machine: Machine, limit: int = QUICK) -> Fraction:
-    """A lower bound: the exact seconds without contention; 0 if unknown.
+    """A lower bound of a schedule's time: its exact seconds without contention; 0 if unknown.
 
-    In LogGP messages are received as they arrive, so this is a bound only if each rank receives
-    from one sender.  It is no bound for all-port machines.
+    limit: the largest number of messages that is simulated.
+    It is unknown for all-port machines, and mostly in LogGP: there messages are received in the
+    order of arrival, so that it is a bound only if each rank receives from a single sender.
     """
     problem, free = schedule.problem, machine.ports_only()
     # In a census, combines may overtake sends: otherwise ranks would wait for each other.
@@ -44,10 +45,11 @@ def about(
 ) -> tuple[Fraction, bool]:
     """A rough time in seconds on a machine with levels, and whether it is good enough to choose by.
 
-    The time of a program made of parts is the sum of the parts' times.  Where all ranks do the
-    same, messages that leave a group at the same time pass its port one by one, and so do the
-    messages of a rank unless many are in flight.  Other programs are timed as if all messages
-    crossed the outermost level, and as if all ranks of a group sent whenever one of them does.
+    lists: by rank, its operations, for some ranks.
+    The time of a program made of parts is the sum of the parts' times.  If all ranks do the same,
+    messages that leave a group at the same time are assumed to pass its port one after another, and
+    so are the messages of a rank unless many are in flight.  In other programs all messages are
+    assumed to cross the outermost level, and all ranks of a group to send whenever one does.
     """
     problem, program = schedule.problem, schedule.program
     if algorithm.levels:
@@ -73,14 +75,16 @@ def about(
 
 
 FEW = 3
-"""Number of segments that are simulated; later segments follow at the pace of the last of them."""
+"""This many segments are simulated, and one more.
+
+The difference of the two times counts for each further segment.
+"""
 
 
 def by_parts(program: Program, problem: Problem, machine: Levels) -> Fraction | None:
     """Seconds of a program as the sum of its parts' times; None if the program has no parts.
 
-    For segments down or up a tree over levels, the first few are simulated, and their pace counts
-    for the others.
+    Of segments down or up a tree, only the first few are simulated, and the others extrapolated.
     """
     match program:
         case Then():
@@ -111,7 +115,10 @@ def by_parts(program: Program, problem: Problem, machine: Levels) -> Fraction | 
 def _team_time(
     program: On, task: Task, numbers: Sequence[int], problem: Problem, machine: Levels
 ) -> Fraction:
-    """Seconds that a team's program takes if no other team runs."""
+    """Seconds that the program of one team takes if no other team runs its own.
+
+    task: the program of this team.   numbers: numbers of teams that run it; the first is timed.
+    """
     team = program.teams[numbers[0]]
     inner = Problem("broadcast", len(team), problem.nbytes)
     if program.level is not None:
@@ -122,7 +129,7 @@ def _team_time(
 
 
 def _busy_per_piece(piece: Program, problem: Problem, machine: Levels) -> Fraction:
-    """Seconds per piece for which rank 0's port or its node's port is busy, whichever is longer."""
+    """Seconds for which a piece keeps rank 0's port busy, or its node's port if that is longer."""
     placement = machine.placement.from_rank(problem.root)
     across = OneLevel(machine, placement.depth, crowd=min(map(len, placement.members[0])))
     own_port = shared_port = Fraction(0)
@@ -138,7 +145,10 @@ def _busy_per_piece(piece: Program, problem: Problem, machine: Levels) -> Fracti
 def _receives_in_turn(
     rank: int, operations: Sequence[Operation], machine: Levels
 ) -> tuple[Fraction, Fraction]:
-    """Seconds of a rank's receives and combines in turn, and seconds of waiting at shared ports."""
+    """Seconds that a rank's receives and combines take one after another, and how long it waits.
+
+    It waits, in seconds, for messages that others of the sender's group send through a shared port.
+    """
     placement = machine.placement
     kinds = Counter(
         (type(op), placement.meeting(rank, op.peer) if isinstance(op, Recv) else 0, size_of(op))
@@ -157,16 +167,16 @@ def _receives_in_turn(
 
 
 def load(lists: Mapping[int, Sequence[Operation]], machine: Machine) -> Fraction:
-    """A lower bound in seconds: the time for which the busiest port of a few ranks is busy.
+    """A lower bound of the time in seconds: for how long the busiest port of some ranks is busy.
 
-    lists: operations by rank.   A rank's sends follow each other in list order.  Each receive but
-    the first waits for the one before it.
+    lists: by rank, its operations, for some ranks.   A rank sends one message after another, in the
+    order of its list, and receives one after another.
     """
     least = Fraction(0)
     message, receipt = cache(machine.message), cache(machine.receipt)
     for operations in lists.values():
         combining, sending, receiving = Fraction(0), Fraction(0), Fraction(0)
-        lags = []  # seconds from when the port is free to the arrival of a message
+        lags = []  # for each kind of message, its latency minus the time at the receiver's port
         for (kind, nbytes), number in Counter((type(o), size_of(o)) for o in operations).items():
             if kind is Combine:
                 combining += number * (machine.combine(nbytes) or 0)
@@ -177,7 +187,7 @@ def load(lists: Mapping[int, Sequence[Operation]], machine: Machine) -> Fraction
                 receiving += number * gap
                 lags.append(message(nbytes).latency - gap)
         ending = [o for o in reversed(operations) if isinstance(o, Send | Combine)]
-        last = Fraction(0)  # seconds from when the port is free to the last arrival
+        last = Fraction(0)  # seconds from the end of the last send at the port to its arrival
         if at_last := next((o for o in ending if isinstance(o, Send)), None):
             gap, latency = message(size_of(at_last))
             last = latency - (0 if machine.all_port else gap)

@@ -1,9 +1,9 @@
 """Picks the candidates of a plan to race: the fastest by the model, and some safer ones.
 
-In the model a message takes a port for t0 and is never late.  On real hosts many short messages
-take longer, and a rank that waits for many others in turn is delayed by the latest of them.  So a
-race also has candidates with somewhat fewer messages and with far fewer, and one in which every
-rank depends on only one other.
+In the model a message occupies a port for t0 and is never late.  On real hosts many short messages
+take longer, and a rank that waits for many others, one after another, is delayed by the latest of
+them.  So a race also includes candidates with somewhat fewer messages and with far fewer, and one
+in which every rank depends on only one other.
 """
 
 from dataclasses import replace
@@ -20,19 +20,20 @@ from collwise.schedule.operations import Recv, Send, size_of
 from collwise.schedule.problem import Problem
 
 LOOKED_AT = 16
-"""Number of ranks that are examined to find on which other ranks they depend."""
+"""Number of ranks that are examined to find on how many other ranks each rank depends."""
 OVERHEADS = (Fraction(1, 16), Fraction(1, 4))
-"""Assumed extra times per message, in t0, for which candidates with fewer messages are planned."""
+"""Extra times per message, in t0: for each, the candidate that would be the best is raced, too."""
 MOST_SLOWER = 3
-"""A candidate is not raced if its predicted time exceeds this multiple of the best."""
+"""A candidate is not raced if its predicted time exceeds this multiple of the best one's."""
 
 
 def worth_a_race(
     estimate: Plan, algorithm: str | None = None
 ) -> tuple[Plan, tuple[Candidate, ...]]:
-    """The plan, with candidates of fewer messages added, and the candidates to race, best first.
+    """The plan with candidates of fewer messages added, and the candidates to race.
 
-    algorithm: the only algorithm to race; None for all.
+    The plan's choice is the first one to race.   algorithm: the only algorithm from which
+    candidates with fewer messages may be added; None for all.
     """
     picked = [estimate.choice]
     fewer = [_with_fewer_messages(estimate, algorithm, share) for share in OVERHEADS]
@@ -52,9 +53,9 @@ def worth_a_race(
 
 
 def shortlist(estimate: Plan, most: int = 3, within: float = 1.5) -> tuple[Candidate, ...]:
-    """The fastest candidates with different schedules.
+    """The fastest candidates of a plan that have different schedules, the fastest first.
 
-    most: how many at most.   within: largest predicted time, as a multiple of the best.
+    most: how many at most.   within: largest predicted time, as a multiple of the best one's.
     """
     limit = estimate.candidates[0].predicted * exact(within)
     picked: list[Candidate] = []
@@ -69,7 +70,11 @@ def shortlist(estimate: Plan, most: int = 3, within: float = 1.5) -> tuple[Candi
 def _with_fewer_messages(
     estimate: Plan, algorithm: str | None, share: Fraction
 ) -> Candidate | None:
-    """The best candidate if every message took `share` × t0 longer, t0 of the choice's messages."""
+    """The best candidate if every message took `share` × t0 longer; None if it is not worth a race.
+
+    t0 is that of the first message of the choice.   algorithm: the only one to consider; None for
+    all.
+    """
     problem, machine, best = estimate.problem, estimate.machine, estimate.choice
     nbytes = _first_message_of_root(estimate)
     if not nbytes or nbytes >= problem.nbytes:
@@ -89,7 +94,10 @@ def _with_fewer_messages(
 
 
 def _first_message_of_root(estimate: Plan) -> int:
-    """Bytes of the root's first message in the chosen schedule; 0 for too many ranks to look."""
+    """Bytes of the first message that the root sends or receives in the chosen schedule.
+
+    0 if there is none, or if there are too many ranks to examine the schedule.
+    """
     problem = estimate.problem
     if problem.ranks > SEARCHED_RANKS:
         return 0
@@ -98,9 +106,10 @@ def _first_message_of_root(estimate: Plan) -> int:
 
 
 def _least_dependent(estimate: Plan) -> Candidate | None:
-    """The best candidate in which each rank receives from, or sends to, only one other.
+    """The fastest candidate in which each rank receives from, or sends to, only one other rank.
 
-    None if the choice is such a candidate, or if no candidate worth a race is.
+    None if this is the choice, if all such candidates are too slow for a race, or if there are too
+    many ranks to examine the schedules.
     """
     problem = estimate.problem
     if problem.ranks > SEARCHED_RANKS or _depends_on_one(estimate.choice, problem):
@@ -111,7 +120,7 @@ def _least_dependent(estimate: Plan) -> Candidate | None:
 
 
 def _depends_on_one(candidate: Candidate, problem: Problem) -> bool:
-    """Whether each examined rank receives from at most one other, or each sends to at most one."""
+    """Whether all examined ranks receive from at most one other, or all send to at most one."""
     schedule = candidate.schedule(problem)
     step = -(-problem.ranks // LOOKED_AT)
     lists = [schedule.rank(rank) for rank in range(0, problem.ranks, step)]
@@ -121,7 +130,7 @@ def _depends_on_one(candidate: Candidate, problem: Problem) -> bool:
 
 
 def _same_schedule(problem: Problem, one: Candidate, other: Candidate) -> bool:
-    """Whether two candidates send the same messages in the same order; False for too many ranks."""
+    """Whether two candidates have equal schedules; False if too many ranks to compare them."""
     if one.predicted != other.predicted or problem.ranks > SEARCHED_RANKS:
         return False
     first, second = (candidate.schedule(problem) for candidate in (one, other))

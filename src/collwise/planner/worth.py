@@ -1,4 +1,4 @@
-"""Estimates how many seconds tuning would save on a program's calls, and on what evidence."""
+"""Estimates how many seconds tuning would save on the calls of a program, and gives reasons."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -15,7 +15,10 @@ from collwise.system import formatting
 
 
 class Worth(NamedTuple):
-    """Seconds that tuning would save (None if unknown), and the evidence as a clause."""
+    """How much tuning may save on one call.
+
+    seconds: None if unknown.   evidence: a clause that says from what this is known.
+    """
 
     seconds: float | None = None
     evidence: str = ""
@@ -28,12 +31,13 @@ def worth(
     form: Form,
     took_s: float | None,
 ) -> Worth:
-    """Estimate what tuning may save on one call that no race decides; the MPI library serves it.
+    """Estimate what tuning may save on one call that no race decides: the MPI library serves it.
 
-    machine: None if nothing was measured.   took_s: mean seconds of such calls, if known: an upper
-    bound of what can be saved.
-    The gain in the nearest race of another size counts for this call.  Without a race, the machine
-    model compares the best plan with the best algorithm that MPI libraries have.
+    machine: None if nothing was measured.   took_s: mean seconds of such calls, an upper bound of
+    what can be saved; None if unknown.
+    If there is a race of another size and `took_s` is known, the gain in the nearest such race
+    counts for this call.  Otherwise the machine model compares the fastest algorithm with the
+    fastest one that MPI libraries have.
     """
     race = nearest_of_kind(races, problem, form)
     if race is not None and took_s is not None:
@@ -63,6 +67,9 @@ def worth(
 
 
 def _distance(raced: int, nbytes: int) -> str:
-    """How many times smaller or larger the raced size is, in words; empty below a factor of two."""
+    """How many times smaller or larger than `nbytes` the raced size is, in words.
+
+    Empty if it is less than twice as large or as small.
+    """
     times = max(raced, nbytes, 1) // max(min(raced, nbytes), 1)
     return f" ({times:,} times as {'small' if raced < nbytes else 'large'})" if times > 1 else ""

@@ -1,7 +1,7 @@
 """S-to-p broadcasts by a broadcast algorithm, segmented or not, for each contribution.
 
-With one source an s-to-p broadcast is a broadcast, so all broadcast algorithms are tried.  Several
-sources broadcast one after another; their messages are not merged.
+With one source an s-to-p broadcast is a broadcast, so plans try all broadcast algorithms.  Several
+sources broadcast one after another; their messages are not merged, and plans do not try this.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,9 +20,10 @@ from collwise.schedule.rows import Columns
 
 @dataclass(frozen=True)
 class FromSource(Program):
-    """The broadcast of one source, as a program of the user's ranks (not of virtual ranks).
+    """The broadcast of one source, as a program of the user's ranks, not of virtual ranks.
 
-    begin: byte offset of the source's contribution in the result.
+    schedule: the schedule of the broadcast.   begin: byte offset of the source's contribution in
+    the result.
     """
 
     schedule: Schedule
@@ -37,7 +38,7 @@ class FromSource(Program):
 
 
 def _broadcasts(problem: Problem) -> list[Problem]:
-    """The broadcast problem of each source."""
+    """The broadcast problems, one for each source."""
     return [
         Problem("broadcast", problem.ranks, nbytes, rank, placement=problem.placement)
         for rank, nbytes in problem.sources

@@ -1,9 +1,9 @@
 """Br_Lin and Br_xy: recursive halving along lines of the mesh.
 
-Br_Lin swaps the data of the two halves of a snake-like line through the mesh, then does the same in
-each half.  Br_xy does so in every line of one dimension, then in every line of the other.
-`br_xy_source` takes first the dimension with fewer sources in its fullest line, so that messages
-grow late; `br_xy_dim` takes first the dimension with the longer lines.
+In Br_Lin the two halves of a snake-like line through the mesh swap their data; then each half does
+the same.  Br_xy does so in every line of one dimension, then in every line of the other.
+`br_xy_source` begins with the dimension whose fullest line has fewer sources, so that messages
+grow late; `br_xy_dim` begins with the dimension whose lines are longer.
 """
 
 from collwise.algorithms.allgatherv.spreading import (

@@ -1,7 +1,8 @@
-"""Bruck's allgather: in round k rank i gets all that rank i + 2^k holds; ⌈log2 p⌉ rounds, any p.
+"""Bruck's allgather, in ⌈log2 p⌉ rounds for any p.
 
-It is the census for latency 1.  After the message of distance d, rank i holds the contributions of
-ranks i … i + 2d − 1, modulo p.
+In round k rank i receives all data that rank i + 2^k holds, except what it holds itself.  After the
+message of distance d, rank i holds the contributions of ranks i … i + 2d − 1, modulo p.  It is the
+same as the census for latency 1.
 """
 
 from collwise.algorithms.allgatherv.census import Census

@@ -1,8 +1,8 @@
 """The allgather by census: T_λ(p)·t0 for an integer λ [Bruck1996 §3].
 
-All ranks do the same, relative to their own numbers.  A rank sends all the time: each message goes
-to a new rank and carries all contributions that the sender holds by then.  For latency k = 1 it is
-Bruck's allgather; for k >= p − 1 every rank sends its own contribution to all others.
+All ranks do the same, relative to their own numbers.  A rank sends a message in every t0.  Each one
+goes to another rank and carries all contributions that the sender holds by then.  For latency k = 1
+it is Bruck's allgather; for k >= p − 1 every rank sends its own contribution to all others.
 """
 
 from bisect import bisect_left
@@ -35,8 +35,9 @@ class Shift(NamedTuple):
 
 
 def shifts(ranks: int, k: int) -> list[Shift]:
-    """The messages of every rank, in order, for latency k: sent in round j, received in j + k.
+    """The messages that every rank sends, in order.
 
+    k: the latency in rounds; a message that is sent in round j is received in round j + k.
     After the message of distance d, rank r has the contributions of ranks r … r + d + width − 1.
     """
     held = [1] * min(k, ranks)  # by round, the number of contributions that a rank can send
@@ -50,7 +51,7 @@ def shifts(ranks: int, k: int) -> list[Shift]:
 
 @dataclass(frozen=True)
 class Census(Deliveries):
-    """The census of all ranks for an integer latency k, in t0."""
+    """The program of the allgather by census.   k: the latency in t0, an integer."""
 
     k: int
 
@@ -58,7 +59,10 @@ class Census(Deliveries):
         return [around_a_circle(self.problem.ranks)] if self.problem.all_give_alike else None
 
     def rows(self, *, combines: bool) -> Rows | None:
-        """All messages as arrays; in a round, a list has the lower sender's message first."""
+        """All messages as arrays.  Within a round, a rank's list is ordered by the sender's number.
+
+        None if ranks do not contribute equally.
+        """
         if not self.problem.all_give_alike:
             return None
         ranks, messages = self.problem.ranks, shifts(self.problem.ranks, self.k)
@@ -83,14 +87,17 @@ class Census(Deliveries):
 
 
 def latencies(ranks: int, each: int, machine: Machine) -> list[int]:
-    """Latencies to try: λ rounded down and up, for messages of `each`, 2·`each`, … bytes."""
+    """The latencies to try: λ rounded down and up, for messages of `each`, 2·`each`, … bytes.
+
+    each: bytes of a contribution.
+    """
     sizes = (each << power for power in range(ranks.bit_length()))
     lams = {min(max(machine.planning_lam(size), Fraction(1)), Fraction(ranks)) for size in sizes}
     return sorted({rounded(lam) for lam in lams for rounded in (floor, ceil)})
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The latency that is best if all ranks contribute equally many bytes."""
+    """The best setting `latency` if all ranks contribute equally; empty if too many to simulate."""
     if not problem.nbytes or not alike_or_simulable(problem, machine):
         return [{"latency": 1}] * (not problem.nbytes)
     ranks, each = problem.ranks, max(problem.nbytes // problem.ranks, 1)

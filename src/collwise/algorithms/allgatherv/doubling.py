@@ -1,4 +1,4 @@
-"""Recursive doubling: in round k rank i swaps all that it holds with rank i xor 2^k.
+"""Recursive doubling: in round k rank i swaps all data that it holds with rank i xor 2^k.
 
 If p is no power of two, each rank beyond the largest power of two first sends its data to a
 partner, and receives all data from the partner at the end.
@@ -14,7 +14,7 @@ from collwise.schedule.operations import Block
 
 @dataclass(frozen=True)
 class Doubling(Deliveries):
-    """Recursive doubling on 2^k ranks; rank i >= 2^k has rank i − 2^k as its partner."""
+    """Recursive doubling on the first 2^k ranks; the partner of a rank i >= 2^k is i − 2^k."""
 
     def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
         ranks, contributions = self.problem.ranks, self.problem.gathered

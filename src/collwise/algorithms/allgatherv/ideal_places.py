@@ -1,4 +1,4 @@
-"""Ideal ranks for sources: from there, every round of spreading reaches new ranks.
+"""Ideal ranks for sources: if these have the data, every round of spreading reaches new ranks.
 
 The ranks of a mesh are numbered row by row.
 """
@@ -10,23 +10,25 @@ from collwise.model.sources import rows_of
 from collwise.model.topology import snake_rank
 
 Places: TypeAlias = Callable[[tuple[int, int], int], tuple[int, ...]]
-"""A function of a mesh's (rows, columns) and a number of sources, to the sources' ideal ranks."""
+"""A function that maps a mesh's (rows, columns) and a number of sources to ideal ranks for them."""
 
 
 def snake(shape: tuple[int, int], count: int) -> tuple[int, ...]:
-    """Ideal ranks of `count` sources for spreading along the snake through the mesh.
+    """Ideal ranks for `count` sources, for spreading along the snake through a mesh.
 
-    [Hambrusch1998 §5.2] takes left diagonals, the least sensitive of its distributions.  The ranks
-    here are computed from the rounds themselves, and are better on most meshes.
+    shape: (rows, columns).   [Hambrusch1998 §5.2] takes left diagonals, the least sensitive of its
+    distributions.  The ranks here follow from the rounds, and are better on most meshes.
     """
     return tuple(snake_rank(at, shape[1]) for at in in_line(shape[0] * shape[1], count))
 
 
 def rows(shape: tuple[int, int], count: int) -> tuple[int, ...]:
-    """Ideal ranks of `count` sources: full rows (the last one partly), which double along columns.
+    """Ideal ranks for `count` sources, for spreading over a mesh: full rows, the last one partly.
 
-    In tall meshes more rows may be needed than a row has ranks.  Spreading would then begin along
-    the rows, whose ranks all have data already.  So full columns are used instead.
+    Every round along the columns then doubles the number of rows with data.
+    shape: (rows, columns).   In tall meshes more rows may be needed than a row has ranks.
+    Spreading would then begin along the rows, whose ranks all have data already.  So full columns
+    are used instead.
     """
     height, width = shape
     needed = -(-count // width)
@@ -37,22 +39,24 @@ def rows(shape: tuple[int, int], count: int) -> tuple[int, ...]:
 
 
 def in_line(n: int, count: int) -> tuple[int, ...]:
-    """Ascending positions of `count` sources in a line of n; every round doubles the holders.
+    """Positions for `count` sources in a line of n ranks, ascending, 1 <= count <= n.
 
-    count: 1 … n.   The last round that reaches new positions reaches all that are left.
+    From these, every round of spreading doubles the number of ranks with data, until fewer than
+    that lack it; the next round then reaches all of them.
     """
     return _in_lines(n, n, count)
 
 
 def _in_lines(n: int, most: int, count: int) -> tuple[int, ...]:
-    """Positions as in `in_line`, ideal both in a line of n and in one of `most`, n or n + 1.
+    """Positions as in `in_line`, ideal both in a line of n and in one of `most` (n or n + 1).
 
-    Position i of the first half swaps with position i + ⌈n/2⌉.  Then both halves hold the same
-    data, so positions ideal for a half are ideal for the line as long as all have partners.  The
-    halves of a line, or of the two lines, differ in length by at most 1.  If there are too many
-    sources for each to reach a new position, every pair gets a source, and so does the middle,
-    which has no partner.  Every second source moves to the other half, so that messages cross the
-    middle in both directions, unless the two lines have halves of different length.
+    In the first round position i of the first half swaps with position i + ⌈n/2⌉.  Then both halves
+    hold the same data.  So positions that are ideal for a half are ideal for the line, as long as
+    all have partners.  The halves of a line, or of the two lines, differ in length by at most 1.
+    If there are too many sources for each to reach a new position, every pair gets a source, and so
+    does the middle position, which has no partner.  Every second source moves to the other half,
+    so that messages cross the middle in both directions, unless the two lines have halves of
+    different length.
     """
     half = (most + 1) // 2
     inner = _in_lines(n // 2, half, count) if count <= n // 2 else tuple(range(half))

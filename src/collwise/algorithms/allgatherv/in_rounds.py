@@ -1,8 +1,9 @@
 """S-to-p broadcasts of long contributions in pieces: all sources broadcast at once, in rounds.
 
-A message has one piece of every source, about a k-th of all data, so contributions may differ in
-length.  k pieces take k − 1 + ⌈log2 p⌉ rounds through a circulant graph [Traeff2022], and little
-more than k − 1 + T_λ(p) in rounds made for the latency λ.
+Every contribution is cut into k pieces, and a message has one piece of every source, about a k-th
+of all data.  So contributions may differ in length.  Through a circulant graph this takes
+k − 1 + ⌈log2 p⌉ rounds [Traeff2022], in rounds made for the latency λ little more than
+k − 1 + T_λ(p).
 """
 
 from collections.abc import Iterable
@@ -37,9 +38,9 @@ def _program(problem: Problem, settings: Settings) -> AllRounds:
 
 
 def _rough_time(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-    """Rough seconds if all ranks contribute equally.
+    """Rough seconds that the settings take if all ranks contribute equally.
 
-    They are those of a census of the first pieces, then one round per further piece.
+    They are the time of a census of the first pieces, and one round for each further piece.
     """
     ranks, count, latency = problem.ranks, settings["pieces"], settings.get("latency", 1)
     widths = [(shift.width, 1) for shift in shifts(ranks, latency)]
@@ -51,7 +52,12 @@ def _rough_time(problem: Problem, machine: Machine, settings: Settings) -> Fract
 
 
 def _choices(problem: Problem, machine: Machine, *, latencies: bool) -> Iterable[Settings]:
-    """The best number of pieces by exact time, by local search from the best by rough time."""
+    """The settings with the least exact time that a local search finds.
+
+    It begins with those of the least rough time, and varies only the number of pieces.
+    latencies: whether there is a setting `latency`.   Empty for a single source, and for too many
+    ranks or sources.
+    """
     ranks, sources = problem.ranks, problem.sources
     if ranks > SEARCHED_RANKS or len(sources) < 2:  # with one source it is a broadcast
         return []

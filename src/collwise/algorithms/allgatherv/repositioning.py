@@ -1,9 +1,9 @@
 """Repositioning and partitioning: sources' data moves to ideal ranks before it is spread.
 
-Ranks are ideal if every round doubles the number of holders as long as possible: ranks on the snake
-or full rows of the mesh [Hambrusch1998 §3, §5.2].  Repositioning spreads from there in the whole
-mesh.  Partitioning gives each half of the mesh its share of the sources; each half spreads its
-data, then the halves swap.
+Ranks are ideal if every round doubles the number of ranks with data as long as possible: ranks on
+the snake through the mesh, or full rows [Hambrusch1998 §3, §5.2].  Repositioning then spreads the
+data in the whole mesh.  Partitioning gives each half of the mesh its share of the sources; each
+half spreads its data, then the halves swap.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,10 @@ from collwise.schedule.grids import Grid
 def repositioned(
     spread: Spread, places: Places, grid: Grid, holdings: Holdings, rank: int | None
 ) -> Iterator[Delivery]:
-    """Move the data to ideal ranks, then spread it in the whole grid."""
+    """Deliveries that move the data to ideal ranks, then spread it in the whole grid.
+
+    places: returns the ideal ranks.   rank: only deliveries that may involve it; None for all.
+    """
     targets = [grid.rank(inner) for inner in places(grid.shape, len(holdings))]
     deliveries, after = reposition(holdings, targets)
     yield from deliveries
@@ -35,7 +38,10 @@ def repositioned(
 def partitioned(
     spread: Spread, places: Places, grid: Grid, holdings: Holdings, rank: int | None
 ) -> Iterator[Delivery]:
-    """Move the data to ideal ranks of both halves, spread it in each half, then swap."""
+    """Deliveries that move the data to ideal ranks of both halves, spread it in each, then swap.
+
+    places: returns the ideal ranks.   rank: only deliveries that may involve it; None for all.
+    """
     if grid.size == 1:
         return
     halves = grid.halves()
@@ -60,13 +66,17 @@ def partitioned(
 def _swap(
     halves: tuple[Grid, Grid], everything: list[Blocks], rank: int | None
 ) -> Iterator[Delivery]:
-    """The i-th ranks of both halves swap everything; a rank that is left over only receives."""
+    """Deliveries in which the i-th ranks of both halves swap all blocks of their halves.
+
+    If the first half is larger, its further ranks only receive.   everything: the blocks of each
+    half.   rank: only deliveries of this rank; None for all.
+    """
     larger, smaller = halves
     if rank is None:
         numbers = range(larger.size)
     else:
         number = larger.inner(rank) if larger.has(rank) else smaller.inner(rank)
-        numbers = range(number, larger.size, smaller.size)  # partners of a rank of the smaller half
+        numbers = range(number, larger.size, smaller.size)  # the rank itself, or all its partners
     for inner in numbers:
         a, b = larger.rank(inner), smaller.rank(inner % smaller.size)
         if inner < smaller.size:
@@ -78,7 +88,8 @@ _WAYS = (
     ("lin", spread_snake, snake, "well placed ranks of the snake"),
     ("xy_source", spread_mesh_by_sources, rows, "well placed rows"),
 )
-"""Ways of spreading: name, function, function of the ideal ranks, and the ideal ranks in words."""
+"""Ways of spreading: name, function that spreads, function that returns the ideal ranks, and these
+ranks in words."""
 for _way, _spread, _places, _words in _WAYS:
     register_spread(
         f"part_{_way}",

@@ -1,7 +1,7 @@
 """All other sources send to the first source, which broadcasts everything down a λ-tree.
 
-It broadcasts all contributions as one message.  The tree is optimal in the postal model.  It is for
-few sources and large λ.
+It broadcasts all contributions as one message.  The tree is optimal in the postal model.  The
+algorithm is for few sources and large λ.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from collwise.schedule.trees import Tree
 
 @dataclass(frozen=True)
 class SourceTree(Deliveries):
-    """The program; `tree` is rotated so that its root is the first source."""
+    """The program.   tree: the tree for root 0, which is rotated to the first source."""
 
     tree: Tree
 

@@ -1,8 +1,8 @@
 """Building blocks of s-to-p broadcasts: spreading along lines and over meshes, and repositioning.
 
 A rank holds a tuple of blocks, each the whole contribution of a source.  Functions with an argument
-`rank` yield the deliveries in which that rank may take part, mostly in O(s log p) and without lists
-of length p; for None they yield all deliveries.
+`rank` yield the deliveries in which that rank may take part, mostly in O(s log p) time and without
+lists of length p; for None they yield all deliveries.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,18 +17,21 @@ from collwise.schedule.grids import Grid, Snake
 from collwise.schedule.problem import Problem
 
 Holdings: TypeAlias = Mapping[int, Blocks]
-"""The blocks that each rank holds; ranks without blocks are left out."""
+"""By rank, the blocks that it holds; ranks without blocks are left out."""
 Spread: TypeAlias = Callable[[Grid, Holdings, int | None], Iterator[Delivery]]
-"""A function that yields the deliveries after which all ranks of a grid hold all blocks."""
+"""A function that yields the deliveries after which all ranks of a grid hold all blocks.
+
+If a rank is given, only those in which it may take part are needed.
+"""
 
 
 def spread_line(line: Sequence[int], holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
-    """Spread along a line: the two halves swap their blocks, then each half does the same.
+    """Deliveries along a line of ranks: its halves swap their blocks, then each does the same.
 
-    Of n ranks in a line the i-th swaps with the (i + ⌈n/2⌉)-th.  If n is odd the middle rank has no
-    partner.  It sends its blocks to its neighbour, the first rank of the second half, and receives
-    nothing, since the first half is complete without that.  So each half holds every contribution
-    exactly once before it goes on.  Source: [Hambrusch1998 §2].
+    Of n ranks in a line the i-th swaps with the (i + ⌈n/2⌉)-th.  If n is odd, the middle rank has
+    no partner: it sends its blocks to the next rank, the first one of the second half, and receives
+    nothing.  Each half then holds every contribution exactly once [Hambrusch1998 §2].
+    rank: only deliveries that may involve it; None for all.
     """
     here = None if rank is None else line.index(rank)
     halves = [(0, len(line), {line.index(r): blocks for r, blocks in holdings.items()})]
@@ -55,17 +58,20 @@ def spread_line(line: Sequence[int], holdings: Holdings, rank: int | None) -> It
 
 
 def spread_snake(grid: Grid, holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
-    """Spread along the snake, a line through all ranks of the grid."""
+    """Deliveries along the snake, a line through all ranks of the grid.   rank: None for all."""
     return spread_line(Snake(grid), holdings, rank)
 
 
 def spread_mesh(
     grid: Grid, holdings: Holdings, rank: int | None, *, rows_first: bool
 ) -> Iterator[Delivery]:
-    """Spread in each line of one dimension of the grid, then in each line of the other."""
+    """Deliveries in each line of one dimension of the grid, then in each line of the other.
+
+    rank: only deliveries that may involve it; None for all.   rows_first: whether to begin in rows.
+    """
     pick, other = (grid.row, grid.column) if rows_first else (grid.column, grid.row)
     lines, others = (grid.rows, grid.columns) if rows_first else (grid.columns, grid.rows)
-    # Keys are the first ranks of lines; values are the holdings of the lines' ranks.
+    # The first rank of each line with data, and the holdings of the line's ranks.
     together: dict[int, dict[int, Blocks]] = {}
     for holder, blocks in holdings.items():
         together.setdefault(pick(holder)[0], {})[holder] = blocks
@@ -82,7 +88,7 @@ def spread_mesh(
 
 
 def fullest(grid: Grid, holders: Iterable[int]) -> tuple[int, int]:
-    """The largest numbers of holders in a row and in a column."""
+    """The largest number of `holders` in a row of the grid, and the largest one in a column."""
     rows: dict[int, int] = {}
     columns: dict[int, int] = {}
     for holder in holders:
@@ -93,13 +99,16 @@ def fullest(grid: Grid, holders: Iterable[int]) -> tuple[int, int]:
 
 
 def spread_mesh_by_sources(grid: Grid, holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
-    """Spread in rows first if the fullest row has fewer holders than the fullest column."""
+    """Deliveries as by `spread_mesh`, in the dimension first whose fullest line has fewer holders.
+
+    It begins in columns if both have equally many.
+    """
     in_row, in_column = fullest(grid, holdings)
     return spread_mesh(grid, holdings, rank, rows_first=in_row < in_column)
 
 
 def spread_mesh_by_shape(grid: Grid, holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
-    """Spread in the longer lines first; in rows first if both are equally long."""
+    """Deliveries as by `spread_mesh`, in the longer lines first; in rows if both are as long."""
     rows, columns = grid.shape
     return spread_mesh(grid, holdings, rank, rows_first=columns >= rows)
 
@@ -107,10 +116,10 @@ def spread_mesh_by_shape(grid: Grid, holdings: Holdings, rank: int | None) -> It
 def reposition(
     holdings: Holdings, places: Sequence[int]
 ) -> tuple[list[Delivery], dict[int, Blocks]]:
-    """Move the holdings to given ranks: every holder sends all its blocks to one of `places`.
+    """Move all blocks to given ranks; returns the deliveries, and the holdings after them.
 
-    A holder that is one of `places` keeps its blocks.   Returns the deliveries, and the holdings
-    after them.
+    places: as many ranks as there are holders.   Every holder sends all its blocks to one of them;
+    a holder that is one of them keeps its blocks.
     """
     taken = set(places)
     free = iter(sorted(taken - set(holdings)))
@@ -121,7 +130,7 @@ def reposition(
 
 @dataclass(frozen=True)
 class Spreading(Deliveries):
-    """The program of a way of spreading over the problem's mesh."""
+    """The program that spreads the contributions over the mesh of the problem, by `spread`."""
 
     spread: Spread
 
@@ -131,17 +140,20 @@ class Spreading(Deliveries):
 
 
 def simulable(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """One empty setting if simulating the problem is quick enough, else none."""
+    """The candidate without parameters; no candidate if ranks × sources exceeds MAX_RECEIVED."""
     return [{}] if _contributions_received(problem) <= MAX_RECEIVED else []
 
 
 def _contributions_received(problem: Problem) -> int:
-    """Contributions that all ranks receive together, at most; no rank receives one twice."""
+    """Upper bound of the number of contributions that all ranks together receive."""
     return problem.ranks * len(problem.sources)
 
 
 def alike_or_simulable(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """One empty setting if `simulable`, or if all ranks contribute equally: one is simulated."""
+    """The candidate without parameters; none if simulating the problem would take too long.
+
+    If all ranks contribute equally, only one of them is simulated, which is always quick enough.
+    """
     return [{}] if problem.all_give_alike else simulable(problem, machine)
 
 
@@ -158,8 +170,8 @@ def register_allgatherv(
     """Register an s-to-p broadcast.
 
     alike: whether all ranks do the same, relative to their own numbers; if they also contribute
-    equally, only one is simulated.   more: other fields of `Algorithm`.  By default, `choices`
-    allows problems that are quick to simulate.
+    equally, only one is simulated.   more: other fields of `Algorithm`.  By default, plans try the
+    algorithm for problems that are quick to simulate.
     """
     facts: dict[str, Any] = {"summary": summary, "source": source, "time": time, "build": build}
     choices = alike_or_simulable if alike else simulable
@@ -170,7 +182,10 @@ def register_allgatherv(
 def register_spread(
     name: str, summary: str, source: tuple[str, ...], time: str, spread: Spread, **more: Any
 ) -> Algorithm:
-    """Register an s-to-p broadcast that spreads over the mesh of ranks."""
+    """Register an s-to-p broadcast that spreads the data over the mesh of ranks.
+
+    spread: yields its deliveries.   more: other arguments of `register_allgatherv`.
+    """
     return register_allgatherv(
         name, summary, source, time, lambda problem, _: Spreading(problem, spread), **more
     )

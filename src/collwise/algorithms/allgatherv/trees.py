@@ -1,6 +1,7 @@
-"""One broadcast down a λ-tree for every source; no messages are merged, so none waits for others.
+"""One broadcast down a λ-tree for every source.
 
-Each source's contribution takes p − 1 messages.
+Messages of different sources are not merged, so none waits for others.  Each source's contribution
+takes p − 1 messages.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,9 +19,10 @@ from collwise.schedule.trees import Tree
 def down_trees(
     tree: Tree, contributions: Iterable[tuple[int, Blocks]], rank: int | None
 ) -> Iterator[Delivery]:
-    """Broadcast each root's blocks down the tree, rotated to the root; parents before children.
+    """Deliveries that broadcast the blocks of several roots, one root after another.
 
-    contributions: (root, blocks) pairs.
+    tree: the tree for root 0, which is rotated to each root; a rank receives before it sends.
+    contributions: (root, its blocks) pairs.   rank: only its deliveries; None for all.
     """
     ranks = tree.size
     edges = tree_edges(tree) if rank is None else []
@@ -35,7 +37,7 @@ def down_trees(
 
 
 def tree_edges(tree: Tree) -> list[tuple[int, int]]:
-    """All edges of a tree as (parent, child); a rank receives before it sends."""
+    """All edges of a tree as (parent, child), those nearer to the root first."""
     edges, todo = [], [0]
     for node in todo:  # the loop appends to the list
         children = tree.family(node).children
@@ -46,7 +48,7 @@ def tree_edges(tree: Tree) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Broadcasts(Deliveries):
-    """One tree for every source, rotated so that the source is its root."""
+    """One broadcast for every source.   tree: the tree for root 0, rotated to each source."""
 
     tree: Tree
 
@@ -56,7 +58,10 @@ class Broadcasts(Deliveries):
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The machine's λ for messages of the mean contribution's size."""
+    """The setting `lam`: the machine's λ for a message as long as the mean contribution.
+
+    Empty if the problem is too large to simulate.
+    """
     lam = machine.planning_lam(problem.nbytes // max(1, len(problem.sources)))
     return [{"lam": lam, **settings} for settings in simulable(problem, machine)]
 

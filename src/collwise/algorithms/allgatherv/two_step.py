@@ -1,6 +1,6 @@
-"""2-Step: every source sends straight to one rank, which broadcasts everything.
+"""2-Step: every source sends its data directly to one rank, which broadcasts everything.
 
-The gather is not a tree, so it shows the bottleneck that [Hambrusch1998] warns of.
+All messages of the gather arrive at the same rank, the bottleneck that [Hambrusch1998] warns of.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,10 @@ from collwise.schedule.grids import Grid, Snake
 
 
 def two_step(grid: Grid, holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
-    """Gather at the first rank of the snake, then spread along the snake."""
+    """Deliveries that gather all blocks at the first rank of the snake, then spread them along it.
+
+    rank: only deliveries that may involve it; None for all.
+    """
     first = Snake(grid)[0]
     yield from (Delivery(holder, first, blocks) for holder, blocks in holdings.items())
     everything = tuple(block for blocks in holdings.values() for block in blocks)

@@ -1,7 +1,7 @@
-"""Xor: a personalised all-to-all in which only sources send, partner by partner.
+"""Xor: a pairwise exchange, as for an all-to-all, in which only sources send.
 
 In turn k the partner of rank i is rank i xor k.  If p is not a power of two, there are as many
-turns as for the next larger one, and ranks without a partner skip the turn.
+turns as for the next larger power, and ranks without a partner skip the turn.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ from collwise.schedule.deliveries import Deliveries, Delivery
 
 @dataclass(frozen=True)
 class Xor(Deliveries):
-    """Every source sends its contribution to every other rank."""
+    """Every source sends its contribution to every other rank, one after another."""
 
     def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
         by_owner = {block.owner: (block,) for block in self.problem.gathered}

@@ -1,8 +1,8 @@
 """The census: every rank combines all contributions, in T_λ(p)·t0 for an integer λ [Bruck1996 §3].
 
 All ranks do the same, relative to their own numbers.  So each combines in a different order, and
-the operator's result must not depend on the order.  If λ is not an integer, there are two variants:
-the census for ⌈λ⌉, which delays receives, and the census for ⌊λ⌋, which delays sends.
+the operator's result must not depend on the order.  For λ that are not integers there are two
+variants: the census for ⌈λ⌉, which delays receives, and the census for ⌊λ⌋, which delays sends.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,12 +23,12 @@ from collwise.schedule.program import Program
 from collwise.schedule.rows import Class, around_a_circle
 
 _T, _S = scratch(0), scratch(1)
-"""Scratch slots of a rank's partial results: with its own contribution, and without it."""
+"""Two scratch slots for a rank's partial results: with its own contribution, and without it."""
 
 
 @dataclass(frozen=True)
 class Census(Program):
-    """The census of all ranks for an integer latency k, in t0."""
+    """The program of the allreduce by census.   k: the latency in t0, an integer."""
 
     problem: Problem
     k: int
@@ -69,7 +69,7 @@ class Census(Program):
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """Settings with the machine's λ; empty if too many messages would have to be simulated."""
+    """The setting `lam`: the machine's λ.  Empty if there are too many messages to simulate."""
     p, (choice,) = problem.ranks, BY_LAM_FROM_1["choices"](problem, machine)
     messages = min(choice["lam"] * p.bit_length(), p)
     quick = messages <= MAX_SENT or (choice["lam"] >= p and machine.combine(1) is None)

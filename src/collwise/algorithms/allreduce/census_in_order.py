@@ -1,8 +1,8 @@
 """Every rank gathers all vectors by the census, then combines them in the order of the ranks.
 
 It is for short vectors: where t0 does not grow with the message size it takes T_λ(p)·t0.  All ranks
-end with the same bits, and operators need not commute.  The allreduce `census` is as fast, but
-every rank combines in a different order.
+end with the same bits, and operators need not commute.  The allreduce of the module `census` is as
+fast, but every rank combines in a different order there.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,10 @@ _ALL = scratch(0)
 
 @dataclass(frozen=True)
 class CensusInOrder(Program):
-    """The allgather by census for latency k (in t0), in scratch, then local combines."""
+    """An allgather of all vectors by census, in scratch memory; then every rank combines them.
+
+    k: the latency in t0, an integer.
+    """
 
     problem: Problem
     k: int
@@ -53,7 +56,10 @@ class CensusInOrder(Program):
         return operations
 
     def _vectors(self, first: int, number: int) -> tuple[Block, ...]:
-        """Byte ranges in _ALL of the vectors of `number` ranks from `first` on, modulo p."""
+        """Byte ranges, in the slot _ALL, of the vectors of `number` ranks, modulo p.
+
+        first: the first of these ranks.
+        """
         nbytes, ahead = self.problem.nbytes, min(number, self.problem.ranks - first)
         blocks = Block(0, first * nbytes, ahead * nbytes), Block(0, 0, (number - ahead) * nbytes)
         return tuple(block for block in blocks if block.length)

@@ -1,4 +1,4 @@
-"""Allreduce as reduce-scatter and allgather on a circulant graph, for any number of ranks."""
+"""Allreduces by reduce-scatter and allgather on a circulant graph, for any number of ranks."""
 
 from collwise.algorithms.circulant_pieces import register_circulant
 

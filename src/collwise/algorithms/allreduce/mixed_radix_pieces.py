@@ -1,4 +1,4 @@
-"""Exchanges of any radix in several pieces: while one piece travels, ranks send others."""
+"""Allreduces by exchanges in groups, in several pieces: while one travels, ranks send others."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -18,18 +18,21 @@ from collwise.schedule.program import Program
 from collwise.schedule.reduction import equal_parts
 
 PIECES = (2, 3, 4, 6, 8, 12)
-"""Numbers of pieces that are tried."""
+"""The numbers of pieces that plans try."""
 COMPARED = 3
-"""Number of settings, best by a rough time, that are compared by exact times."""
+"""For this many numbers of pieces, those with the least rough times, exact times are computed."""
 
 
 def divisor(stages: Iterable[Stage]) -> int:
-    """Number of parts into which stages divide a vector."""
+    """Number of parts into which all stages together divide a vector."""
     return prod(stage.radix for stage in stages if stage.divided)
 
 
 def _program(problem: Problem, settings: Settings) -> Program:
-    """The exchange in at most as many pieces as parts have items; in one if ranks are left over."""
+    """The exchange in pieces, but in no more than each part of the vector has elements.
+
+    It is in one piece if the product of the group sizes is below the number of ranks.
+    """
     plain = Exchange(problem, stages_of(problem, settings))
     most = 1 if plain.extra else problem.nbytes // problem.itemsize // divisor(plain.stages)
     pieces = min(settings["pieces"], most)
@@ -41,7 +44,10 @@ def _program(problem: Problem, settings: Settings) -> Program:
 def in_pieces(
     stages: tuple[Stage, ...], pieces: int, latency: int, problem: Problem
 ) -> Interleaved:
-    """The exchanges of all pieces, interleaved."""
+    """The interleaved exchanges of all pieces.
+
+    stages: those of each piece.   latency: the number of sends until a message has arrived.
+    """
     parts = [part for (part,) in equal_parts(problem.whole, pieces, problem.itemsize)]
     exchanges = {
         nbytes: Exchange(replace(problem, nbytes=nbytes), stages)
@@ -52,9 +58,10 @@ def in_pieces(
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best settings by exact time, among the roughly best stages for each number of pieces.
+    """The settings with the least exact time, among those with the least rough times.
 
-    The rough time assumes that only the first piece waits for messages.
+    A rough time assumes that only the first piece waits for messages.  Empty where λ is 1, and if
+    messages meet on shared ports.
     """
     ranks, items = problem.ranks, problem.nbytes // problem.itemsize
 

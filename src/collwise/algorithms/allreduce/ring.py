@@ -13,7 +13,7 @@ from collwise.schedule.operations import Operation, Recv, Send
 
 @dataclass(frozen=True)
 class Ring(ring.Ring):
-    """The ring reduce-scatter, then an allgather: ranks pass on the block they received last."""
+    """The ring reduce-scatter, then an allgather around the same ring."""
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         p, parts, operations = self.problem.ranks, self.parts, super().operations(rank)

@@ -1,1 +1,1 @@
-"""Broadcast: the root has a message; in the end every rank has it."""
+"""Broadcast: at first only the root has a message; in the end every rank has it."""

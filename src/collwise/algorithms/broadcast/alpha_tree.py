@@ -1,7 +1,7 @@
-"""α-trees: of n ranks a source keeps round(αn), recursively [Bruck1996 §2.4].
+"""α-trees: a source of n ranks keeps round(αn) and gives the others to a child [Bruck1996 §2.4].
 
-Either one α serves all numbers of ranks, or a small table has one α per triangle of the "Christmas
-tree" (§2.5), which always gives an optimal tree.
+Both parts are divided in the same way.  Either one α is used for all n, or a small table has one α
+for each triangle of the paper's "Christmas tree" (§2.5), which always gives an optimal tree.
 """
 
 from collections.abc import Iterable
@@ -23,19 +23,25 @@ ALPHA = fraction(
 
 @lru_cache(maxsize=256)
 def fixed(ranks: int, alpha: Fraction) -> SplitTree:
-    """The α-tree that splits with the same α everywhere."""
+    """The α-tree over `ranks` ranks that uses the same α for every number of ranks."""
     return keeping(ranks, lambda n: postal.split(n, alpha))
 
 
 @lru_cache(maxsize=256)
 def table(ranks: int, lam: Fraction) -> SplitTree:
-    """The α-tree that splits n ranks with the table's α for n.   lam: λ in units of t0."""
+    """The α-tree over `ranks` ranks that divides n ranks by the table's α for n.
+
+    lam: the latency λ in t0.
+    """
     alphas = postal.alpha_table(ranks, lam)
     return keeping(ranks, lambda n: postal.split(n, alphas.lookup(n)))
 
 
 def _candidates(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The α that is optimal for all numbers of ranks up to p, if there is one; else several α."""
+    """The setting `alpha` that is optimal for all numbers of ranks up to p.
+
+    If there is none, several values to try; empty for one rank.
+    """
     lam = max(machine.planning_lam(problem.nbytes), Fraction(1))
     if problem.ranks < 2:
         return []

@@ -1,7 +1,7 @@
-"""Broadcast of pieces in rounds made for the latency λ: many messages in the postal model.
+"""Broadcast of pieces in rounds that are made for the latency λ.
 
-In a tree, a rank with c children needs c·t0 per piece.  Here every rank receives one piece and
-sends one in almost every t0: k pieces take little more than (k − 1 + T_λ(p))·t0.
+In a tree, a rank with c children needs c·t0 for each piece.  Here, in almost every t0, every rank
+receives one piece and sends one: k pieces take little more than (k − 1 + T_λ(p))·t0.
 """
 
 from collwise.algorithms.allgatherv.census import LATENCY

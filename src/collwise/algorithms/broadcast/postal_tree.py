@@ -1,7 +1,8 @@
 """The λ-tree: optimal in the postal model for a whole message; also used with segments.
 
-It is built by bottom-up doubling [Bruck1996 §2.3]: the λ-tree of the ranks reached by time t joins
-the tree for t − 1, at the source, and the tree for t − λ, at the source's first child.
+It is built by bottom-up doubling [Bruck1996 §2.3].  The λ-tree that reaches as many ranks as
+possible in time t consists of the tree for time t − 1, which has the same root, and the tree for
+time t − λ, whose root is the first child of that root.
 """
 
 from collections.abc import Iterable
@@ -30,7 +31,10 @@ LAM = fraction(
 
 @lru_cache(maxsize=256)
 def tree(ranks: int, lam: Fraction) -> SplitTree:
-    """The λ-tree over `ranks` ranks; the state of a part is its grade, the time that is left."""
+    """The λ-tree over `ranks` ranks.   lam: the latency λ in t0.
+
+    The state of a part is the number of its grade: of the time that is left to reach its ranks.
+    """
     grades = postal.doubling(ranks, lam).grades
 
     def rule(part: Part) -> tuple[Part, Part]:
@@ -54,16 +58,22 @@ def _by_lam(parameter: Parameter, least: Fraction) -> dict[str, Any]:
 
 
 BY_LAM = _by_lam(LAM, postal.SMALLEST_LATENCY)
-"""Fields of an `Algorithm` whose only parameter is λ, by default the machine's."""
+"""The fields `choices` and `parameters` of an `Algorithm` whose only parameter is λ, `lam`.
+
+The only value that plans try is the λ of the machine.
+"""
 BY_LAM_FROM_1 = _by_lam(
     fraction("lam", Fraction(1), None, "the latency λ in units of t0, a number of at least 1"),
     Fraction(1),
 )
-"""Fields like BY_LAM, for algorithms that need λ >= 1."""
+"""The same fields as BY_LAM, for algorithms that need λ >= 1."""
 
 
 def _segments(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best segment for three λ-trees: λ of the whole message, λ of 4 KiB, and λ = 1."""
+    """Settings for three λ-trees, each with its best segment.
+
+    Their λ are the machine's for the whole message, the machine's for 4 KiB, and 1.
+    """
     lams = {machine.planning_lam(problem.nbytes), machine.planning_lam(4096), Fraction(1)}
     choices: list[Settings] = []
     for lam in sorted(lams):

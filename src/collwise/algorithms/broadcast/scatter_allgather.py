@@ -1,6 +1,7 @@
-"""Scatter, then allgather in ⌈log2 p⌉ rounds of doubling size: long messages on many ranks.
+"""Scatter, then allgather in ⌈log2 p⌉ rounds of doubling size.
 
-The allgather uses the rounds of the dissemination ("Bruck") allgather in place, for any p.
+It is for long messages on many ranks, any number of them.  The allgather has the rounds of Bruck's
+allgather (dissemination), and works in place.
 """
 
 from collwise.algorithms.broadcast.scatter_collect import register_scatter_collect
@@ -8,7 +9,7 @@ from collwise.schedule.data_movement import Step, Steps
 
 
 def steps(ranks: int) -> Steps:
-    """Allgather steps at distances 1, 2, 4, …: each doubles the pieces that a rank has."""
+    """The allgather's steps at distances 1, 2, 4, …: each doubles the pieces that a rank has."""
     powers = [1 << k for k in range((ranks - 1).bit_length())]
     return tuple(Step(d, d, min(2 * d, ranks)) for d in powers)
 

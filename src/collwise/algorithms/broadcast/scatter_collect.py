@@ -1,7 +1,8 @@
 """Broadcasts by scatter and allgather: their program and registration.
 
-This is the long-vector broadcast of van de Geijn: halve the message down a binomial tree, then
-collect the pieces in steps.  A rank is not sent again the pieces that it forwarded in the scatter.
+This is the long-vector broadcast of van de Geijn: a scatter down a binomial tree halves the message
+again and again, then an allgather collects the pieces in steps.  A rank that has forwarded pieces
+in the scatter does not receive them again.
 """
 
 from collections.abc import Callable
@@ -26,7 +27,8 @@ def register_scatter_collect(
 ) -> Algorithm:
     """Register a broadcast that scatters down the binomial tree and then collects in steps.
 
-    steps: returns the allgather's steps for p ranks.   most: ranks up to which plans try it.
+    steps: maps the number of ranks to the steps of the allgather.   most: the largest number of
+    ranks for which plans try it.
     """
 
     def build(problem: Problem, _: Settings) -> Program:

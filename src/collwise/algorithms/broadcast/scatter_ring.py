@@ -1,7 +1,7 @@
-"""Scatter, then allgather around a ring in p − 1 steps: very long messages on few ranks.
+"""Scatter, then allgather around a ring in p − 1 steps, for very long messages on few ranks.
 
-This is the "bucket" collect: only neighbours exchange messages, so a network that contains a ring
-has no contention.
+The allgather is also known as the bucket algorithm.  Only neighbours exchange messages in it, so a
+network that contains a ring has no contention.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,10 @@ from collwise.schedule.data_movement import Step
 
 @dataclass(frozen=True)
 class Turns:
-    """The p − 1 steps of an allgather around a ring: ranks pass the last piece on to rank − 1."""
+    """The p − 1 steps of an allgather around a ring of p = `ranks` ranks.
+
+    In each step rank r sends the piece that it received last, at first its own, to rank r − 1.
+    """
 
     ranks: int
 

@@ -1,4 +1,4 @@
-"""Broadcasts down a tree: their program and registration, and the choice of a segment."""
+"""Broadcasts down a tree: their program and registration, and the best length of segments."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -15,14 +15,14 @@ from collwise.timing.tree_times import tree_time
 
 TreeOf: TypeAlias = Callable[[Problem, Settings], Tree]
 TREES: dict[str, TreeOf] = {}
-"""The trees of unsegmented broadcasts, by the short names of the algorithms."""
+"""Functions that return the trees of unsegmented broadcasts, by the algorithms' short names."""
 SEGMENT = integer("segment", 1, "the bytes in a segment, an integer of at least 1")
 
 
 def register_tree(name: str, summary: str, time: str, tree: TreeOf, **more: Any) -> Algorithm:
     """Register a broadcast down a tree, in segments if it has the parameter `segment`.
 
-    more: other fields of `Algorithm`.
+    tree: returns the tree for a problem and settings.   more: other fields of `Algorithm`.
     """
 
     def build(problem: Problem, settings: Settings) -> Program:
@@ -36,10 +36,10 @@ def register_tree(name: str, summary: str, time: str, tree: TreeOf, **more: Any)
 
 
 def segment_choices(tree: Tree, problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The segment with the least predicted time, in bytes; empty if no segment can be tried.
+    """The setting `segment`, in bytes, with the least predicted time down a tree.
 
-    Tries powers of two and the sizes at which the machine's costs change, then 1¼, 1½ and 1¾ times
-    the powers of two near the best.
+    Powers of two are tried, and the sizes at which the machine's costs change, then 1¼, 1½ and 1¾
+    times the powers of two near the best.  Empty if no segment can be tried.
     """
     time = partial(tree_time, tree, problem.nbytes, machine)
 

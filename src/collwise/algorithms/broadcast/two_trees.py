@@ -1,7 +1,7 @@
-"""Broadcast down two binary trees at full bandwidth: each tree carries every other piece.
+"""Broadcast down two binary trees at full bandwidth: each tree carries every second piece.
 
-In a single binary tree, inner ranks send twice what they receive.  Here an inner rank of one tree
-is a leaf of the other, so all ranks send as much as they receive [Sanders2009].
+In a single binary tree, inner ranks send twice as much as they receive.  Here an inner rank of one
+tree is a leaf of the other, so all ranks send as much as they receive [Sanders2009].
 """
 
 from collwise.algorithms.allgatherv.census import LATENCY

@@ -1,7 +1,8 @@
-"""Shared by algorithms for machines with levels: one flat algorithm per level, and their choice.
+"""Code shared by algorithms for machines with levels: a flat algorithm for each level.
 
-The parts are algorithms for machines without levels.  A text names them with their settings, the
-innermost level first: "binomial | postal_tree(lam=4)".
+Flat algorithms are those for machines without levels.  A text names them with their settings, the
+innermost level first: "binomial | postal_tree(lam=4)".  A team has the ranks that run one of them
+together: at level 1 the ranks of a group, at an outer level the leaders of groups.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -33,7 +34,10 @@ BEST = 3
 
 
 def parts_parameter(name: str, collective: str, example: str) -> Parameter:
-    """A parameter whose value names an algorithm for each level, or one for all levels."""
+    """A parameter whose value names an algorithm for each level, or one for all levels.
+
+    example: an algorithm that the error for an invalid value suggests.
+    """
     meaning = f"an algorithm for each level, the innermost first, such as {example}; or one for all"
 
     def read(value: Any) -> str:
@@ -46,9 +50,10 @@ def parts_parameter(name: str, collective: str, example: str) -> Parameter:
 
 
 def parts_of(text: str, collective: str, levels: int) -> Sequence[Configured]:
-    """Parse the algorithms for `levels` levels; a single one counts for all levels.
+    """Parse the algorithms for `levels` levels, the innermost first.
 
-    Raises InvalidArgument if there are too few.
+    A single one is used at all levels; surplus ones are ignored.  Raises InvalidArgument for too
+    few of them.
     """
     parts = [part(label, collective) for label in text.split("|")]
     if len(parts) == 1:
@@ -64,7 +69,8 @@ def in_teams(
 ) -> On:
     """The program in which every team of a level runs its own program.
 
-    program: maps a team's size, >= 2, to its program.   first: the first team's program instead.
+    program: maps the size of a team, >= 2, to its program.   first: a program that the first team
+    runs instead; None if it is no exception.
     """
     here, made = teams.teams[level - 1], dict[int, Program]()
 
@@ -82,7 +88,10 @@ def in_teams(
 
 
 def in_all_teams(problem: Problem, text: str, collective: str, levels: int) -> list[On]:
-    """For each of the `levels` inner levels, the algorithm that `text` names, in all teams."""
+    """Programs, one for each of the `levels` innermost levels, the innermost first.
+
+    In each of them all teams of the level run the algorithm that `text` names for the level.
+    """
     teams = hierarchy_of(problem)
 
     def phase(level: int, algorithm: Configured) -> On:
@@ -95,22 +104,26 @@ def in_all_teams(problem: Problem, text: str, collective: str, levels: int) -> l
 
 
 def team_problem(problem: Problem, collective: str, ranks: int) -> Problem:
-    """The problem of a team of `ranks` ranks on the same vector, in the same order of combining."""
+    """The problem of a team of `ranks` ranks, with the vector length of `problem`.
+
+    The order of combining is that of `problem` as well; "any" if nothing is combined.
+    """
     order = problem.order if problem.kind.combines and collective != "broadcast" else "any"
     return Problem(collective, ranks, problem.nbytes, 0, problem.itemsize, order)
 
 
 @lru_cache(maxsize=4096)
 def part_time(label: str, problem: Problem, law: OneLevel) -> Fraction:
-    """Seconds that an algorithm, given by its label, takes in a team."""
+    """Seconds that an algorithm, given by its label, takes for the problem of one team."""
     configured = part(label, problem.collective)
     return configured.algorithm.time_of(problem, law, dict(configured.settings))
 
 
 def in_order_of_placement(problem: Problem) -> Order:
-    """The order of combining: "rank" for root 0 and groups of consecutive ranks, else "same".
+    """The order in which an algorithm over levels combines: "rank" or "same".
 
-    Without a placement it is "same".
+    It is "rank" if the root is 0 and every group has consecutive ranks; otherwise, and for a
+    problem without placement, it is "same".
     """
     known = problem.placement is not None and not problem.root
     return "rank" if known and hierarchy_of(problem).lines_up else "same"
@@ -124,7 +137,10 @@ def register_multilevel(
     choices: Callable[[Problem, Levels], Iterable[Settings]],
     **more: Any,
 ) -> Algorithm:
-    """Register an algorithm for machines with levels; plans for other machines do not try it."""
+    """Register an algorithm for machines with levels; plans for other machines do not try it.
+
+    more: other fields of `Algorithm`.
+    """
 
     def tried(problem: Problem, machine: Machine) -> Iterable[Settings]:
         if problem.placement is None or not isinstance(machine, Levels) or not problem.nbytes:
@@ -148,9 +164,10 @@ def register_multilevel(
 def best_parts(
     problem: Problem, machine: OneLevel, among: tuple[str, ...] | None, most: int = BEST
 ) -> tuple[str, ...]:
-    """Labels of the fastest algorithms for a team's problem, the fastest first.
+    """Labels of the fastest flat algorithms for the problem of a team, the fastest first.
 
-    among: short names of the algorithms to try; None for all.   most: how many to return.
+    among: short names of the algorithms to try; None for all.   most: number of labels to return.
+    Of several that take exactly the same time, only the one with the fewest settings is returned.
     """
     timed = []
     for algorithm in algorithms_for(problem.collective, levels=False):
@@ -175,7 +192,11 @@ def combined_choices(
     among: tuple[str, ...] | None = None,
     most: int = BEST,
 ) -> list[str]:
-    """All combinations of the best algorithms of each level, timed in its largest team."""
+    """All combinations of a best algorithm for each level, as texts, the innermost level first.
+
+    They are timed in the largest team of their level.   among: short names of those to try; None
+    for all.   most: how many of them at the outermost level; one less at the others.
+    """
     teams: Hierarchy = hierarchy_of(problem)
     best = [
         best_parts(

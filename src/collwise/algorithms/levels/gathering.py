@@ -1,4 +1,4 @@
-"""S-to-p broadcasts over levels: gather inside groups, exchange across, broadcast inside."""
+"""S-to-p broadcasts over levels: gather inside groups, exchange across them, broadcast inside."""
 
 from collections.abc import Iterable
 
@@ -40,7 +40,7 @@ def _choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
         )[0]
         for level in range(1, teams.depth)
     ]
-    trees.append("flat")  # the outermost tree is not used: leaders exchange
+    trees.append("flat")  # never used: at the outermost level leaders exchange instead
     return [{"exchange": exchange, "trees": " | ".join(trees)} for exchange in outer]
 
 

@@ -1,7 +1,7 @@
 """S-to-p broadcasts that gather in groups, exchange across groups, and broadcast inside.
 
 In the exchange a group counts as one source that has all contributions of its ranks.  So the time
-depends on which groups contribute, not on which of their ranks.
+of the exchange depends on how many bytes each group contributes, not on which of its ranks do.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,8 @@ from collwise.schedule.problem import Problem, Source
 class Joined(Deliveries):
     """Gather at leaders, exchange among the leaders of the outermost groups, broadcast inside.
 
-    exchange: the s-to-p broadcast across.   tree: the trees of the broadcasts inside, by level.
+    exchange: the s-to-p broadcast among those leaders.   tree: the tree of each level, down which
+    the groups broadcast in the end.
     """
 
     exchange: Configured
@@ -32,7 +33,10 @@ class Joined(Deliveries):
 
     @cached_property
     def held(self) -> list[dict[int, Blocks]]:
-        """For each level from 0 on, the blocks that each leader holds after gathering its group."""
+        """For each level from 0 on, a map from a leader to the blocks it has once it has gathered.
+
+        At level 0 every source is its own leader.  Leaders without blocks are left out.
+        """
         levels: list[dict[int, Blocks]] = [{b.owner: (b,) for b in self.problem.gathered}]
         for level in range(1, self.teams.depth + 1):
             joined: dict[int, Blocks] = {}
@@ -44,7 +48,10 @@ class Joined(Deliveries):
         return levels
 
     def _teams(self, level: int, rank: int | None) -> Iterable[tuple[tuple[int, ...], int | None]]:
-        """All teams of a level, each with None; or the team of `rank` with the rank's place."""
+        """Pairs of a team of the level and the place of `rank` in it, only for the team of `rank`.
+
+        Empty if `rank` is in no team of the level.  For rank None all teams, each with place None.
+        """
         if rank is None:
             return ((team, None) for team in self.teams.teams[level - 1])
         seat = self.teams.seat(level, rank)
@@ -63,7 +70,10 @@ class Joined(Deliveries):
                 yield from self._outwards(level, team, place)
 
     def _across(self, team: tuple[int, ...], place: int | None) -> Iterator[Delivery]:
-        """Deliveries of the exchange, where a member contributes all blocks of its group."""
+        """Deliveries of the exchange, in which a member contributes all blocks of its group.
+
+        place: only deliveries from or to the member at this place in the team; None for all.
+        """
         problem = across(self.problem, self.teams)
         program = self.exchange.build(problem)
         assert isinstance(program, Deliveries)
@@ -73,9 +83,10 @@ class Joined(Deliveries):
             yield Delivery(team[source], team[target], whole)
 
     def _outwards(self, level: int, team: tuple[int, ...], place: int | None) -> Iterator[Delivery]:
-        """Deliveries down the team's tree of all blocks that a member's group lacks.
+        """Deliveries down the team's tree: a member is sent all blocks that its group lacks.
 
-        Single ranks (level 1) are sent all blocks; `Deliveries` leaves out a rank's own.
+        At level 1 members are sent all blocks, since `Deliveries` leaves out a rank's own blocks.
+        place: only deliveries from or to the member at this place in the team; None for all.
         """
         tree = self.tree.tree(level, len(team))
         if place is None:

@@ -1,8 +1,8 @@
 """Lanes: the i-th ranks of all nodes form a team, which carries the i-th part of the bytes.
 
-So several ranks of a node send at the same time, if one rank cannot saturate the node's network
-card [Traeff2020].  A broadcast scatters in the root's node, broadcasts each part across nodes, and
-allgathers in every node.  An allreduce begins with a reduce-scatter in every node.
+Several ranks of a node then send at once, which helps where one rank cannot saturate the network
+card of its node [Traeff2020].  A broadcast scatters in the root's node, broadcasts each part across
+nodes, and allgathers in every node.  An allreduce does a reduce-scatter in every node first.
 """
 
 from dataclasses import dataclass
@@ -31,12 +31,15 @@ from collwise.schedule.reduction import SingleRank
 from collwise.schedule.trees import keeping
 
 INSIDE = ("bruck", "ring", "xor", "recursive_doubling", "two_step")
-"""S-to-p broadcasts that are tried for the allgather inside a node."""
+"""Short names of the s-to-p broadcasts that are tried for the allgather inside a node."""
 
 
 @dataclass(frozen=True)
 class ReduceScatter(Program):
-    """A reduce-scatter in a node: all ranks send part i to the i-th rank, which combines it."""
+    """A reduce-scatter in a node: all ranks send part i to the i-th rank, which combines it.
+
+    parts: the byte range of each part of the vector.   size: number of ranks in the node.
+    """
 
     parts: tuple[Block, ...]
     size: int
@@ -61,9 +64,9 @@ class ReduceScatter(Program):
 
 
 class Lanes:
-    """The lanes of a problem: one per rank of the smallest node, but no more than elements.
+    """The lanes of a problem: one for each rank of the smallest node, but no more than elements.
 
-    parts: the byte range of each lane.   teams: the ranks of each lane, one per node.
+    parts: the byte range that each lane carries.   teams: the ranks of each lane, one in each node.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -75,18 +78,21 @@ class Lanes:
         self.teams = Teams(members[places[members] < len(self.parts)], places)
 
     def problem_across(self, nbytes: int) -> Problem:
-        """The problem across nodes that the ranks of a lane solve, with `nbytes` bytes."""
+        """The problem that the ranks of one lane solve, with vectors of `nbytes` bytes."""
         kind, order = self.problem.collective, self.problem.order
         ranks = max(len(self.nodes), 2)
         return Problem(kind, ranks, nbytes, 0, self.problem.itemsize, order)
 
     def problem_inside(self, ranks: int) -> Problem:
-        """The problem of allgathering all parts in a node of `ranks` ranks, an s-to-p broadcast."""
+        """The s-to-p broadcast that allgathers all parts in a node of `ranks` ranks."""
         sources = tuple(Source(number, part.length) for number, part in enumerate(self.parts))
         return Problem("allgatherv", ranks, self.problem.nbytes, sources=sources)
 
     def across(self, label: str) -> list[Program]:
-        """A list with the program that runs an algorithm in every lane; empty for a single node."""
+        """A list with one program, which runs an algorithm in every lane; empty for a single node.
+
+        label: the algorithm with its settings.
+        """
         algorithm = part(label, self.problem.collective)
 
         @cache
@@ -101,9 +107,10 @@ class Lanes:
         return [On(self.teams, task, self.hierarchy.depth, crowd=len(self.parts))] * several
 
     def collected(self, label: str, *, from_root: bool = False) -> On:
-        """The program in which every rank gets all parts from the ranks of its node.
+        """The program in which every rank receives all parts from the other ranks of its node.
 
-        from_root: whether rank 0 has all parts before, so that no part is sent to it.
+        label: the s-to-p broadcast to use.  Raises InvalidArgument if it cuts contributions.
+        from_root: whether rank 0 has all parts already, so that no part is sent to it.
         """
         allgather = part(label, "allgatherv")
         if allgather.algorithm.segmented:
@@ -132,7 +139,10 @@ def _broadcast(problem: Problem, settings: Settings) -> Program:
 
 
 def allreduce(problem: Problem, settings: Settings) -> Program:
-    """The program of an allreduce in lanes, for the settings `across` and `gather`."""
+    """The program of an allreduce in lanes.
+
+    settings: labels of the algorithms for each lane (`across`) and for every node (`gather`).
+    """
     if problem.ranks == 1 or not problem.nbytes:
         return SingleRank(problem)
     lanes = Lanes(problem)
@@ -142,7 +152,10 @@ def allreduce(problem: Problem, settings: Settings) -> Program:
 
 
 def choices(problem: Problem, machine: Levels) -> list[dict[str, str]]:
-    """The best few algorithms across with the best allgather inside; empty for only one lane."""
+    """The settings to try: the best few algorithms across nodes, with the best allgather inside.
+
+    Empty if there is only one lane or only one node.
+    """
     lanes = Lanes(problem)
     if len(lanes.parts) < 2 or len(lanes.nodes) < 2:
         return []
@@ -154,16 +167,20 @@ def choices(problem: Problem, machine: Levels) -> list[dict[str, str]]:
 
 
 def order(problem: Problem) -> Order:
-    """The order of combining: "rank" if nodes are single ranks or two neighbours, else "same".
+    """The order in which an allreduce in lanes combines: "rank" or "same".
 
-    In larger nodes the contributions of the last ranks are combined first.
+    It is "rank" if all nodes have at most two ranks, and consecutive ones.  In larger nodes the
+    reduce-scatter combines in another order.
     """
     in_order = in_order_of_placement(problem) == "rank"
     return "rank" if in_order and hierarchy_of(problem).largest(1) <= 2 else "same"
 
 
 def parameters(collective: str, example: str) -> dict[str, Parameter]:
-    """The parameters `across` and `gather` of an algorithm in lanes."""
+    """The parameters `across` and `gather` of an algorithm in lanes, by name.
+
+    example: an algorithm of `collective` that errors suggest for `across`.
+    """
     gather = one_part("gather", "allgatherv", "bruck")
     return {"across": one_part("across", collective, example), "gather": gather}
 

@@ -1,7 +1,7 @@
-"""Allreduces in lanes, in pieces: while one piece crosses levels, nodes reduce the next one.
+"""Allreduces in lanes, in pieces: while one piece travels between nodes, nodes reduce the next.
 
-A rank may send a message before it receives messages that were sent to it earlier.  So all receives
-have to be posted at the start.
+A rank may send a message before it receives messages that were sent to it earlier.  So every rank
+has to post all its receives at the start.
 """
 
 from dataclasses import replace
@@ -22,22 +22,25 @@ from collwise.schedule.program import Program
 from collwise.schedule.reduction import equal_parts
 
 PIECES = (2, 3, 4, 6)
-"""Numbers of pieces that are tried."""
+"""The numbers of pieces that plans try."""
 
 
 def _messages(problem: Problem, pieces: int) -> int:
-    """The approximate number of messages of all pieces."""
+    """The approximate number of messages that all ranks send for `pieces` pieces."""
     return 2 * pieces * problem.ranks * hierarchy_of(problem).largest(1)
 
 
 def _longest_piece(problem: Problem, pieces: int) -> Problem:
-    """The problem of the longest piece."""
+    """The problem of the longest piece, if the vector is cut into `pieces` pieces."""
     items = -(-problem.nbytes // (problem.itemsize * pieces))
     return replace(problem, nbytes=items * problem.itemsize)
 
 
 def _latencies(settings: Settings, depth: int) -> tuple[int, ...]:
-    """The latency of each level in rounds: 1 for inner levels that the setting leaves out."""
+    """The latency of each of `depth` levels in rounds, the innermost first.
+
+    It is 1 for inner levels that the setting leaves out.  Raises BeyondLimits for too long ones.
+    """
     latencies = tuple(map(int, settings["latencies"].split()))[-depth:]
     if max(latencies) > ROUNDS_UNDER_WAY:
         seen = f"messages travel for {max(latencies):,} rounds"
@@ -66,7 +69,10 @@ def _build(problem: Problem, settings: Settings) -> Program:
 
 
 def _choices(problem: Problem, machine: Levels) -> list[Settings]:
-    """The best settings of `lanes`, in several pieces; empty if no latency exceeds one round."""
+    """The best settings of `lanes`, once for each number of pieces that may pay.
+
+    It does not pay if a message at the outermost level arrives within one round.
+    """
     best, made = lanes.choices(problem, machine)[:1], list[Settings]()
     for count in PIECES if best else ():
         if _messages(problem, count) > LANES_TRIED or count * problem.itemsize > problem.nbytes:

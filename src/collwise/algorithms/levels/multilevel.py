@@ -1,7 +1,7 @@
-"""Collectives over levels: one algorithm across the leaders of groups, another inside each group.
+"""Collectives over levels: one algorithm among the leaders of groups, another inside each group.
 
-A broadcast goes level after level, the outermost first; a reduce goes the innermost first.  An
-allreduce reduces to the leaders of groups, allreduces across them, and broadcasts inside groups.
+A broadcast runs level after level, the outermost first; a reduce, the innermost first.  An
+allreduce reduces to the leaders of groups, allreduces among them, and broadcasts inside groups.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ from collwise.schedule.program import Program
 from collwise.schedule.reduction import SingleRank, UpTree
 
 SHORT = ("binomial", "flat", "postal_tree", "halving_gather")
-"""Reduces that are tried at each level; `pipelined` tries segmented ones."""
+"""Short names of the reduces that are tried at each level; `pipelined` tries segmented ones."""
 
 
 def _broadcast(problem: Problem, settings: Settings) -> Program:
@@ -61,7 +61,10 @@ def _allreduce(problem: Problem, settings: Settings) -> Program:
 
 
 def _allreduce_choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
-    """The best few allreduces across, with the best reduces and broadcasts inside."""
+    """The best few allreduces among the outermost leaders, with the best reduces and broadcasts.
+
+    Reduces and broadcasts run at the inner levels.  Empty if there are none.
+    """
     teams = hierarchy_of(problem)
 
     def best(

@@ -1,8 +1,8 @@
 """A broadcast over levels whose order of sends is found by search, on any placement.
 
-Every rank that has the data may send to any other rank, in its own group or not.  In the other
+Every rank that has the data may send to any other rank, in its own group or not.  In most other
 algorithms for levels only leaders send to other groups.  [Bhat2003] chooses the next receiver
-greedily, by the costs of pairs; here the ranks of a group also share a port.
+greedily, by the costs of messages between pairs; here the ranks of a group also share a port.
 """
 
 from collections.abc import Sequence
@@ -26,13 +26,16 @@ from collwise.schedule.program import Program
 from collwise.schedule.trees import Edges, Family, Shape, Tree
 
 TICKS = 32
-"""Ticks, the unit of costs, per smallest t0 of the levels: finer times cannot be measured."""
+"""Number of ticks, the unit of all costs, in the smallest t0 of any level.
+
+Finer times cannot be measured.
+"""
 _MEANING = "t0, λ·t0 and the port of every level in any one unit, such as '32,64,16; 190,800'"
 
 
 @dataclass(frozen=True)
 class OrderedTree(Tree):
-    """The tree of an order of sends.   families: parent and children of each rank."""
+    """The tree of an order of sends.   families: by rank, its parent and its children."""
 
     size: int
     families: tuple[Family, ...]
@@ -49,14 +52,17 @@ class OrderedTree(Tree):
         return 0
 
     def child_shapes(self, shape: Shape) -> tuple[Shape, ...]:
-        """The shapes of the children of `shape`; a subtree's shape is the rank of its root."""
+        """The shapes of the subtrees of a rank's children; a subtree's shape is its root's rank."""
         assert isinstance(shape, int)
         return tuple(self.families[shape].children)
 
 
 @lru_cache(maxsize=64)
 def ordered_tree(placement: Placement, costs: str) -> OrderedTree:
-    """The tree of the best order of sends that the search finds.   costs: text, see _MEANING."""
+    """The tree of the best order of sends that the search finds.
+
+    costs: the text of the parameter `costs`, as _MEANING describes it.
+    """
     children: list[list[int]] = [[] for _ in range(placement.ranks)]
     above = [(-1, 0)] * placement.ranks
     order = best_order(placement, _parse(costs))

@@ -1,7 +1,8 @@
 """Segmented broadcasts and reduces along one tree that joins the trees of all levels.
 
-Leaders send to other groups first.  MagPIe [Kielmann1999] has a flat tree across and binomial trees
-inside; [Karonis2002] has more levels.  Both pick the trees by a rule; here predicted times decide.
+Leaders send to other groups before they send inside their own.  MagPIe [Kielmann1999] has a flat
+tree across groups and binomial trees inside; [Karonis2002] has more levels.  Both choose the trees
+by fixed rules; here predicted times decide.
 """
 
 from collections.abc import Iterable
@@ -28,9 +29,12 @@ from collwise.schedule.trees import Tree
 from collwise.timing.tree_times import tree_time
 
 TREE_NAMES = ("chain", "binomial", "postal_tree")
-"""Trees that are tried with segments; `multilevel` tries all algorithms."""
+"""Names of the trees that are tried with segments; `multilevel` tries all algorithms."""
 UPWARDS = ("chain", "binomial", "postal_tree", "knomial", "alpha", "alpha_table")
-"""Trees whose subtrees have consecutive ranks, so that received data is the right operand."""
+"""Names of the trees that reduces may use: those whose subtrees have consecutive ranks.
+
+So a rank always combines received data as the right operand.
+"""
 SLOWER = Fraction(3, 2)
 """An outermost tree is tried if its time is at most this multiple of the best tree's time."""
 PARAMETERS = {
@@ -40,9 +44,10 @@ PARAMETERS = {
 
 
 def joined_tree(problem: Problem, text: str, names: Iterable[str] = TREES) -> TeamTree:
-    """One tree that joins the trees of all levels.   text: names the trees, the innermost first.
+    """The tree that joins the trees of all levels.
 
-    names: the trees that are allowed.   Raises InvalidArgument for others.
+    text: names a tree for each level, the innermost first.   names: the names that are allowed.
+    Raises InvalidArgument for others.
     """
     teams = hierarchy_of(problem)
     parts = parts_of(text, "broadcast", teams.depth)
@@ -64,7 +69,10 @@ def joined_tree(problem: Problem, text: str, names: Iterable[str] = TREES) -> Te
 
 
 class Timed:
-    """A tree in a team of one level, and the times of segmented broadcasts down the tree."""
+    """A tree in one team of a level, and the times of segmented broadcasts down this tree.
+
+    name: the name of the tree.   size: number of ranks in the team.   nbytes: bytes of the message.
+    """
 
     def __init__(self, name: str, level: int, machine: Levels, size: int, nbytes: int) -> None:
         self.law = OneLevel(machine, level)
@@ -74,12 +82,15 @@ class Timed:
         self.tree = TREES[name](self.problem, settings)
 
     def time(self, segment: int) -> Fraction:
-        """Exact seconds of the broadcast in one team, with segments of `segment` bytes."""
+        """Exact seconds that the broadcast takes in the team, with segments of `segment` bytes."""
         return tree_time(self.tree, self.problem.nbytes, self.law, segment)
 
 
 def segmented_trees(problem: Problem, machine: Levels) -> list[Settings]:
-    """The best trees and segments across the outermost groups, with the best trees inside."""
+    """The settings to try: good pairs of an outermost tree and a segment, the fastest first.
+
+    Each has the best trees of the inner levels for its segment.
+    """
     depth = (teams := hierarchy_of(problem)).depth
     timed: list[tuple[Fraction, str, int]] = []
     for name in TREE_NAMES:

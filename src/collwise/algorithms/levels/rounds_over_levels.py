@@ -1,9 +1,9 @@
 """Broadcasts and reduces of pieces in rounds that span several levels.
 
 They are for levels at which every rank has its own port and only latencies differ, such as hosts of
-two sites.  Pieces cross in parallel between many pairs of ranks, while the root sends later pieces.
-The latency of a message, in rounds, depends on its level.  Inner levels, whose ranks share a port,
-use other algorithms.
+two sites.  Many pairs of ranks pass pieces between groups at once, while the root sends later
+pieces.  The latency of a message, in rounds, depends on its level.  At inner levels, whose ranks
+share a port, other algorithms run.
 """
 
 from collections.abc import Sequence
@@ -46,10 +46,10 @@ from collwise.schedule.rounds import DownRounds, UpRounds, highest
 from collwise.timing.trace import completion
 
 EVEN = 4
-"""Rounds span a level if its t0 is at least the outermost level's t0 divided by EVEN."""
+"""The rounds include a level if its t0 is at least the outermost level's t0 divided by EVEN."""
 APART, COMPARED = 16, 12
-"""Each number of pieces tried is about 1 + 1/APART times the last one.  The COMPARED settings that
-are best by a rough time are compared by exact times."""
+"""APART: each number of pieces that is tried is about 1 + 1/APART times the one before.
+COMPARED: this many settings, those with the least rough times, are compared by exact times."""
 _MEANING = "for each level how long a message travels, the innermost first, such as '4 45'"
 
 
@@ -64,17 +64,24 @@ LATENCIES = Parameter(_read, _MEANING)
 
 
 def latencies_of(settings: Settings, depth: int) -> tuple[int, ...]:
-    """The latencies of the settings, in rounds, for the outermost levels, `depth` at most."""
+    """The latencies of the settings, in rounds, the outermost level's last.
+
+    If there are more than `depth`, those of the innermost levels are left out.
+    """
     return tuple(map(int, settings["latencies"].split()))[-depth:]
 
 
 def members(teams: Hierarchy, levels: int) -> tuple[int, ...]:
-    """The leaders that take part in rounds over the `levels` outermost levels."""
+    """The ranks that take part in rounds over the `levels` outermost levels, ascending."""
     return tuple(sorted(teams.teams[-levels].members.tolist()))
 
 
 def rounds(problem: Problem, latencies: Sequence[int], segment: int) -> FreeRounds:
-    """The leaders' rounds with pieces of `segment` bytes; raises BeyondLimits if too many."""
+    """The rounds in which the leaders pass on pieces of `segment` bytes.
+
+    latencies: in rounds, by level, for the levels that the rounds span, the outermost last.
+    Raises BeyondLimits if there are too many pieces, or if a latency is too long.
+    """
     teams, pieces = hierarchy_of(problem), pieces_of(problem, segment)
     team = members(teams, len(latencies))
     if len(team) * len(pieces) > ROUNDS_PLAYED:
@@ -90,19 +97,29 @@ def rounds(problem: Problem, latencies: Sequence[int], segment: int) -> FreeRoun
 
 
 def rounds_under_way(latency: Fraction, gap: Fraction) -> int:
-    """The latency in rounds of `gap` seconds: rounded up, with a tolerance of 1/8 round."""
+    """How many rounds of `gap` seconds each a latency takes, at least 1.
+
+    It is rounded up, but down where it exceeds an integer by at most 1/8.
+    """
     return max(ceil(latency / gap - Fraction(1, 8)), 1)
 
 
 def _costs(problem: Problem, machine: Levels, segment: int) -> list[Cost]:
-    """The gap and latency of a message at each level, including combining."""
+    """For each level, the innermost first, gap and latency of a message of `segment` bytes.
+
+    In a reduce both include the time to combine the message.
+    """
     combining = machine.combine(segment) if problem.kind.combines else None
     levels = range(1, hierarchy_of(problem).depth + 1)
     return [OneLevel(machine, level, combining or Fraction(0)).message(segment) for level in levels]
 
 
 class _SettingsToTry(NamedTuple):
-    """Rough seconds, bytes of a piece, number of outer levels, and latencies as text, to try."""
+    """Settings to try, after the rough seconds that they take.
+
+    segment: bytes of a piece.   levels: number of levels that the rounds span.
+    latencies: the text of the parameter.
+    """
 
     rough: Fraction
     segment: int
@@ -111,9 +128,9 @@ class _SettingsToTry(NamedTuple):
 
 
 def choices(problem: Problem, machine: Levels) -> list[Settings]:
-    """The few best piece lengths, with the best algorithms inside.
+    """The settings to try: the best few piece lengths, with the best algorithms at inner levels.
 
-    The exact time of the leaders' rounds decides among the best by a rough time.
+    Rough times select piece lengths; the exact times of the leaders' rounds decide among these.
     """
     teams = hierarchy_of(problem)
     collective, tried = problem.collective, list[_SettingsToTry]()
@@ -127,7 +144,7 @@ def choices(problem: Problem, machine: Levels) -> list[Settings]:
         count = -(-problem.nbytes // segment)
         ranks = len(members(teams, levels))
         if levels == 1 or max(latencies) > ROUNDS_UNDER_WAY:
-            continue  # `multilevel` tries rounds over one level
+            continue  # for rounds over one level there is `multilevel`
         if ranks > FREE_RANKS or count * ranks > TABLED_ROUNDS or min(latencies) > highest(ranks):
             continue
         outer = range(teams.depth - levels + 1, teams.depth + 1)

@@ -1,9 +1,10 @@
-"""Which rank is sent to next: a search over orders of sends on a machine with levels.
+"""A search for the fastest order of sends of a broadcast on a machine with levels.
 
-Ranks become free one after another.  The rank that is free first decides to which rank it sends, or
-to send no more; every send then starts as early as possible.  First a rule decides: outer groups
-before inner ones [Kielmann1999], once a given number of ranks of the sender's node have the data.
-On few ranks the search then tries other decisions, up to a limit of work.
+Ranks that have the data become free to send one after another.  The rank that is free first decides
+to which rank it sends, or to send no more; every send then starts as early as possible.  At first
+fixed rules decide: a rank sends to outer groups before inner ones [Kielmann1999], once a given
+number of ranks of its node have the data.  On few ranks the search then tries MAX_RUNS other orders
+at most.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,18 +14,21 @@ from typing import NamedTuple, TypeAlias
 from collwise.model.placement import Placement
 
 MAX_RUNS = 1500
-"""Number of orders that are tried after the orders of the rules."""
+"""Number of send orders that the search tries, after those that follow a fixed rule."""
 LARGEST_SEARCHED = 16
-"""Ranks up to which orders that follow no rule are tried, too."""
+"""Largest number of ranks for which send orders that follow no fixed rule are tried, too."""
 MANY = 1024
-"""Ranks up to which every power of two is a rule; beyond, only every power of four."""
+"""Largest number of ranks for which rules wait for each power of two of a node's ranks.
+
+On more ranks they wait only for powers of four.
+"""
 
 
 _Parts: TypeAlias = list[list[tuple[int, int]]]
 
 
 class LevelCost(NamedTuple):
-    """Gap and latency of a message at a level, and its time at a group's port, in ticks."""
+    """Gap and latency of a message at one level, and its time at a group's port, all in ticks."""
 
     gap: int
     latency: int
@@ -32,9 +36,10 @@ class LevelCost(NamedTuple):
 
 
 class Order(NamedTuple):
-    """Sends as (source, target), in the order of decisions.
+    """An order of sends.   sends: (source, target) pairs, in the order in which they were decided.
 
-    finish: when the last message arrives, in ticks.   options: number of options at each decision.
+    finish: when the last message arrives, in ticks.   options: by decision, how many options it
+    had; empty if only the rule's option was considered.
     """
 
     sends: list[tuple[int, int]]
@@ -43,7 +48,10 @@ class Order(NamedTuple):
 
 
 def best_order(placement: Placement, costs: Sequence[LevelCost]) -> Order:
-    """The fastest order of sends from rank 0 that the search finds.   costs: by level."""
+    """The fastest order of sends from rank 0 that the search finds.
+
+    costs: those of each level, the innermost first.
+    """
     largest = max(map(len, placement.members[0]))
     step = 1 if placement.ranks <= MANY else 2
     rules = sorted({1, *(1 << n for n in range(step, largest.bit_length(), step)), largest})
@@ -71,9 +79,9 @@ def best_order(placement: Placement, costs: Sequence[LevelCost]) -> Order:
 class _Run:
     """The simulation of one order, decision by decision.
 
-    groups: for each level, the number of each rank's group.   parts: for each level, `_parts`.
-    rule: ranks of the sender's node that must have the data before it sends to outer groups.
-    searched: whether to consider all options, not only the rule's.
+    groups: by level, the number of each rank's group.   parts: by level, the result of `_parts`.
+    rule: how many ranks of the sender's node must have the data before it sends to outer groups.
+    searched: whether all options of a decision are considered, not only the rule's option.
     """
 
     def __init__(
@@ -89,10 +97,10 @@ class _Run:
         self.least = min(cost.latency for cost in costs)
         self.ranks, self.nodes = len(groups[0]), groups[0]
         self.never = 1 + 2 * self.ranks * sum(map(sum, costs))
-        """A time in ticks after the end of every complete order."""
+        """A time in ticks that is later than the end of every complete order."""
         self.informed = [False] * self.ranks
         self.counts = [[0] * (max(row) + 1) for row in groups]
-        """For each level and group, the number of ranks that have the data."""
+        """counts[level − 1][group]: the number of the group's ranks that have the data."""
         self.fresh = [[[*rows] for rows in level] for level in parts]
         self.out = [[0] * len(counts) for counts in self.counts]
         self.into = [
@@ -106,9 +114,10 @@ class _Run:
         self._mark_informed(0)
 
     def order(self, choices: Sequence[int], best: Order | None) -> Order:
-        """The order that takes these choices among the options, then always the first option.
+        """The order in which decision i takes option choices[i], and later ones the first option.
 
-        The run is abandoned as soon as it cannot end before `best`; its `finish` is then no less.
+        best: an order to beat; None if there is none yet.  As soon as this one cannot finish before
+        it, the simulation ends; the result is then incomplete, and its `finish` no less.
         """
         free, finish = [(0, 0)], 0
         sends: list[tuple[int, int]] = []
@@ -138,7 +147,10 @@ class _Run:
         return Order(sends, finish, options)
 
     def _options(self, rank: int) -> Iterator[tuple[int, int] | None]:
-        """(target, level) for each rank that `rank` may send to, in the rule's order; then None."""
+        """The options of a rank: (target, level of the message), in the rule's order.
+
+        The last option is None: it sends no more.
+        """
         levels: Iterable[int] = self.outwards
         if self.counts[0][self.nodes[rank]] < self.rule:
             levels = (1, *self.outwards[:-1])
@@ -156,7 +168,10 @@ class _Run:
         yield None
 
     def _next(self, level: int, rank: int) -> int | None:
-        """First rank of the largest group without data, one level below, in the group of `rank`."""
+        """The first rank of the largest subgroup without data, in the group of `rank` at a level.
+
+        None if all subgroups have data.
+        """
         parts = self.fresh[level - 1][self.groups[level - 1][rank]]
         informed = self.informed if level == 1 else self.counts[level - 2]
         while parts:
@@ -167,7 +182,10 @@ class _Run:
         return None
 
     def _send(self, start: int, source: int, target: int, level: int) -> tuple[int, int]:
-        """When a message that is ready at `start` leaves, and when it arrives, in ticks."""
+        """When a message leaves, and when it arrives, in ticks; it then occupies shared ports.
+
+        start: when the sender's own port is free, in ticks.
+        """
         ports = self.passed[level - 1]
         for row, _ in ports:
             start = max(start, self.out[row][self.groups[row][source]])
@@ -186,7 +204,10 @@ class _Run:
 
 
 def _parts(groups: Sequence[Sequence[int]], level: int) -> _Parts:
-    """For each group of a level, (group, first rank) of its subgroups, the largest one last."""
+    """For each group of a level, the list of its subgroups, the largest one last.
+
+    A subgroup is given as (its number, its first rank); at level 1 it is a single rank.
+    """
     around: list[dict[int, list[int]]] = [{} for _ in range(max(groups[level - 1]) + 1)]
     for rank, group in enumerate(groups[level - 1]):
         part = groups[level - 2][rank] if level > 1 else rank

@@ -1,7 +1,7 @@
 """Reduce as the time-reversed broadcast through a circulant graph, for any number of ranks.
 
-k pieces take k − 1 + ⌈log2 p⌉ rounds.  In each round every rank sends a piece, receives one and
-combines it, not in the order of the ranks [Traeff2024b].
+k pieces take k − 1 + ⌈log2 p⌉ rounds.  In each round every rank sends a piece, receives a piece and
+combines it [Traeff2024b].  Contributions are not combined in the order of the ranks.
 """
 
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT

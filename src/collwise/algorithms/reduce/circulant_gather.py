@@ -1,7 +1,7 @@
 """Reduce as a reduce-scatter on a circulant graph and a gather at the root, for any p.
 
-For 2^d ranks and stages of radix 2 it is the halving of [vandeGeijn1991 §5], or one of its hybrids.
-Other numbers of ranks take as many rounds as the next larger 2^d, and send fewer bytes.
+For 2^d ranks and stages of radix 2 it is the recursive halving of [vandeGeijn1991 §5], or one of
+its hybrids.  Other numbers of ranks take as many rounds as the next larger 2^d, with fewer bytes.
 """
 
 from collections.abc import Iterable
@@ -20,24 +20,24 @@ from collwise.schedule.exchange import Stage
 from collwise.schedule.problem import Problem
 
 RADICES = (2, 3, 4, 5, 6, 7, 8, 16, 32)
-"""Radices that are tried; p itself is tried as well if it is no larger than the last."""
+"""Radices that plans try; the number of ranks is tried as well if it is at most the last one."""
 MAX_COMPARED = 8
-"""Number of settings that are compared by exact times."""
+"""This many settings, those with the least rough times, are compared by exact times."""
 _Best: TypeAlias = tuple[float, tuple[Stage, ...]]
 
 
 def _program(problem: Problem, settings: Settings) -> CirculantExchange:
-    """The exchange with the given stages; its first stage always divides the vector."""
+    """The exchange with the stages of the settings; its first stage always divides the vector."""
     first, *others = read(settings["stages"])
     stages = (first._replace(divided=True), *others)
     return CirculantExchange(problem, latency=settings["latency"], stages=stages)
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best settings by exact time, among the roughly best for each radix of the first stage.
+    """The settings with the least exact time, among those with the least rough times.
 
-    Empty for 2^d ranks, where the reduces of `exchanges` do the same, and where combining is free,
-    where reduces in rounds are never slower.
+    Empty for 2^d ranks, since the reduces of `exchanges` do the same there; if combining is free,
+    since reduces in rounds are then never slower; and for too many ranks.
     """
     whole, rounds = problem.nbytes // problem.itemsize, (problem.ranks - 1).bit_length()
     useless = problem.ranks == 1 << rounds or whole < 2
@@ -50,7 +50,10 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
         return float(gap), float(latency), float(machine.combine(items * problem.itemsize) or 0)
 
     def after(ranks: int, items: int, stage: Stage) -> tuple[float, int, int]:
-        """Rough seconds of a stage, then the ranks and the items of a message that are left."""
+        """For one stage: its rough time in seconds, and what is left after it.
+
+        That is how many ranks still hold partial results, and the elements of a message.
+        """
         left = -(-ranks // stage.radix)
         part = -(-whole * left // problem.ranks) if stage.divided else items
         gap, latency, combine = costs(part)
@@ -67,7 +70,10 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
 
     @cache
     def best(ranks: int, items: int, divide: bool) -> _Best:
-        """Rough seconds, and the best stages, for `ranks` ranks; they divide only if `divide`."""
+        """The least rough time in seconds, and the stages that take it, for `ranks` ranks.
+
+        items: elements of a message.   divide: whether stages may divide vectors.
+        """
         tried = [] if ranks > 1 else [(0.0, tuple[Stage, ...]())]
         for radix in _radices(ranks):
             for divided in {False, divide and items > 1}:

@@ -1,4 +1,4 @@
-"""Reduce as the time-reversed broadcast `postal_rounds`: many pieces in the postal model."""
+"""Reduce of pieces in rounds made for the latency λ: the time-reverse of such a broadcast."""
 
 from collwise.algorithms.allgatherv.census import LATENCY
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT

@@ -1,6 +1,6 @@
 """Pipelined reduces: segment after segment up a chain or a λ-tree, for long vectors.
 
-Up a chain, the time per byte is that of one transfer and one combine, for any number of ranks.
+Up a chain of any number of ranks, the time per byte is that of one transfer and one combine.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,9 +18,12 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.reduction import UpTree
 
 COUNTS = (*(n << k for k in range(11) for n in (2, 3)), 4096)
-"""Numbers of segments that are tried."""
+"""The numbers of segments that plans try."""
 FIRST = 3
-"""Number of segments that are simulated; later segments follow at the pace of the last of them."""
+"""This many segments are simulated, and one more.
+
+The difference of the two times counts for each further segment.
+"""
 
 
 def _register(
@@ -31,14 +34,21 @@ def _register(
     chosen: Callable[[Problem, Machine], Settings],
     **more: Any,
 ) -> None:
-    """Register a segmented reduce up a tree.   chosen: returns its settings without the segment."""
+    """Register a segmented reduce up a tree.
+
+    tree: returns the tree for a problem and settings.   chosen: returns the settings other than
+    `segment` for a problem and a machine.   more: other fields of `Algorithm`.
+    """
 
     def build(problem: Problem, settings: Settings) -> UpTree:
         items = -(-settings["segment"] // problem.itemsize)  # no element is cut
         return UpTree(tree(problem, settings), problem.nbytes, items * problem.itemsize)
 
     def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-        """The segment length with the least time, extrapolated from the first segments."""
+        """The settings with the segment that takes least, extrapolated from the first segments.
+
+        Empty for one rank and for too many ranks.
+        """
         items, others = problem.nbytes // problem.itemsize, chosen(problem, machine)
         if not 1 < problem.ranks <= SEARCHED_RANKS:
             return []

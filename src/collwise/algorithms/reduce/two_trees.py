@@ -1,4 +1,4 @@
-"""Reduce as the time-reversed broadcast `two_trees`: each tree carries every other piece up."""
+"""Reduce up two binary trees, each with every second piece: the time-reversed broadcast."""
 
 from collwise.algorithms.allgatherv.census import LATENCY
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT

@@ -1,1 +1,1 @@
-"""Reduce-scatter with equal blocks: all ranks have vectors; rank r gets block r of the result."""
+"""Reduce-scatter with equal blocks: all ranks have vectors; rank r gets block r of their result."""

@@ -1,7 +1,7 @@
-"""Reduce-scatter by any allreduce in scratch; then every rank copies its own block.
+"""Reduce-scatter by any allreduce in scratch memory; then every rank copies its own block.
 
-It is as fast as the allreduce.  That is best for short vectors and large λ: an allreduce by census
-has no allgather phase that could be left out.
+It takes as long as the allreduce.  For short vectors and large λ nothing is faster: an allreduce by
+census has no allgather phase that a reduce-scatter could leave out.
 """
 
 from collections.abc import Iterable

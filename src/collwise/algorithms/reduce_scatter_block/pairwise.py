@@ -1,4 +1,4 @@
-"""Pairwise exchange: every rank sends each block of its vector straight to the block's rank.
+"""Pairwise exchange: every rank sends each block of its vector directly to the block's rank.
 
 In round k rank r sends one message to rank r + k and receives one from rank r − k.  No rank
 forwards data, so with large λ many messages are in flight at once.

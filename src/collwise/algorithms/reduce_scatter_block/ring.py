@@ -1,6 +1,6 @@
-"""Ring reduce-scatter: every block is combined on its way around all ranks to its own rank.
+"""Ring reduce-scatter: every block is combined on its way around a ring, to its own rank.
 
-Only neighbours exchange messages, of n/p bytes each.  Every rank sends the minimum of bytes.
+Only neighbours exchange messages, of n/p bytes each.  No algorithm sends fewer bytes per rank.
 """
 
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from collwise.schedule.reduction import Blocks, Circular, equal_parts
 
 @dataclass(frozen=True)
 class Ring(Circular):
-    """The vector is cut into p blocks of nearly equal length; rank j completes block j."""
+    """The program: the vector is cut into p blocks of nearly equal length; rank j gets block j."""
 
     @cached_property
     def parts(self) -> list[Blocks]:
-        """The byte ranges of the p blocks, by rank."""
+        """The byte ranges of the p blocks, by the rank that gets the block."""
         whole = Block(0, 0, self.problem.nbytes)
         return equal_parts(whole, self.problem.ranks, self.problem.itemsize)
 

@@ -104,10 +104,9 @@ class AllRounds(Program):
     def messages(self, *, of_one: bool) -> list[tuple[int, Ints, Ints]]:
         """For each round: the distance to the receivers, and two arrays with an entry per sender.
 
-        The first array has the bytes of the sender's message, 0 for none.  The second has the
-        latest round in which the sender received any of these bytes; its message waits for that
-        round.  It is −1 for none.  Bytes beyond int64 are Python integers.
-        of_one: give only the entry of rank 0, of which those of all other ranks are copies.
+        The first array has the bytes of the sender's message.  The second has the latest round in
+        which the sender received any of them, for which its message waits; −1 for none.  Bytes
+        beyond int64 are Python integers.   of_one: only for rank 0, of which the others are copies.
         """
         p, (starts, which), bytes_of = self.problem.ranks, self._sources, self._bytes_of
         ranks = 1 if of_one else p

@@ -84,11 +84,10 @@ def received(ranks: int, rank: int, most: int | None = None) -> tuple[int, ...]:
 def sent(ranks: int, rank: int) -> tuple[int, ...]:
     """The number of the block that a rank sends in each round of a phase: its target receives it.
 
-    Rounds are computed from last to first.  Each divides the interval of ranks that contains this
-    rank at the round's skip, and goes on with the half that contains the rank.  In the lower half
-    the rank's block stays the same; in the upper half a new one begins.  In the few rounds in which
-    this does not determine the block, the target's block is searched for [Traeff2024b].  The entry
-    of a round whose target is the root has no meaning, since nothing is sent.
+    Rounds are computed from last to first.  Each halves the interval of ranks that contains this
+    rank.  In the lower half the rank's block stays the same; in the upper half a new one begins.
+    In the few rounds in which this does not determine the block, the target's block is searched for
+    [Traeff2024b].  If the target is the root, the entry has no meaning: nothing is sent.
     """
     if not rank:
         return tuple(range(len(skips(ranks)) - 1))

@@ -162,8 +162,7 @@ def find_collective(name: str) -> Collective:
 def kind_of(name: str) -> Collective:
     """The collective with a name, alias or MPI method, or a new one for an unknown name.
 
-    Schedules written by hand may solve a problem that is not in the table.  The new collective has
-    no MPI methods, and the lower bounds of a broadcast.
+    The new one, for schedules written by hand, has no MPI methods and a broadcast's lower bounds.
     """
     known = COLLECTIVES.get(_NAMES.get(_plain(name), ""))
     return known or replace(COLLECTIVES["broadcast"], name=name, methods=(), where=_EVERYWHERE)

@@ -53,9 +53,8 @@ class _Tree(NamedTuple):
 def _tree(count: int, latency: int, last: int) -> _Tree | None:
     """A λ-tree of `count` nodes, each with the round by which it receives; None if none is found.
 
-    These rounds are at most `last`, and their sum is divisible by `count`.  It has to be: rows and
-    places are permutations of the same numbers, and the rounds are their differences modulo
-    `count`.
+    These rounds are at most `last`.  They are differences of rows and places, two permutations of
+    the same numbers, so their sum must be divisible by `count`.
     """
     times, children = [latency], [list[int]()]
     heap = [(2 * latency, 0)]

@@ -178,8 +178,8 @@ class Collect(Program):
     def _ranges(self, rank: Ints, span: Any, step: Any) -> list[tuple[Ints, Ints]]:
         """The two byte ranges (offset, length) that `rank` receives in a step; a length may be 0.
 
-        span: how many pieces the rank has from the scatter.  Takes all ranks and one step, or one
-        rank and all steps (then `step` holds arrays).
+        span: how many pieces it has from the scatter.   Takes all ranks and one step, or one rank
+        and all steps (as arrays in `step`).
         """
         p, n = self.tree.size, self.nbytes
         start = rank + np.maximum(step.start, span)

@@ -185,10 +185,12 @@ def _listed(
 def awaited_receives(
     operations: Sequence[Operation], dependencies: Sequence[Sequence[int]]
 ) -> list[int]:
-    """For every operation, how many of the rank's receives it waits for, counted in list order.
+    """For every operation of a rank, the number n of the rank's first receives that it waits for.
 
-    This includes waiting through combines and copies.  A port receives in list order, so waiting
-    for several receives means waiting for the last one.
+    For a receive, this includes the receive itself.  Waiting through combines and copies counts
+    too.  A port receives in list order, so waiting for several receives means waiting for the last
+    one.
+    dependencies: the result of the function `dependencies` for these operations.
     """
     awaited: list[int] = []
     received = 0
@@ -246,10 +248,10 @@ def matching(
 
 
 def hazards_of(operations: Sequence[Operation]) -> list[set[int]]:
-    """For every operation but sends, the earlier operations that it must not overtake.
+    """For every operation of one rank, the positions of those before it that it must not overtake.
 
     The operation changes bytes that these read or write (write-after-read, write-after-write).
-    Earlier sends are not included.
+    Sends have none, and are never among them.
     """
     users = Writers()  # latest user of every byte; `before` has the earlier users
     before: list[set[int]] = []

@@ -31,7 +31,7 @@ _INPUT = -1
 
 
 class _Part(NamedTuple):
-    """Elements [begin, end) of the result of `step`, used from `position` of an operand on."""
+    """A run of an operand: elements [begin, end) of the result of `step`, at `position` in it."""
 
     position: int
     step: int

@@ -24,8 +24,7 @@ from collwise.system.integers import Ints
 class Stage(NamedTuple):
     """One stage of an exchange: groups of `radix` ranks combine whole or divided vectors.
 
-    divided: whether every member combines only its part of the vector.  The parts are gathered
-    later, in the reverse order of the stages.
+    divided: whether every member combines only its part; the parts are gathered later.
     """
 
     radix: int
@@ -156,7 +155,7 @@ class Exchange(Program):
         return _Group(tuple(n + min(n, self.extra) for n in numbers), index)
 
     def _weight(self, position: int) -> int:
-        """Difference between the numbers of neighbours in a stage's group."""
+        """By how much adjacent members' numbers differ, in a group of the stage at `position`."""
         return prod(stage.radix for stage in self.stages[:position])
 
     def _parts(self, position: int, blocks: Blocks) -> list[Blocks]:
@@ -203,7 +202,7 @@ class _Writer:
             self.send(group, parts[other], other)
 
     def send(self, group: _Group, blocks: Blocks, other: int = 0) -> None:
-        """Send blocks of the current value to one member of the group."""
+        """Send blocks of the current value, if any, to the member with index `other`."""
         if blocks:
             self.operations.append(Send(group.members[other], blocks, self.value))
 
@@ -232,7 +231,7 @@ class _Writer:
         self.value = self.result if final else slots[0]
 
     def allgather(self, group: _Group, parts: Sequence[Blocks], *, sends: bool) -> None:
-        """Receive all other parts of the result; if `sends`, send all others this member's part."""
+        """Receive the other members' parts of the result; if `sends`, send them the own part."""
         for offset in range(1, len(group.members)):
             before = (group.place - offset) % len(group.members)
             after = (group.place + offset) % len(group.members)

@@ -99,7 +99,7 @@ class Snake(Sequence[int]):
         return self.grid.rank(snake_rank(position, self.grid.shape[1]))
 
     def index(self, rank: int, *_: int) -> int:
-        """The position of a rank in the snake."""
+        """The position of a rank in the snake; raises ValueError if the grid does not have it."""
         if not self.grid.has(rank):
             raise ValueError(f"rank {rank} is not in {self.grid}")
         return snake_position(self.grid.inner(rank), self.grid.shape[1])

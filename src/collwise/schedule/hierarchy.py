@@ -32,8 +32,7 @@ class Teams(Sequence[tuple[int, ...]]):
     """Disjoint teams of ranks; team number n is the tuple teams[n], built on first use.
 
     members: the ranks of all teams, team by team.   begins: where each team begins in `members`.
-    sizes: number of ranks of each team.   places: the index of every rank in its team, −1 if it is
-    in none.
+    sizes: ranks of each team.   places: the index of every rank in its team, −1 if it is in none.
     """
 
     def __init__(self, ranks: Ints, groups: Ints) -> None:

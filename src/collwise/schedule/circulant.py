@@ -62,7 +62,7 @@ def received(ranks: int, rank: int, most: int | None = None) -> tuple[int, ...]:
     def search(reached: int, below: int, index: int) -> None:
         """Extend a path of skips from rank `reached`; append each round's skip to `chosen`.
 
-        index: the highest index of a skip to use.   below: the path ends below this number.
+        index: highest index of a skip to use.   below: where the path has to end.
         """
         while index >= 0 and len(chosen) < enough:
             at = reached + numbers[index]
@@ -117,8 +117,7 @@ def received_by_all(ranks: int) -> NDArray[np.int8]:
 def _narrow(ranks: int, rank: Numbers) -> Iterator[tuple[int, Numbers, Numbers, Numbers]]:
     """For each round of a phase, the last one first: (round, block sent, is it certain, target).
 
-    rank: the sender, or an array of senders; then the last three entries are arrays too.  A block
-    that is not certain has to be searched for with `received`.
+    rank: the sender or an array of senders; then the last three entries are arrays too.
     """
     numbers = skips(ranks)
     rounds, first = len(numbers) - 1, _first_block(rank, numbers)
@@ -138,8 +137,7 @@ def _narrow(ranks: int, rank: Numbers) -> Iterator[tuple[int, Numbers, Numbers, 
 def _first_block(rank: Numbers, numbers: Sequence[int]) -> Numbers:
     """The first block that a rank receives; for the root q, the number of rounds in a phase.
 
-    If the rank is written as a sum of skips, the largest ones first, then this is the index of the
-    smallest skip in the sum.   numbers: the result of `skips`.
+    It is the index of the smallest skip in the greedy sum of skips that equals the rank.
     """
     first = rank * 0 + len(numbers) - 1
     for index in range(len(numbers) - 2, -1, -1):

@@ -58,9 +58,9 @@ class Collective:
         return self.input == "sources"
 
     def unit(self, ranks: int, itemsize: int) -> int:
-        """The number of bytes of which the size of every problem must be a multiple.
+        """The number of bytes of which a problem's size must be a multiple.
 
-        This is one element, or one element for each rank if every rank ends with its own block.
+        It is one element, or one for each rank if every rank ends with its own block.
         """
         return ranks * itemsize if self.output == "own block" else itemsize
 

@@ -207,9 +207,9 @@ class _Writer:
             self.operations.append(Send(group.members[other], blocks, self.value))
 
     def combine(self, group: _Group, parts: Sequence[Blocks], *, final: bool) -> None:
-        """Receive the rank's own part from all other members; combine all of them in rank order.
+        """Receive this member's part from all others, and combine all of them in rank order.
 
-        parts: one for each member.   final: whether to write the result into the slot `result`.
+        final: whether to write the result into the slot `result`.
         """
         own_part, count = parts[group.place], len(group.members)
         slots = [self._new_scratch() for _ in range(count)]
@@ -231,7 +231,7 @@ class _Writer:
         self.value = self.result if final else slots[0]
 
     def allgather(self, group: _Group, parts: Sequence[Blocks], *, sends: bool) -> None:
-        """Receive the other members' parts of the result; if `sends`, send them the own part."""
+        """Receive the other members' parts of the result; if `sends`, send all of them its own."""
         for offset in range(1, len(group.members)):
             before = (group.place - offset) % len(group.members)
             after = (group.place + offset) % len(group.members)

@@ -91,7 +91,7 @@ class Teams(Sequence[tuple[int, ...]]):
 class Hierarchy:
     """The teams of every level of a machine; teams[ℓ − 1] has those of level ℓ.
 
-    Levels above the one whose teams have a single leader in all are left out.
+    Once a single leader is left, there are no further levels.
     """
 
     def __init__(self, placement: Placement) -> None:

@@ -24,8 +24,7 @@ from collwise.system.integers import Ints
 def distances(ranks: int, latency: int) -> list[int]:
     """The distances over which ranks send: the values of N(t) that are less than p, largest first.
 
-    N(t) = N(t − 1) + N(t − λ) is the number of ranks that a postal broadcast reaches by time t; λ
-    is the latency in rounds.
+    By time t, a postal broadcast reaches N(t) = N(t − 1) + N(t − λ) ranks.
     """
     latency = min(latency, ranks)
     reached = [1] * latency

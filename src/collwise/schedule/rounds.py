@@ -20,7 +20,7 @@ ranks is the largest."""
 
 
 def highest(ranks: int) -> int:
-    """The largest latency, in rounds, for which rounds can be made on so many ranks."""
+    """The largest latency, in rounds, for which rounds can be made on this number of ranks."""
     return max(ranks, MAX_LATENCY)
 
 
@@ -33,7 +33,7 @@ class Round(NamedTuple):
 
     to: int
     sent: int | None
-    """The number of the piece that is sent, or None."""
+    """The number of the piece, or None."""
     source: int
     received: int | None
 

@@ -146,7 +146,7 @@ KINDS = (Send, Recv, Combine)
 def _partners(sends: Ints, receives: Ints, rank: Ints, peer: Ints) -> tuple[Ints, Ints]:
     """The sends and the receives that match, as two arrays; those without a partner are left out.
 
-    sends, receives: indices of operations.   rank, peer: columns of all operations.
+    rank, peer: columns of all operations.
     """
     waiting: dict[tuple[int, int], list[int]] = {}
     for receive in receives[::-1].tolist():
@@ -175,10 +175,7 @@ class Class(NamedTuple):
 def of_classes(
     classes: Iterable[Class], operations: Callable[[int], Sequence[Operation]], *, combines: bool
 ) -> Rows:
-    """The rows of all ranks, from the lists of the classes' representatives.
-
-    operations: maps a rank to its list.   combines: whether combines take time.
-    """
+    """The rows of all ranks, from the lists that `operations` gives for the representatives."""
     parts, needed = list[Listed](), 0
     for representative, members, peers in classes:
         listed = rows_of_lists([operations(representative)], combines=combines, last_only=True)

@@ -129,10 +129,7 @@ class Timing:
 
     @property
     def sizes(self) -> tuple[Ints, Ints]:
-        """Two arrays with an entry for each message: its bytes, and how many ranks send it.
-
-        This number is 1, except for messages of ranks that stand for others.
-        """
+        """Two arrays with an entry for each message: its bytes, and how many ranks send it."""
         sent = np.flatnonzero(self.rows.target != NONE)
         of_class = np.ones(len(self.law.ports.own_sends), np.int64)
         if self.class_of is not None:

@@ -105,11 +105,10 @@ def _time_schedule(
     *,
     one_for_all: bool,
 ) -> Timing:
-    """The ideal times of a schedule.
+    """The ideal times of a schedule; arguments and errors that are not named here as in `ideal`.
 
-    limit: raise PastLimit for an event later than this, in seconds; None for no limit.
-    one_for_all: whether rank 0 may be timed for all ranks if their lists are equal up to renumbered
-    peers.   Other arguments and errors are those of `ideal`.
+    limit: raise PastLimit for an event later than this, in seconds.   one_for_all: whether rank 0
+    may be timed for all ranks if their lists are equal up to renumbered peers.
     """
     check_simulable("the ideal time of a schedule", schedule, machine, topology)
     topology = with_links(machine, topology)
@@ -128,10 +127,7 @@ def _time_schedule(
 
 
 def _stuck_error(schedule: Schedule, rows: Rows, at: Columns, class_of: Ints | None) -> Exception:
-    """The error for the first operation, of the lowest rank, that does not complete.
-
-    at: the times of the rows.   class_of: each rank's representative in the rows, if any.
-    """
+    """The error for the first operation, of the lowest rank, that does not complete."""
     first = list[tuple[int, int]]()
     unsent = (at.start == NEVER) & (rows.source != NONE)
     unheard = (at.received == NEVER) & (rows.place_at_target != NONE)

@@ -127,10 +127,9 @@ class _Stream(NamedTuple):
 
 
 def _segments(tree: Tree, count: int, full: _Ticks, last: _Ticks) -> int:
-    """Ticks until all ranks have received the last segment.
+    """Ticks until all ranks have received the last segment, which follows `count` full ones.
 
-    count: number of full segments before the last one.   full: costs of a full segment.   last:
-    costs of the last one.
+    full, last: costs of a full segment and of the last one.
     """
 
     def starts(stream: _Stream) -> list[tuple[int, _Stream]]:

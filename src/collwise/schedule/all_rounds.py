@@ -20,9 +20,9 @@ from collwise.system.integers import Ints
 
 @dataclass(frozen=True)
 class AllRounds(Program):
-    """All sources broadcast at once, each its contribution in `rounds.count` pieces.
+    """Allgatherv in which all sources broadcast at once, each in `rounds.count` pieces.
 
-    The pieces of a contribution differ in length by at most one byte; empty pieces are left out.
+    The pieces of one contribution differ in length by at most one byte; empty pieces are left out.
     """
 
     problem: Problem
@@ -44,7 +44,10 @@ class AllRounds(Program):
         return operations
 
     def _blocks(self, pieces: Sequence[int | None]) -> tuple[Block, ...]:
-        """Blocks of the given piece of each source; None and empty pieces are left out."""
+        """The blocks of one message: piece number `pieces[i]` of the i-th source.
+
+        None stands for no piece of this source.  Empty pieces are left out.
+        """
         blocks = []
         for (owner, nbytes), piece in zip(self.problem.sources, pieces, strict=True):
             if piece is not None:
@@ -54,10 +57,13 @@ class AllRounds(Program):
         return tuple(blocks)
 
     def rows(self, *, combines: bool) -> Rows:
-        """Rows of all ranks; in each round a rank's list has the send before the receive."""
+        """The messages of all ranks as rows.
+
+        In each round, a rank's list has the send before the receive.
+        """
         rounds, ranks = self.messages(of_one=self.problem.all_give_alike), self.problem.ranks
         all_ranks, place = np.arange(ranks, dtype=np.int64), np.zeros(ranks, np.int64)
-        heard = np.zeros((len(rounds) + 1, ranks), np.int64)  # receives before each round
+        heard = np.zeros((len(rounds) + 1, ranks), np.int64)  # [round, rank]: receives before it
         parts = [[place[:0]] * 6]
         for number, (step, nbytes, latest) in enumerate(rounds):
             sends, target = np.broadcast_to(nbytes > 0, ranks), (all_ranks + step) % ranks
@@ -72,7 +78,7 @@ class AllRounds(Program):
 
     @property
     def _sources(self) -> tuple[Ints, Ints]:
-        """Ranks of the sources, and the index of each source's size in `_lengths`."""
+        """Two arrays, by source: its rank, and the index of its number of bytes in `_lengths`."""
         number = {nbytes: at for at, nbytes in enumerate(self._lengths)}
         rows = [(source.rank, number[source.nbytes]) for source in self.problem.sources]
         starts, which = np.array(rows, np.int64).reshape(-1, 2).T
@@ -85,7 +91,10 @@ class AllRounds(Program):
 
     @property
     def _bytes_of(self) -> Ints:
-        """Bytes by [index in `_lengths`, piece number + 1]; column 0, for no piece, is 0."""
+        """Bytes of a piece: table[index of the contribution's size in `_lengths`, piece + 1].
+
+        Column 0 stands for no piece and is 0.
+        """
         count, lengths = self.rounds.count, np.array(self._lengths, dtype=object)
         if self.problem.nbytes * (count + 1) < 1 << 62:
             lengths = lengths.astype(np.int64)
@@ -93,11 +102,11 @@ class AllRounds(Program):
         return np.hstack([np.zeros_like(ends[:, :1]), np.diff(ends, axis=1)])
 
     def messages(self, *, of_one: bool) -> list[tuple[int, Ints, Ints]]:
-        """For each round: the distance sent over, each rank's bytes, and what its send waits for.
+        """For each round: the distance to the receivers, and two arrays with an entry per sender.
 
-        A send waits for the latest round in which its rank received any of the data, −1 for none.
-        of_one: only for rank 0, of which the others are copies.   Bytes beyond int64 are Python
-        integers.
+        The first array has the bytes of the sender's message.  The second has the latest round in
+        which the sender received any of them, for which its message waits; −1 for none.  Bytes
+        beyond int64 are Python integers.   of_one: only for rank 0, of which the others are copies.
         """
         p, (starts, which), bytes_of = self.problem.ranks, self._sources, self._bytes_of
         ranks = 1 if of_one else p

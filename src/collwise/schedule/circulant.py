@@ -1,10 +1,10 @@
 """Circulant rounds: a root broadcasts k blocks to all ranks in k − 1 + ⌈log2 p⌉ rounds.
 
 In every round each rank sends to the rank `skip` further on.  The skips 1, …, ⌈⌈p/2⌉/2⌉, ⌈p/2⌉ are
-used in this order, over and over.  A phase is q rounds, one for each skip; in a phase a rank
-receives one block of each residue modulo q.  A rank computes these blocks from its number alone,
-and sends the block that its target receives [Traeff2024b].  Run backwards, with combining, the
-rounds are a reduce.
+used in this order, over and over.  A phase is q = ⌈log2 p⌉ rounds, one for each skip; in a phase a
+rank receives one block of each residue modulo q.  A rank computes these blocks from its number
+alone, and sends the block that its target receives [Traeff2024b].  If the rounds are run backwards,
+and blocks are combined instead of copied, they are a reduce.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,12 +19,15 @@ from collwise.schedule.rounds import Round, Rounds
 from collwise.system.integers import Ints
 
 Numbers: TypeAlias = Any
-"""One integer, or an array of them: the arithmetic is the same."""
+"""One integer, or an array of integers; the functions here accept both."""
 
 
 @lru_cache(maxsize=256)
 def skips(ranks: int) -> tuple[int, ...]:
-    """The skips 1, …, ⌈p/2⌉, p: each is half the next one, rounded up."""
+    """The numbers 1, …, ⌈p/2⌉, p; each is half the next one, rounded up.
+
+    All but the last are the skips: the distances over which ranks send in the rounds of a phase.
+    """
     numbers = [ranks]
     while numbers[-1] > 1:
         numbers.append((numbers[-1] + 1) // 2)
@@ -33,12 +36,13 @@ def skips(ranks: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=1 << 12)
 def received(ranks: int, rank: int, most: int | None = None) -> tuple[int, ...]:
-    """The block that a rank receives in each round of a phase.
+    """The number of the block that a rank receives in each round of a phase of q rounds.
 
-    One entry is the rank's first block, in 0 … q − 1; the others are in −q … −1.  The root sends
-    block b >= 0 in round b of this phase; block −j was sent j rounds before the end of the previous
-    phase.  Every residue modulo q occurs once.
-    most: compute only this many rounds.   Source: [Traeff2024b] §3.
+    One entry is the first block that the rank receives at all, in 0 … q − 1: the root sends block b
+    in round b of this phase.  The others are in −q … −1: block −j was sent by the root j rounds
+    before the end of the previous phase.  Every residue modulo q occurs once.
+    most: compute only this many rounds, from the first on; None for all.   Source: [Traeff2024b]
+    §3.
     """
     numbers = skips(ranks)
     rounds, goal = len(numbers) - 1, ranks + rank
@@ -56,7 +60,10 @@ def received(ranks: int, rank: int, most: int | None = None) -> tuple[int, ...]:
             higher[below] = above
 
     def search(reached: int, below: int, index: int) -> None:
-        """Extend the path from rank `reached`, by skips up to number `index`, to below `below`."""
+        """Extend a path of skips from rank `reached`; append each round's skip to `chosen`.
+
+        index: highest index of a skip to use.   below: where the path has to end.
+        """
         while index >= 0 and len(chosen) < enough:
             at = reached + numbers[index]
             if at <= goal - numbers[len(chosen)] and at < below:
@@ -75,13 +82,12 @@ def received(ranks: int, rank: int, most: int | None = None) -> tuple[int, ...]:
 
 
 def sent(ranks: int, rank: int) -> tuple[int, ...]:
-    """The block that a rank sends in each round of a phase: the one that its target receives.
+    """The number of the block that a rank sends in each round of a phase: its target receives it.
 
-    Rounds are computed from last to first.  Each narrows the ranks below `end`, with this rank at
-    `at`, to the part below the skip or the part above it.  In the lower part the rank's block stays
-    the same; in the upper part a new one begins.  In the few rounds in which this does not
-    determine the block, the target's block is searched for [Traeff2024b].  An entry whose target is
-    the root is not sent.
+    Rounds are computed from last to first.  Each halves the interval of ranks that contains this
+    rank.  In the lower half the rank's block stays the same; in the upper half a new one begins.
+    In the few rounds in which this does not determine the block, the target's block is searched for
+    [Traeff2024b].  If the target is the root, the entry has no meaning: nothing is sent.
     """
     if not rank:
         return tuple(range(len(skips(ranks)) - 1))
@@ -94,7 +100,10 @@ def sent(ranks: int, rank: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=8)
 def received_by_all(ranks: int) -> NDArray[np.int8]:
-    """`received` of all ranks: table[rank, round of a phase]; row 0, the root's, has no meaning."""
+    """Which block each rank receives in each round: table[rank, round in its phase].
+
+    The numbers are those of `received`.  Row 0, the root's, has no meaning.
+    """
     all_ranks, numbers = np.arange(ranks), skips(ranks)
     table = np.zeros((ranks, len(numbers) - 1), np.int8)
     for k, block, known, peer in _narrow(ranks, all_ranks):
@@ -106,7 +115,10 @@ def received_by_all(ranks: int) -> NDArray[np.int8]:
 
 
 def _narrow(ranks: int, rank: Numbers) -> Iterator[tuple[int, Numbers, Numbers, Numbers]]:
-    """The steps of `sent`, last round first: (round, block, whether it is certain, target)."""
+    """For each round of a phase, the last one first: (round, block sent, is it certain, target).
+
+    rank: the sender or an array of senders; then the last three entries are arrays too.
+    """
     numbers = skips(ranks)
     rounds, first = len(numbers) - 1, _first_block(rank, numbers)
     at, end, block = rank, rank * 0 + ranks, first
@@ -123,7 +135,10 @@ def _narrow(ranks: int, rank: Numbers) -> Iterator[tuple[int, Numbers, Numbers, 
 
 
 def _first_block(rank: Numbers, numbers: Sequence[int]) -> Numbers:
-    """Index of the smallest skip in the greedy sum of skips that reaches a rank; q for the root."""
+    """The first block that a rank receives; for the root q, the number of rounds in a phase.
+
+    It is the index of the smallest skip in the greedy sum of skips that equals the rank.
+    """
     first = rank * 0 + len(numbers) - 1
     for index in range(len(numbers) - 2, -1, -1):
         fits = rank >= numbers[index]
@@ -134,10 +149,13 @@ def _first_block(rank: Numbers, numbers: Sequence[int]) -> Numbers:
 
 @dataclass(frozen=True)
 class Circulant(Rounds):
-    """Circulant rounds of a broadcast of `count` pieces."""
+    """The rounds of a broadcast of `count` pieces over circulant distances."""
 
     def _round_numbers(self) -> tuple[range, int]:
-        """The round numbers, such that the last round ends a phase, and the rounds per phase."""
+        """The numbers of all rounds, and q, the number of rounds in a phase.
+
+        Round number n is round n modulo q of its phase; the last round of all ends a phase.
+        """
         phase = len(skips(self.ranks)) - 1
         if not phase or not self.count:
             return range(0), phase

@@ -1,12 +1,13 @@
-"""Reduce-scatter and allgather around a circle of any number of ranks, in pieces of the vector.
+"""Reduce-scatter and allgather around a circle of any number of ranks, for a piece of the vector.
 
 In each round a rank sends to several others and keeps about 1/radix of its blocks.  Radix 2 gives
-the rounds of [Traeff2024]; radix p sends each block straight to its rank.  Every piece goes through
-all rounds.  While messages of one piece travel, ranks send those of later pieces.  The order comes
-from a simulation: a message arrives `latency` sends later, and the oldest ready piece is sent
-first.  All ranks run the same sequence of steps, so sends and receives match.
+the rounds of [Traeff2024].  With radix p, each block is sent to its rank directly.  All ranks run
+the same sequence of steps, so sends and receives match.
 
-A reduce then gathers the parts at the root.
+A vector in several pieces has one such program for each piece.  `interleaved` lets ranks send later
+pieces while messages of earlier ones travel.
+
+In a reduce, the parts of the result are gathered at the root after the reduce-scatter.
 """
 
 from collections.abc import Iterator
@@ -22,14 +23,15 @@ from collwise.schedule.reduction import Blocks, Circular, run_of_parts
 from collwise.schedule.rows import Class
 
 _PARTS = scratch(0)
-"""Scratch slot with a rank's partial results of all blocks."""
+"""The scratch slot in which a rank keeps its partial results of all blocks."""
 
 
 class Step(NamedTuple):
-    """A message that every rank sends: `width` blocks, to the rank `distance` further on.
+    """One message that every rank sends: `width` blocks, to the rank `distance` further on.
 
-    number: the scratch slot that receives it.   final: whether it completes a block.   gathers:
-    whether it belongs to the allgather, which sends in the other direction.
+    number: the scratch slot that receives it.   final: whether combining it completes the
+    receiver's own block.   gathers: whether it belongs to the allgather, which sends in the other
+    direction.
     """
 
     number: int
@@ -43,9 +45,10 @@ class Step(NamedTuple):
 def steps_by_round(
     ranks: int, radices: tuple[int, ...], *, gathers: bool
 ) -> tuple[tuple[Step, ...], ...]:
-    """The steps of the reduce-scatter by round; if `gathers`, then those of the allgather.
+    """For each round of a reduce-scatter, its steps; if `gathers`, followed by an allgather's.
 
-    The allgather has the same steps backwards.   radices: one per round; the last one is repeated.
+    The allgather has the same steps in reverse order.   radices: one for each round; the last one
+    is repeated as often as needed.
     After a round that leaves `left` blocks, rank r has partial results of blocks r … r + left − 1
     (modulo p), with the contributions of all ranks that will not send to it any more.
     """
@@ -69,11 +72,12 @@ def steps_by_round(
 
 @dataclass(frozen=True)
 class CirculantExchange(Circular):
-    """Rank j completes block j of p nearly equal blocks: an allreduce, reduce or reduce-scatter.
+    """An allreduce, reduce or reduce-scatter: rank j completes block j of p nearly equal blocks.
 
-    latency: a message is received after this many sends of the same round.
-    part: which of how many pieces is exchanged: of the vector, or of every block in a
-    reduce-scatter.
+    radix: in each round, a rank keeps about 1/radix of its blocks.
+    latency: in a rank's list, a message is received after this many sends of the same round.
+    part: (number, count): which of how many pieces is exchanged.  They are pieces of the vector, or
+    of every block in a reduce-scatter.
     stages: for a reduce, in place of `radix`: the radix of each round and whether it divides
     vectors; the last stage is repeated.  If some stages do not divide, there are fewer parts than
     ranks: some blocks, evenly spread, are empty, and parts are sent whole.
@@ -118,7 +122,7 @@ class CirculantExchange(Circular):
 
     @cached_property
     def _divisors(self) -> tuple[int, ...]:
-        """The radices of the rounds that divide the vector."""
+        """The radices of those rounds of the reduce-scatter that divide the vector."""
         count = len(self._scatter_rounds)
         stages = (*self.stages, *self.stages[-1:] * count)[:count]
         return tuple(stage.radix for stage in stages if stage.divided) or (self.radix,)
@@ -129,22 +133,25 @@ class CirculantExchange(Circular):
         return min(prod(self._divisors), self.problem.ranks) if self.stages else self.problem.ranks
 
     def rounds(self) -> tuple[tuple[Step, ...], ...]:
-        """The steps by round: the reduce-scatter, then the allgather or gather."""
+        """For each round, its steps: first the reduce-scatter, then the allgather or gather."""
         return self._scatter_rounds + self._gather_rounds
 
     def block_of(self, part: Any) -> Any:
-        """The block that contains a part, and the rank that completes it (integer or array)."""
+        """The block that contains a part; its number is also the rank that completes it.
+
+        part: the number of the part, or an array of numbers.
+        """
         return part * self.problem.ranks // self.parts
 
     def parts_before(self, block: Any) -> Any:
-        """Number of nonempty blocks before `block` (integer or array)."""
+        """Number of nonempty blocks whose number is less than `block` (an integer or an array)."""
         return -(-block * self.parts // self.problem.ranks)
 
     def _gather_messages(self, part: int) -> dict[int, tuple[bool, int]]:
-        """Messages of one part in the gather at rank 0.
+        """The messages of the rank that has completed part number `part`, in the gather at rank 0.
 
-        Returns for each distance: whether the part is sent (or others are received), and how many
-        parts.
+        Maps the distance of the peer, in parts, to (True if the rank sends, False if it receives;
+        number of parts in the message).
         """
         moves, at, need = dict[int, tuple[bool, int]](), part, self.parts
         for steps in reversed(self._gather_rounds):
@@ -160,7 +167,7 @@ class CirculantExchange(Circular):
 
     @cached_property
     def _piece(self) -> Blocks:
-        """The piece of the vector, or of the first block if blocks are cut into pieces."""
+        """The exchanged piece of the vector; of the first block if blocks are cut into pieces."""
         number, count = self.part
         length = self.problem.nbytes // (self.problem.ranks if self._cuts_blocks else 1)
         return run_of_parts(Block(0, 0, length), number, 1, count, self.problem.itemsize)
@@ -170,7 +177,7 @@ class CirculantExchange(Circular):
         return self.scatters and self.part[1] > 1
 
     def blocks(self, first: int, number: int) -> Blocks:
-        """Byte ranges of the piece in `number` blocks, from block `first` on, modulo p."""
+        """The bytes of this program's piece in `number` blocks from block `first` on, modulo p."""
         ranks, itemsize = self.problem.ranks, self.problem.itemsize
         for piece in self._piece:
             if not self._cuts_blocks:
@@ -182,7 +189,7 @@ class CirculantExchange(Circular):
         return ()
 
     def _turns(self) -> Iterator[tuple[bool, Step]]:
-        """Every step as a send and as a receive, round by round."""
+        """Every step twice, round by round: (True, step) sends it, (False, step) receives it."""
         for steps in self.rounds():
             sends = [(at, True, step) for at, step in enumerate(steps)]
             receives = [(at + self.latency, False, step) for at, step in enumerate(steps)]

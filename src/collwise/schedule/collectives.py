@@ -16,16 +16,16 @@ from collwise.model.collective_names import ALIASES
 from collwise.model.machine import Machine
 
 LowerBound: TypeAlias = Callable[[Machine, int, Any], Bound]
-"""Lower bound for (machine, number of ranks, bytes of the vector or list of each source's bytes).
-"""
+"""A function from (machine, number of ranks, bytes) to a lower bound on the time.  Bytes are those
+of the vector, or a list with those of each source."""
 _EVERYWHERE = "on {ranks} ranks"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Collective:
-    """One collective.
+    """A collective operation of MPI.
 
-    name: as in the names of its algorithms; users may write the name of a method instead.
+    name: its name here, also in names of algorithms; users may write the name of a method instead.
     methods: the MPI communicator methods that it serves, the most general first; each has a
     persistent form, METHOD_init.
     input: who has data at the start: the root, everyone (vectors of one length), or the sources, a
@@ -34,8 +34,8 @@ class Collective:
     block (rank r has block r of p equal blocks).
     combines: whether the vectors of all ranks are combined with an operator.
     where: format of the text after "NAME of N bytes"; `Problem.__str__` fills it in.
-    bound, unsegmented_bound: lower bounds for all schedules, and for those that send everything in
-    one message.
+    bound: gives a lower bound on the time of every schedule.   unsegmented_bound: gives one for
+    schedules that send all of their data in one message.
     """
 
     name: str
@@ -58,11 +58,14 @@ class Collective:
         return self.input == "sources"
 
     def unit(self, ranks: int, itemsize: int) -> int:
-        """Bytes of which nbytes must be a multiple: one element, or one in each block."""
+        """The number of bytes of which a problem's size must be a multiple.
+
+        It is one element, or one for each rank if every rank ends with its own block.
+        """
         return ranks * itemsize if self.output == "own block" else itemsize
 
     def has_output(self, rank: int, root: int) -> bool:
-        """Whether a rank gets a result."""
+        """Whether rank number `rank` has a result at the end, in a problem with this root."""
         return self.output != "root" or rank == root
 
 
@@ -119,7 +122,7 @@ COLLECTIVES: Mapping[str, Collective] = MappingProxyType(
         )
     }
 )
-"""Every collective by its name."""
+"""Maps the name of each collective to the collective."""
 
 _NAMES = {
     name.lower(): collective.name
@@ -141,13 +144,13 @@ ABOUT: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "shape": _WITH_SOURCES,
     }
 )
-"""For each argument that only some collectives take, the names of these collectives."""
+"""Maps each argument that only some collectives take to the names of these collectives."""
 
 
 def find_collective(name: str) -> Collective:
-    """Look up a collective by its name or MPI method: s_to_p, allgatherv, MPI_Allgatherv.
+    """The collective with a name, alias or MPI method, such as s_to_p or MPI_Allgatherv.
 
-    Raises UnknownName.
+    Case and the prefix MPI_ do not matter.  Raises UnknownName for a name that is not in the table.
     """
     known = _NAMES.get(_plain(name)) if isinstance(name, str) else None
     if known is None:
@@ -157,10 +160,9 @@ def find_collective(name: str) -> Collective:
 
 @lru_cache(maxsize=64)
 def kind_of(name: str) -> Collective:
-    """The collective of a schedule: the table's, by any of its names, or a new one without methods.
+    """The collective with a name, alias or MPI method, or a new one for an unknown name.
 
-    Hand-written schedules may solve a problem that is not in the table; they get a broadcast's
-    bounds.
+    The new one, for schedules written by hand, has no MPI methods and a broadcast's lower bounds.
     """
     known = COLLECTIVES.get(_NAMES.get(_plain(name), ""))
     return known or replace(COLLECTIVES["broadcast"], name=name, methods=(), where=_EVERYWHERE)
@@ -178,7 +180,8 @@ def check_about(
 ) -> None:
     """Raise InvalidArgument for an argument that none of the collectives takes.
 
-    arguments: names of the given arguments.   mark: their prefix in messages, such as --.
+    collectives: their names.   arguments: names of the given arguments.   about: maps each of these
+    names to the collectives that take it.   mark: prefix of the arguments in messages, such as --.
     """
     for name in arguments:
         if not set(about[name]) & set(collectives):

@@ -28,8 +28,9 @@ from collwise.schedule.rows import Class, Columns
 class Then(Program):
     """Programs that run one after another on every rank.
 
-    A part that reads the input gets the result of the last such part before it, which is kept in
-    scratch; the last such part writes the output.  Other parts work on the current value in place.
+    If several parts read their input slot, the first of them reads the user's input, and each later
+    one reads the result of the one before, which is kept in scratch.  The last of them writes the
+    output.  Parts that do not read their input work on the current result in place.
     """
 
     parts: tuple[Program, ...]
@@ -41,7 +42,7 @@ class Then(Program):
         return any(part.needs_posted_receives for part in self.parts)
 
     def classes(self) -> list[Class] | None:
-        """The classes that all parts with messages have in common; None if they differ."""
+        """The classes of ranks, if all parts with messages have the same; None if they differ."""
         known = [part.classes() for part in self.parts if not isinstance(part, KeepOwn)]
         return known[0] if known and all(classes is known[0] for classes in known) else None
 
@@ -69,7 +70,7 @@ class Then(Program):
         return threaded
 
     def columns(self) -> Columns | None:  # noqa: D102
-        done = np.zeros(self.ranks, dtype=np.int64)  # operations so far, per rank
+        done = np.zeros(self.ranks, dtype=np.int64)  # [rank]: operations so far
         stacked = list[Columns]()
         for part in self.parts:
             if (columns := part.columns()) is None:
@@ -95,7 +96,7 @@ class KeepOwn(Program):
 
 
 class Task(NamedTuple):
-    """A program for as many ranks as a team has, applied to the bytes from `offset` on."""
+    """A program for as many ranks as a team has; it works on the bytes from `offset` on."""
 
     program: Program
     offset: int = 0
@@ -105,11 +106,13 @@ class Task(NamedTuple):
 class On(Program):
     """Teams of ranks run programs side by side.
 
-    task: maps a team's number to its task, or None; equal programs are one object.
-    level: the level at which the members of a team meet; None if they meet at several levels.
+    task: maps a team's number to its task, None for no task; teams with equal programs share one
+    object.
+    level: the level of the machine at which the members of a team meet; None if they meet at
+    several.
     crowd: how many teams at this level send at once through every shared port.
-    seats: a hierarchy in which ranks with equal seats have equal lists up to renumbered peers, or
-    None.
+    seats: a hierarchy in which ranks with equal seats have equal lists up to renumbered peers; None
+    if there is none.
     """
 
     teams: Teams
@@ -129,7 +132,7 @@ class On(Program):
         return on_ranks(operations, self.teams[number], task.offset)
 
     def tasks(self) -> list[tuple[Task, list[int]]]:
-        """The distinct tasks, each with the numbers of the teams that run it."""
+        """The distinct tasks, each with the numbers of all teams that run it."""
         distinct: dict[tuple[int, int], tuple[Task, list[int]]] = {}
         for number in range(len(self.teams)):
             if (task := self.task(number)) is not None:
@@ -152,8 +155,8 @@ class On(Program):
 class OneVector(Program):
     """An s-to-p broadcast whose contributions are consecutive parts of one vector.
 
-    begins: byte offset of each source's part.   has_all: rank 0 has had the whole vector before, so
-    messages to it are left out.
+    begins: for each source, the byte offset of its part.   has_all: whether rank 0 has the whole
+    vector from the start, so that messages to it are left out.
     """
 
     program: Program
@@ -178,9 +181,10 @@ class OneVector(Program):
 def on_ranks(
     operations: Sequence[Operation], team: Sequence[int] | None, offset: int = 0
 ) -> list[Operation]:
-    """A team member's operations with ranks as peers, and `offset` added to all block offsets.
+    """A team member's operations, with ranks as peers and `offset` added to all block offsets.
 
-    team: None for a team of all ranks, whose peers stay.
+    team: the ranks of the team, by the index that the operations use; None if the team is all
+    ranks, so that peers stay as they are.
     """
     if team is None and not offset:
         return list(operations)
@@ -198,10 +202,11 @@ def on_ranks(
 def in_slots(
     operations: Sequence[Operation], value: int, result: int, unused: int
 ) -> tuple[list[Operation], int]:
-    """The operations with their input in the slot `value` and their output in `result`.
+    """The operations, with slot `value` in place of their input and `result` of their output.
 
-    unused: the number of the first free scratch slot; the next free number is returned too.
-    A right operand that a combine would destroy is copied first if it is read again.
+    unused: the number of the first free scratch slot.  Returns the operations, and the number of
+    the first scratch slot that is free after them.  A right operand that a combine would destroy is
+    copied first if a later operation reads it.
     """
 
     def at(slot: int) -> int:

@@ -4,7 +4,7 @@ In every round the root sends a piece to the leader of the other n ranks, which 
 their tree.  In coordinates that rotate with the pieces, each node of the tree has a *row*: it
 receives in that row, and sends in this row and the next lower ones, one for each child.  No two
 nodes may have the same row or send in the same row.  No two nodes may be the same rank, which
-follows from a node's row and round.  Then no port is used twice at once, and k pieces take k − 1 +
+follows from a node's row and round.  So no port is used twice at once, and k pieces take k − 1 +
 λ + T_λ(p − 1) t0 or a few t0 more: for roots that send each piece once, nothing is faster
 [Karp1993].
 """
@@ -24,32 +24,37 @@ from collwise.schedule.rounds import Round, Rounds
 from collwise.system.integers import Ints
 
 MAX_LATER = 6
-"""How many later completion rounds are tried until an arrangement is found."""
+"""Number of completion rounds for which an arrangement is sought, beginning with the earliest
+possible one."""
 
 
 class Arrangement(NamedTuple):
-    """What the rank in each row receives and sends, for piece 0."""
+    """For each row, what the rank in it receives and sends of piece 0.
+
+    A place is the number of a rank minus 1.
+    """
 
     received: Ints
-    """The round in which the piece has been received."""
+    """By row: the round by which the rank in this row has received the piece."""
     parent: Ints
-    """The place of the sender, −1 for the root."""
+    """By row: the place of the rank that sends the piece to this one, −1 for the root."""
     child: Ints
-    """The place of the target, −1 for none."""
+    """By row: the place of the rank to which the piece is sent in this row, −1 for none."""
     sent: Ints
-    """The round in which it is sent."""
+    """By row: the round in which the piece is sent, −1 for none."""
 
 
 class _Tree(NamedTuple):
     times: list[int]
-    """Per node, the round in which it has the piece; node 0 is the leader."""
+    """For each node, the round by which it has received the piece; node 0 is the leader."""
     children: list[list[int]]
 
 
 def _tree(count: int, latency: int, last: int) -> _Tree | None:
-    """A λ-tree with times of at most `last`, whose sum is divisible by n; None if none is found.
+    """A λ-tree of `count` nodes, each with the round by which it receives; None if none is found.
 
-    Rows and places are permutations.  The times are their differences, so their sum is 0 modulo n.
+    These rounds are at most `last`.  They are differences of rows and places, two permutations of
+    the same numbers, so their sum must be divisible by `count`.
     """
     times, children = [latency], [list[int]()]
     heap = [(2 * latency, 0)]
@@ -61,7 +66,7 @@ def _tree(count: int, latency: int, last: int) -> _Tree | None:
         times.append(time)
         children.append([])
     missing = -sum(times) % count
-    while missing:  # move a last leaf to another parent, at a later time
+    while missing:  # move a node's last child, if a leaf, to a parent that serves it later
         free: dict[int, list[int]] = {}
         leaves: dict[int, list[int]] = {}
         for node, below in enumerate(children):
@@ -88,7 +93,7 @@ def _tree(count: int, latency: int, last: int) -> _Tree | None:
 
 
 def _rows(tree: _Tree, random: Random) -> list[int] | None:
-    """The row of every node; None if a few random attempts find no arrangement."""
+    """The row of every node of the tree; None if a few random attempts find no valid rows."""
     times, children = tree
     count = len(times)
     rows, used, free = [-1] * count, [0] * count, list[int]()
@@ -115,7 +120,7 @@ def _rows(tree: _Tree, random: Random) -> list[int] | None:
         used[(row + times[node]) % count] += 1
     twice = [row for row, node in leaf.items() if used[(row + times[node]) % count] > 1]
     holes = [place for place in range(count) if not used[place]]
-    for _ in range(25 * count):  # swap two leaves' rows, so that one of them fills a hole
+    for _ in range(25 * count):  # swap the rows of two leaves, to fill a hole
         if not holes:
             for row, node in leaf.items():
                 rows[node] = row
@@ -142,7 +147,10 @@ def _rows(tree: _Tree, random: Random) -> list[int] | None:
 
 @lru_cache(maxsize=256)
 def arrangement(count: int, latency: int) -> Arrangement | None:
-    """The arrangement of `count` ranks beside the root; None if none is found."""
+    """The arrangement of `count` ranks beside the root; None if none is found, or for many ranks.
+
+    latency: in rounds.   Every rank computes the same result.
+    """
     if not 0 < count < ARRANGED_RANKS:
         return None
     random = Random(count * 1024 + latency)  # the same seed on all ranks
@@ -171,7 +179,10 @@ def _by_row(tree: _Tree, rows: list[int], latency: int) -> Arrangement:
 
 @dataclass(frozen=True)
 class CyclicTrees(Rounds):
-    """Rounds of `count` pieces down cyclic trees; an `arrangement` must exist."""
+    """The rounds of a broadcast of `count` pieces down cyclic trees.
+
+    There must be an `arrangement` for this number of ranks and this latency.
+    """
 
     @cached_property
     def _rows(self) -> Arrangement:
@@ -185,7 +196,10 @@ class CyclicTrees(Rounds):
         return np.arange(self.count + last if self.count else 0)
 
     def _received(self, rank: Ints, number: Ints) -> tuple[Ints, Ints]:
-        """Each rank's sender and piece by round; a piece number out of range means no message."""
+        """From whom `rank` receives in round `number`, and which piece; one of the two is an array.
+
+        A piece number outside 0 … count − 1 means that there is no message.
+        """
         n = self.ranks - 1
         row = (rank - 1 - number - self.latency) % n
         piece = number + self.latency - self._rows.received[row]

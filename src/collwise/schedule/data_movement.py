@@ -1,4 +1,4 @@
-"""Building blocks of programs that only send and receive: down a tree, scatter, collect.
+"""Building blocks of programs that only send and receive: broadcast, scatter, allgather.
 
 Each program gives the operations of one rank (`operations`) or all messages (`columns`).
 """
@@ -18,9 +18,9 @@ from collwise.system.integers import Ints
 
 
 def pieces(nbytes: int, length: int | None) -> list[Block]:
-    """The root's `nbytes` in pieces of `length` bytes, the last one shorter; none for 0 bytes.
+    """The root's `nbytes` bytes as blocks of `length` bytes; no blocks for 0 bytes.
 
-    length: at least 1; None for one piece.
+    length: at least 1; None for one block.   The last block may be shorter.
     """
     length = length or max(nbytes, 1)
     return [Block(0, start, min(length, nbytes - start)) for start in range(0, nbytes, length)]
@@ -28,12 +28,12 @@ def pieces(nbytes: int, length: int | None) -> list[Block]:
 
 @dataclass(frozen=True)
 class DownTree(Program):
-    """Each segment goes from the root down the tree, one segment after another (pipelined)."""
+    """Pipelined broadcast: segments go from the root down the tree, one after another."""
 
     tree: Tree
     nbytes: int
     segment: int | None = None
-    """Bytes in a segment, at least 1; None means no segments."""
+    """Bytes in a segment, at least 1; None if the vector is sent whole."""
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         parent, _, children = self.tree.family(rank)
@@ -45,7 +45,7 @@ class DownTree(Program):
         return operations
 
     def rows(self, *, combines: bool) -> Rows:
-        """Rows in which a message waits until its sender has received the same segment."""
+        """All messages; each waits until its sender has received the same segment."""
         sent, count = self.columns(), self.tree.size - 1
         waits = sent.source > 0
         ends = np.zeros(len(sent) + 1, np.int64)
@@ -64,7 +64,7 @@ class DownTree(Program):
     def columns(self) -> Columns:  # noqa: D102
         parent, place = self.tree.edges()
         child = np.arange(1, self.tree.size, dtype=np.int64)
-        turn = np.bincount(parent, minlength=self.tree.size)  # operations per segment
+        turn = np.bincount(parent, minlength=self.tree.size)  # [rank]: operations per segment
         turn[1:] += 1
         at_source = place + (parent > 0)
         return Columns.stack(
@@ -84,7 +84,10 @@ class DownTree(Program):
 
 @dataclass(frozen=True)
 class Scatter(Program):
-    """Scatter: rank v receives pieces v … v + span(v) − 1 and sends each child its share."""
+    """Scatter down a tree: rank v receives pieces v … v + span(v) − 1 and sends each child its own.
+
+    span(v): number of ranks in the subtree of v, as in `SplitTree.span`.
+    """
 
     tree: SplitTree
     nbytes: int
@@ -112,7 +115,8 @@ class Scatter(Program):
         start = np.minimum(child * self.piece, self.nbytes)
         stop = np.minimum((child + self.tree.spans()[1:]) * self.piece, self.nbytes)
         full = stop > start
-        # A rank serves its last ranks first, so the children that get no bytes come first.
+        # A rank sends to its highest child first, and only the highest ranks get no bytes.  So its
+        # children without bytes come first.
         skipped = np.bincount(parent[~full], minlength=self.tree.size)
         at_source = place - skipped[parent] + (parent > 0)
         zeros = np.zeros_like(child)
@@ -121,7 +125,10 @@ class Scatter(Program):
 
 
 class Step(NamedTuple):
-    """One step of a collect: each rank u gets pieces u + start … u + stop − 1 from u + distance."""
+    """One step of a `Collect`: each rank u gets pieces u + start … u + stop − 1 from u + distance.
+
+    Ranks and pieces count modulo the number of ranks.
+    """
 
     distance: int
     start: int
@@ -129,14 +136,15 @@ class Step(NamedTuple):
 
 
 class Steps(Sized, Iterable[Step], Protocol):
-    """The steps of a collect; there may be as many steps as ranks."""
+    """The steps of a `Collect`, computed on iteration: there may be as many steps as ranks."""
 
 
 @dataclass(frozen=True)
 class Collect(Program):
     """Allgather after a scatter over `tree`; no rank receives a piece that it already has.
 
-    Piece numbers are modulo the number of ranks, so a message has one or two blocks.
+    piece: bytes of a piece.  Piece numbers count modulo the number of ranks, so a message has one
+    or two blocks.
     """
 
     tree: SplitTree
@@ -168,9 +176,10 @@ class Collect(Program):
         return operations
 
     def _ranges(self, rank: Ints, span: Any, step: Any) -> list[tuple[Ints, Ints]]:
-        """The two byte ranges (offset, length) that `rank` receives in a step; length may be 0.
+        """The two byte ranges (offset, length) that `rank` receives in a step; a length may be 0.
 
-        Takes all ranks and one step, or one rank and all steps (as arrays in `step`).
+        span: how many pieces it has from the scatter.   Takes all ranks and one step, or one rank
+        and all steps (as arrays in `step`).
         """
         p, n = self.tree.size, self.nbytes
         start = rank + np.maximum(step.start, span)
@@ -185,7 +194,10 @@ class Collect(Program):
         return ranges
 
     def received(self, span: Ints, step: Step) -> list[tuple[Ints, Ints]]:
-        """The byte ranges (offset, length) that every rank receives in a step."""
+        """The two byte ranges that every rank receives in a step, as arrays (offset, length).
+
+        span: by rank, how many pieces it has from the scatter.
+        """
         return self._ranges(np.arange(self.tree.size), span, step)
 
     def columns(self) -> Columns:  # noqa: D102
@@ -208,7 +220,10 @@ class Collect(Program):
 
 
 def _blocks(first: int, length: int, wrapped: int, rest: int) -> tuple[Block, ...]:
-    """One or two blocks for two byte ranges, of which at least one is not empty."""
+    """The blocks of the byte ranges (first, length) and (wrapped, rest); an empty range has none.
+
+    At least one of them is not empty.
+    """
     if not rest:
         return (Block(0, first, length),)
     last = Block(0, wrapped, rest)

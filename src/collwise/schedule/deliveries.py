@@ -1,4 +1,4 @@
-"""Programs that gather, written as one list of deliveries for all ranks.
+"""Programs for allgatherv, written as one list of deliveries for all ranks.
 
 A delivery is a message of whole contributions from one rank to another.  The list is in an order in
 which the deliveries could happen one after another.  A rank's operations are the deliveries that it
@@ -21,7 +21,7 @@ _OWNER = itemgetter(0)
 
 
 class Delivery(NamedTuple):
-    """One message; its blocks are in the order of their owners."""
+    """One message from one rank to another; its blocks are in the order of their owners."""
 
     source: int
     target: int
@@ -30,17 +30,16 @@ class Delivery(NamedTuple):
 
 @dataclass(frozen=True)
 class Deliveries(Program):
-    """A gathering program, defined by its list of deliveries.
+    """A program for allgatherv, defined by one list of deliveries for all ranks.
 
-    No rank is sent its own contribution, not even after it sent that to another rank.  Empty
-    messages are left out.
+    A rank never receives its own contribution.  Empty messages are left out.
     """
 
     problem: Problem
 
     @abstractmethod
     def deliveries(self, rank: int | None) -> Iterable[Delivery]:
-        """All deliveries in order; for a given rank, at least those that it sends or receives."""
+        """All deliveries in order; if a rank is given, at least those that it sends or receives."""
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         operations: list[Operation] = []
@@ -60,7 +59,7 @@ class Deliveries(Program):
         return lists
 
     def given_from(self, first: int, count: int) -> Blocks:
-        """Contributions of the `count` ranks from `first` on, modulo the number of ranks."""
+        """The contributions of `count` consecutive ranks, the first being `first`, modulo p."""
         blocks, stop = self.problem.gathered, first + count - self.problem.ranks
         low = bisect_left(blocks, first, key=_OWNER)
         if stop <= 0:
@@ -69,7 +68,7 @@ class Deliveries(Program):
 
 
 def needed(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
-    """Remove the targets' own contributions, and deliveries that are then empty."""
+    """The deliveries without blocks that the target itself contributed; empty ones are left out."""
     for delivery in deliveries:
         source, target, blocks = delivery
         needed = [block for block in blocks if block.owner != target]

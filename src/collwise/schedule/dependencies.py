@@ -31,7 +31,10 @@ except ImportError:  # there was no compiler
 
 
 class Writers:
-    """The latest writer of every byte: an interval map over (slot, owner, offset)."""
+    """The latest writer of every byte, for the bytes of one rank: (slot, owner, offset).
+
+    Writers are numbers that the caller chooses.
+    """
 
     def __init__(self) -> None:
         self._maps: dict[tuple[int, int], tuple[list[int], list[int], list[int]]] = {}
@@ -62,14 +65,14 @@ class Writers:
         writers[first:last] = [piece[2] for piece in pieces]
 
     def pieces(self, slot: int, block: Block) -> list[tuple[int, int, int]]:
-        """The written runs within the block, in order, as (begin, end, writer)."""
+        """The parts of the block that have been written, by offset, as (begin, end, writer)."""
         starts, ends, writers = self._maps.get((slot, block.owner), ([], [], []))
         begin, end = block.offset, block.offset + block.length
         touched = range(bisect_right(ends, begin), bisect_left(starts, end) if block.length else 0)
         return [(max(starts[i], begin), min(ends[i], end), writers[i]) for i in touched]
 
     def of(self, slot: int, block: Block) -> Iterable[int]:
-        """The latest writers of the block's bytes, maybe repeated; empty if nobody wrote."""
+        """The latest writers of the block's bytes, maybe repeated; empty if none was written."""
         owner, begin, length = block
         if not length or (written := self._maps.get((slot, owner))) is None:
             return ()
@@ -88,7 +91,7 @@ def dependencies(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
 
 
 def written_before(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
-    """Plain Python reference implementation of `dependencies`."""
+    """The result of `dependencies`, computed in plain Python without the C module."""
     writers = Writers()
     waits: list[tuple[int, ...]] = []
     for place, op in enumerate(operations):
@@ -108,8 +111,8 @@ class Listed(NamedTuple):
 
     rank, place: the operation's rank and its position in that rank's list.   kind: 0 for a send, 1
     for a receive, 2 for a combine, 3 for a copy.   peer: the other rank of a message; else the rank
-    itself.   nbytes: bytes.   begins, needs: operation n waits for the operations
-    needs[begins[n]:begins[n + 1]].
+    itself.   nbytes: bytes that the operation sends, receives, combines or copies.   begins, needs:
+    operation n waits for the operations needs[begins[n]:begins[n + 1]].
     """
 
     rank: Ints
@@ -123,7 +126,7 @@ class Listed(NamedTuple):
 
 _KINDS = (Send, Recv, Combine, Copy)
 LARGEST_OFFSET = 2**61 - 1
-"""Bytes; beyond this offset, sums might not fit into int64."""
+"""Largest offset in bytes; beyond it, sums might not fit into int64."""
 
 
 def rows_of_lists(
@@ -135,9 +138,10 @@ def rows_of_lists(
 ) -> Listed:
     """The operations in these lists as columns, with what each of them waits for.
 
-    combines, copies: whether to include these; if not, readers of their results wait for what they
-    read.   last_only: of several operations in a list that an operation waits for, keep the last.
-    Raises BeyondLimits for bytes beyond 2^61.
+    combines, copies: whether to include these.  An operation that reads the result of one that is
+    not included waits for what that one waits for.   last_only: of several operations in a list
+    that an operation waits for, keep only the last.
+    Raises BeyondLimits for offsets or lengths beyond 2^61 bytes.
     """
     flags = combines + 2 * copies + 4 * last_only
     try:
@@ -181,10 +185,12 @@ def _listed(
 def awaited_receives(
     operations: Sequence[Operation], dependencies: Sequence[Sequence[int]]
 ) -> list[int]:
-    """For every operation, how many of the rank's receives it waits for, counted in list order.
+    """For every operation of a rank, the number n of the rank's first receives that it waits for.
 
-    This includes waiting through combines and copies.  A port receives in list order, so waiting
-    for several receives means waiting for the last one.
+    For a receive, this includes the receive itself.  Waiting through combines and copies counts
+    too.  A port receives in list order, so waiting for several receives means waiting for the last
+    one.
+    dependencies: the result of the function `dependencies` for these operations.
     """
     awaited: list[int] = []
     received = 0
@@ -196,13 +202,13 @@ def awaited_receives(
 
 
 def overwritten(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
-    """For every operation of one rank, the earlier sends whose data it overwrites.
+    """For every operation of one rank, the positions of the earlier sends whose data it overwrites.
 
-    Ideal time has no such waits, since sent data has left its buffer; an executor on real buffers
-    has to complete these sends first.
+    Simulated time has no such waits, since sent data has left its buffer; an executor on real
+    buffers has to complete these sends first.
     """
     readers = Writers()
-    before: dict[int, set[int]] = {}  # [send]: earlier sends of some of its bytes
+    before: dict[int, set[int]] = {}  # maps a send to earlier sends of any of its bytes
     waits: list[tuple[int, ...]] = []
     for place, op in enumerate(operations):
         overwritten_sends: set[int] = set()
@@ -223,9 +229,10 @@ def overwritten(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
 def matching(
     lists: Sequence[Sequence[Operation]],
 ) -> dict[tuple[int, int], tuple[int, int]]:
-    """The receive that matches each send, both as (rank, step); unmatched sends are left out.
+    """Maps every send to the receive that it matches, both as (rank, position in its list).
 
-    The k-th send from rank a to rank b matches the k-th receive from a at b.
+    The k-th send from rank a to rank b matches the k-th receive from a at b.  Sends without a
+    receive are left out.
     """
     receives: dict[tuple[int, int], deque[int]] = {}
     for rank, operations in enumerate(lists):
@@ -241,10 +248,10 @@ def matching(
 
 
 def hazards_of(operations: Sequence[Operation]) -> list[set[int]]:
-    """For every operation but sends, the earlier operations that it must not overtake.
+    """For every operation of one rank, the positions of those before it that it must not overtake.
 
     The operation changes bytes that these read or write (write-after-read, write-after-write).
-    Earlier sends are not included.
+    Sends have none, and are never among them.
     """
     users = Writers()  # latest user of every byte; `before` has the earlier users
     before: list[set[int]] = []

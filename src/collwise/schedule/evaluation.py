@@ -31,7 +31,7 @@ _INPUT = -1
 
 
 class _Part(NamedTuple):
-    """Elements [begin, end) of the result of `step`, used from `position` of an operand on."""
+    """A run of an operand: elements [begin, end) of the result of `step`, at `position` in it."""
 
     position: int
     step: int
@@ -47,14 +47,15 @@ def evaluate(
     combine: Callable[[int, int, Values, Values], Values],
     zeros: Callable[[int], Values],
 ) -> list[Values]:
-    """The final contents of the blocks `outputs` of every rank's output slot, concatenated.
+    """For every rank, the final elements of the blocks `outputs` of its output slot, concatenated.
 
-    inputs: per rank, its blocks in the input slot and their elements.  Offsets and lengths of
-    blocks count elements.   combine: maps (rank, step, left, right) to the combined elements.
-    zeros: makes n zeros, the value of elements that no operation wrote.
+    lists: the operations of every rank.   inputs: per rank, its blocks in the input slot and their
+    elements.  Offsets and lengths of blocks count elements.
+    combine: maps (rank, step, left operand, right operand) to the combined elements.   zeros: maps
+    n to n zeros, the value of elements that no operation wrote.
     Raises InvalidSchedule if ranks wait for each other in a circle, or for a message nobody sends.
     """
-    # A final send, to nobody, reads the output.
+    # The output is the operand of one more send at the end, whose target is no rank.
     extended = [list(operations) for operations in lists]
     for operations, blocks in zip(extended, outputs, strict=True):
         operations.append(Send(-1, blocks))
@@ -84,7 +85,10 @@ def evaluate(
 def _operands(
     operations: Sequence[Operation], input_slot: int, blocks: tuple[Block, ...]
 ) -> list[list[list[_Part]]]:
-    """For every operation of a rank and every slot that it reads, the runs of its operand."""
+    """For every operation of a rank, and for every slot that it reads: the runs of that operand.
+
+    blocks: what the rank's input slot holds at the start.
+    """
     writers = Writers()
     shifts: list[tuple[int, int]] = []  # [writer]: its step, and offset − position there
 
@@ -119,7 +123,10 @@ def _order(
     parts: Sequence[Sequence[Sequence[Sequence[_Part]]]],
     receives: dict[tuple[int, int], tuple[int, int]],
 ) -> list[tuple[int, int]]:
-    """All operations as (rank, step), each after those whose results it needs."""
+    """All operations as (rank, step), each after those whose results it needs.
+
+    Raises InvalidSchedule if there is no such order.
+    """
     needed: list[list[int]] = []  # by rank and step: how many results it still needs
     readers: list[list[list[int]]] = [[[] for _ in operations] for operations in lists]
     for operations, operands, readers_here in zip(lists, parts, readers, strict=True):

@@ -1,7 +1,7 @@
 """Combining in groups of ranks, stage after stage, on whole or divided vectors.
 
 Groups of two on whole vectors are recursive doubling.  Groups of two on divided vectors are
-recursive halving and doubling.  Mixtures are the hybrids of van de Geijn [vandeGeijn1991 §3].  In
+recursive halving and doubling.  Mixtures are the hybrids of van de Geijn [vandeGeijn1991 §3].  With
 one group of all ranks, every rank sends to every other rank.
 """
 
@@ -24,7 +24,7 @@ from collwise.system.integers import Ints
 class Stage(NamedTuple):
     """One stage of an exchange: groups of `radix` ranks combine whole or divided vectors.
 
-    divided: every member combines only its part, and the parts are gathered on the way back.
+    divided: whether every member combines only its part; the parts are gathered later.
     """
 
     radix: int
@@ -42,7 +42,11 @@ class _Group(NamedTuple):
 
 
 def digit_by_digit(stages: Sequence[Stage], ranks: int) -> Class:
-    """One class of all ranks: rank r's peers are those of rank 0, plus r, digit by digit."""
+    """One class of all ranks: rank r's peers are those of rank 0, with r added digit by digit.
+
+    Digits are added modulo their radix, without a carry.  The radices are those of the stages; the
+    first stage has the lowest digit.
+    """
     all_ranks = np.arange(ranks, dtype=np.int64)
 
     def peers(of_first: Ints) -> Ints:
@@ -60,11 +64,12 @@ def digit_by_digit(stages: Sequence[Stage], ranks: int) -> Class:
 class Exchange(Program):
     """An allreduce, a reduce to (virtual) rank 0 or a reduce-scatter, in groups.
 
-    Ranks are numbered in a mixed radix, the first stage's digit lowest.  So a group combines
-    adjacent intervals of ranks: everything is combined in rank order, and alike on all ranks.  If
-    there are e ranks more than the product of the radices, ranks 1, 3, …, 2e − 1 first send their
-    vectors to the rank before them.  In a reduce, only the first rank of a group with whole vectors
-    goes on.  A reduce-scatter, all of whose stages are divided, ends before the way back.
+    Ranks are numbered in a mixed radix, and the first stage has the lowest digit.  So a group
+    combines adjacent intervals of ranks: everything is combined in rank order, and in the same way
+    on all ranks.  If there are e ranks more than the product of the radices, ranks 1, 3, …, 2e − 1
+    first send their vectors to the rank before them.  In a reduce, only the first rank of a group
+    with whole vectors goes on.  In a reduce-scatter, all stages are divided, and parts are not
+    gathered.
     """
 
     problem: Problem
@@ -114,11 +119,14 @@ class Exchange(Program):
         return writer.operations
 
     def _result(self, rank: int) -> Blocks:
-        """The blocks that a (virtual) rank has at the end."""
+        """The blocks of the result that a (virtual) rank has at the end."""
         return self.problem.output_of(rank) if self.scatters else self.problem.vector
 
     def _exchange(self, writer: "_Writer", number: int, blocks: Blocks) -> None:
-        """Write all stages of the participating rank with this number."""
+        """Write the operations of all stages, for the participating rank with this number.
+
+        blocks: the whole vector, or in a reduce-scatter `_result_blocks`.
+        """
         ways_back: list[tuple[_Group, list[Blocks]]] = []
         for position, stage in enumerate(self.stages):
             group = self._group(number, position)
@@ -147,7 +155,7 @@ class Exchange(Program):
         return _Group(tuple(n + min(n, self.extra) for n in numbers), index)
 
     def _weight(self, position: int) -> int:
-        """Difference between the numbers of neighbours in a stage's group."""
+        """By how much adjacent members' numbers differ, in a group of the stage at `position`."""
         return prod(stage.radix for stage in self.stages[:position])
 
     def _parts(self, position: int, blocks: Blocks) -> list[Blocks]:
@@ -172,7 +180,10 @@ class Exchange(Program):
 
 
 class _Writer:
-    """Writes one rank's list; tracks the slot of its current value and unused scratch slots."""
+    """Writes one rank's list, and tracks which slot has the rank's current value.
+
+    result: the slot for the result.
+    """
 
     def __init__(self, result: int) -> None:
         self.operations: list[Operation] = []
@@ -185,18 +196,21 @@ class _Writer:
         return scratch(self._unused - 1)
 
     def send_parts(self, group: _Group, parts: Sequence[Blocks]) -> None:
-        """Send every other member its part, beginning with the next member in the circle."""
+        """Send every other member its part of the current value, beginning with the next member."""
         for offset in range(1, len(group.members)):
             other = (group.place + offset) % len(group.members)
             self.send(group, parts[other], other)
 
     def send(self, group: _Group, blocks: Blocks, other: int = 0) -> None:
-        """Send blocks of the current value to one member of the group."""
+        """Send blocks of the current value, if any, to the member with index `other`."""
         if blocks:
             self.operations.append(Send(group.members[other], blocks, self.value))
 
     def combine(self, group: _Group, parts: Sequence[Blocks], *, final: bool) -> None:
-        """Receive this member's part from all others and combine in rank order."""
+        """Receive this member's part from all others, and combine all of them in rank order.
+
+        final: whether to write the result into the slot `result`.
+        """
         own_part, count = parts[group.place], len(group.members)
         slots = [self._new_scratch() for _ in range(count)]
         if final:
@@ -217,7 +231,7 @@ class _Writer:
         self.value = self.result if final else slots[0]
 
     def allgather(self, group: _Group, parts: Sequence[Blocks], *, sends: bool) -> None:
-        """Receive all other parts of the result; if `sends`, send all others this member's part."""
+        """Receive the other members' parts of the result; if `sends`, send all of them its own."""
         for offset in range(1, len(group.members)):
             before = (group.place - offset) % len(group.members)
             after = (group.place + offset) % len(group.members)

@@ -6,8 +6,8 @@ up to λ rounds fewer than if each piece leaves the root once.
 
 On a machine with levels, a message takes as many rounds as the latency of its level.  The root
 sends to the other ranks of its own outermost group.  A rank there that has a piece which another
-group lacks sends it to that group first, to one rank after another.  So each piece crosses early,
-and many cross at once.
+group lacks sends it to that group first, to one rank after another.  So each piece reaches the
+other groups early, and many pieces are on their way to them at once.
 """
 
 from collections import defaultdict, deque
@@ -28,10 +28,10 @@ _Messages = list[list[tuple[int, int, int, int]]]
 def _messages(
     ranks: int, count: int, latencies: tuple[int, ...], groups: tuple[tuple[int, ...], ...]
 ) -> _Messages:
-    """For each round, (source, target, piece, level) of every message.
+    """For each round, all messages that are sent in it, as (source, target, piece, level).
 
-    groups: for each inner level, the number of each rank's group.   Bit masks are sets of ranks or
-    pieces.
+    latencies: in rounds, by level.   groups: for each inner level, the number of each rank's group.
+    Bit masks are sets of ranks or pieces.
     """
     everybody, depth = (1 << ranks) - 1, len(latencies)
     around = [[1 << rank for rank in range(ranks)]]  # mask of the group by [level][rank]
@@ -106,7 +106,7 @@ def _messages(
 
 @lru_cache(maxsize=64)
 def _would_deadlock(rounds: "FreeRounds") -> bool:
-    """Whether blocking messages, received in order of arrival, would wait in a circle."""
+    """Whether blocking messages wait in a circle if ranks receive in order of arrival."""
     before: TopologicalSorter[int] = TopologicalSorter()
     sent, heard, came = dict[int, int](), dict[int, int](), dict[tuple[int, int], int]()
     all_messages = [
@@ -129,7 +129,7 @@ def _would_deadlock(rounds: "FreeRounds") -> bool:
 
 @dataclass(frozen=True)
 class FreeRounds(Rounds):
-    """Rounds of `count` pieces, simulated for integer latencies.
+    """The rounds of a broadcast of `count` pieces, found by simulation with integer latencies.
 
     groups: for every level but the outermost, the number of each rank's group; empty with one
     level.   latencies: in rounds, by level; `latency` is the least of them.
@@ -155,7 +155,11 @@ class FreeRounds(Rounds):
         return max((at + latencies[m[3]] for at, sent in numbered for m in sent), default=0)
 
     def of(self, rank: int) -> Iterator[Round]:
-        """Rounds of one rank; slow messages are received later, unless that might deadlock."""
+        """The rounds of one rank.
+
+        A message with a longer latency is received in a later round, unless ranks might then wait
+        for each other in a circle.
+        """
         later = [(latency - self.latency) * self.uneven for latency in self.latencies] or [0]
         sent = dict[int, tuple[int, int]]()
         received = defaultdict[int, list[tuple[int, int]]](list)

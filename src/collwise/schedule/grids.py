@@ -1,4 +1,4 @@
-"""Ranks as a mesh: its rows, its columns, the snake through it, its halves.
+"""Parts of a mesh of ranks: its rows, its columns, its halves, and the snake through it.
 
 All are sequences of ranks, computed on demand: nothing of the size of the mesh is built.
 """
@@ -51,21 +51,21 @@ class Grid(NamedTuple):
         return self.top <= row < self.bottom and self.left <= column < self.right
 
     def row(self, rank: int) -> range:
-        """The ranks in the row of this rank."""
+        """The grid's ranks in the row that contains `rank`, from left to right."""
         start = rank // self.width * self.width
         return range(start + self.left, start + self.right)
 
     def column(self, rank: int) -> range:
-        """The ranks in the column of this rank."""
+        """The grid's ranks in the column that contains `rank`, from top to bottom."""
         start = rank % self.width
         return range(self.top * self.width + start, self.bottom * self.width + start, self.width)
 
     def rows(self) -> Iterator[range]:
-        """All rows, from the top."""
+        """The ranks of every row, the top row first."""
         return map(self.row, self.column(self.rank(0)))
 
     def columns(self) -> Iterator[range]:
-        """All columns, from the left."""
+        """The ranks of every column, the leftmost column first."""
         return map(self.column, self.row(self.rank(0)))
 
     def halves(self) -> "tuple[Grid, Grid]":
@@ -99,7 +99,7 @@ class Snake(Sequence[int]):
         return self.grid.rank(snake_rank(position, self.grid.shape[1]))
 
     def index(self, rank: int, *_: int) -> int:
-        """The position of a rank in the snake."""
+        """The position of a rank in the snake; raises ValueError if the grid does not have it."""
         if not self.grid.has(rank):
             raise ValueError(f"rank {rank} is not in {self.grid}")
         return snake_position(self.grid.inner(rank), self.grid.shape[1])

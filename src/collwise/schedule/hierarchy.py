@@ -29,10 +29,10 @@ class Seat(NamedTuple):
 
 
 class Teams(Sequence[tuple[int, ...]]):
-    """Disjoint teams of ranks, numbered by group; each tuple is built on first use.
+    """Disjoint teams of ranks; team number n is the tuple teams[n], built on first use.
 
     members: the ranks of all teams, team by team.   begins: where each team begins in `members`.
-    places: the index of every rank in its team, −1 if it is in none.
+    sizes: ranks of each team.   places: the index of every rank in its team, −1 if it is in none.
     """
 
     def __init__(self, ranks: Ints, groups: Ints) -> None:
@@ -77,19 +77,22 @@ class Teams(Sequence[tuple[int, ...]]):
         return int(self.members[self.begins[number]])
 
     def several(self, numbers: Sequence[int] | Ints) -> Ints:
-        """The members of teams of equal size, one row per team."""
+        """The members of several teams of equal size: a table with one row per team."""
         begins = self.begins[numbers][:, np.newaxis]
         several: Ints = self.members[begins + np.arange(self.sizes[numbers[0]])]
         return several
 
     def by_size(self) -> Iterator[tuple[int, Ints]]:
-        """For each team size: the size, and the members of all such teams, one row per team."""
+        """For each team size: the size, and a table with the members of one such team per row."""
         for size in np.unique(self.sizes).tolist():
             yield size, self.several(np.flatnonzero(self.sizes == size))
 
 
 class Hierarchy:
-    """The teams of every level; outer levels with a single group are left out."""
+    """The teams of every level of a machine; teams[ℓ − 1] has those of level ℓ.
+
+    Once a single leader is left, there are no further levels.
+    """
 
     def __init__(self, placement: Placement) -> None:
         self.placement, self.ranks = placement, placement.ranks
@@ -114,7 +117,10 @@ class Hierarchy:
 
     @cached_property
     def by_seats(self) -> list[Class]:
-        """Classes of ranks with equal seats in their teams; peers are members of these teams."""
+        """Classes of ranks that have, at every level, the same index in teams of the same size.
+
+        Their peers must be members of these teams.
+        """
         alike: dict[tuple[tuple[int, int, int], ...], list[list[tuple[int, ...]]]] = {}
         first: list[int] = []
         for rank in range(self.ranks):
@@ -141,9 +147,10 @@ class Hierarchy:
 
 
 def _class_of_seats(representative: int, teams: Ints) -> Class:
-    """Class of ranks with equal seats; `representative` is one of them.
+    """The class of ranks with equal seats; `representative` is one of them.
 
-    teams: per member, a row with the ranks of all its teams; the first row is the representative's.
+    teams: a table with a row per rank of the class: the ranks of all its teams.  The first row is
+    the representative's.
     """
     order = np.argsort(teams[0], kind="stable")
     seats = np.searchsorted(teams[0][order], representative)
@@ -158,7 +165,7 @@ def _class_of_seats(representative: int, teams: Ints) -> Class:
 
 @lru_cache(maxsize=64)
 def hierarchy(placement: Placement, root: int = 0) -> Hierarchy:
-    """The teams of a placement with ranks renumbered from the root; results are cached."""
+    """The teams of a placement in virtual ranks, of which `root` is rank 0; results are cached."""
     return Hierarchy(placement.from_rank(root))
 
 
@@ -175,7 +182,7 @@ def hierarchy_of(problem: Problem) -> Hierarchy:
 
 @dataclass(frozen=True)
 class TeamTree(Tree):
-    """A tree in every team; a leader sends in its outermost team first.
+    """A tree of all ranks, made of a tree in every team; leaders serve their outermost team first.
 
     tree: maps (level, team size) to the tree of a team.
     """
@@ -208,7 +215,7 @@ class TeamTree(Tree):
     def edges(self) -> Edges:  # noqa: D102
         parent = np.full(self.size, -1, dtype=np.int64)
         place = np.zeros(self.size, dtype=np.int64)
-        served = np.zeros(self.size, dtype=np.int64)  # children at outer levels
+        served = np.zeros(self.size, dtype=np.int64)  # [rank]: its children at outer levels
         for level in range(self.teams.depth, 0, -1):
             for size, members in self.teams.teams[level - 1].by_size():
                 edges = self.tree(level, size).edges()
@@ -223,6 +230,6 @@ class TeamTree(Tree):
         return 0
 
     def child_shapes(self, shape: Shape) -> tuple[Shape, ...]:
-        """The children of a rank; here the shape of a subtree is its root."""
+        """The children of the rank `shape`: here the shape of a subtree is the rank at its root."""
         assert isinstance(shape, int)
         return tuple(self.family(shape).children)

@@ -1,11 +1,13 @@
 """Pieces of a vector side by side: while messages of one piece travel, ranks send those of others.
 
-Every piece has a program of its own, whose sends stay in order.  A rank sends whatever is ready:
-first messages with the longest latency, then those that such messages wait for, then those of the
-earliest piece.  What is ready when is found by playing all pieces in rounds: in each round a rank
-sends one message and receives one, which is there as many rounds later as its latency says.
+Every piece has a program of its own, whose sends stay in order.  Of the sends that are ready, a
+rank chooses one with the longest latency.  If there are several, it chooses one that sends with the
+longest latency wait for, and else one of the earliest piece.  All pieces are simulated in rounds to
+find out what is ready when.  In each round a rank sends at most one message and receives at most
+one; a message's latency says how many rounds later it arrives.
 
-Where all ranks' lists have the same pattern of sends and receives, one rank is played for all.
+If all ranks' lists have the same pattern of sends and receives, only one rank is simulated, and its
+order holds for all.
 """
 
 from bisect import bisect_left
@@ -26,11 +28,14 @@ from collwise.schedule.program import Program
 from collwise.schedule.rows import Class
 
 _Place: TypeAlias = tuple[int, int]
-"""An operation: the number of a piece (or a rank), and the position in its list."""
+"""An operation: (number of a piece, position in its list), or (rank, position in its list)."""
 
 
 class _Arrival(NamedTuple):
-    """A message under way: the round of its arrival, and which receive of which piece gets it."""
+    """A message on its way: it arrives in round `when`, and was sent in round `sent`.
+
+    piece, step: the receive that gets it is at position `step` in the list of this piece.
+    """
 
     when: int
     sent: int
@@ -39,11 +44,12 @@ class _Arrival(NamedTuple):
 
 
 class _Pattern:
-    """The lists of one piece's program, for all ranks or for rank 0 as each of them.
+    """The lists of one piece's program: of all ranks, or of rank 0 only if there is no placement.
 
-    awaited: per rank and operation, the number of the rank's receives it waits for.   receivers: by
-    send, as (rank, step), the receive that gets it.   latency: by send, in rounds.   turn: by send;
-    of sends that are ready, the one with the least turn goes first.
+    awaited: awaited[rank][step] = n if the operation waits for the first n receives of its rank.
+    receivers: maps a send, as (rank, step), to the receive that gets it.   latency: maps a send to
+    its latency in rounds.   turn: maps a send to its turn; of sends that are ready, the one with
+    the least turn goes first.
     """
 
     def __init__(
@@ -69,11 +75,11 @@ class _Pattern:
         self.turn = {send: (-self.latency[send], -longest[send]) for send in self.latency}
 
     def _longest_that_waits(self) -> dict[_Place, int]:
-        """For every send: the longest latency among the sends that have to wait for it."""
+        """For every send: the longest latency among the sends that have to wait for it, or 0."""
         sends = [
             [step for step, op in enumerate(own) if isinstance(op, Send)] for own in self.lists
         ]
-        needs = [  # receives that this send or an earlier one waits for
+        needs = [  # number of receives that this send or an earlier one waits for
             list(accumulate((awaited[step] for step in steps), max))
             for steps, awaited in zip(sends, self.awaited, strict=True)
         ]
@@ -92,7 +98,7 @@ class _Pattern:
 
 
 class _Progress:
-    """How far one rank has played the list of one piece."""
+    """How far one rank has come in the list of one piece, in the simulation."""
 
     def __init__(self, operations: Sequence[Operation], awaited: Sequence[int]) -> None:
         self._awaited = awaited
@@ -105,18 +111,24 @@ class _Progress:
 
     @property
     def next_send(self) -> int | None:
-        """The position of the next send if the receives that it waits for have completed."""
+        """The position of the next send; None if it waits for a receive, or there is none."""
         if not self._unsent or self._awaited[self._unsent[0]] > self._in_a_row:
             return None
         return self._unsent[0]
 
     def send(self) -> list[int]:
-        """The positions of the next send, and before it of what it may wait for."""
+        """Do the next send.
+
+        Returns the positions of the combines and copies that are done before it, then its own.
+        """
         step = self._unsent.popleft()
         return [*self._local_before(step), step]
 
     def receive(self, step: int) -> list[int]:
-        """The positions of a receive, and of the combines and copies that can then be done."""
+        """Complete the receive at position `step`.
+
+        Returns its position, then those of the combines and copies that can be done now.
+        """
         self._arrived.add(step)
         while self._receives and self._receives[0] in self._arrived:
             self._receives.popleft()
@@ -135,8 +147,9 @@ class Interleaved(Program):
     """The programs of all pieces, interleaved for integer latencies in rounds.
 
     placement: of the virtual ranks.   latencies: by level, the innermost first.
-    Without a placement there is one latency, and all ranks' lists have the kinds of operations of
-    rank 0's, in the same order: each rank's k-th send of a piece is some rank's k-th receive.
+    Without a placement there is one latency, and every rank's list has the same kinds of operations
+    in the same order as rank 0's.  Then each rank's k-th send of a piece is some rank's k-th
+    receive.
     """
 
     pieces: tuple[Task, ...]
@@ -145,7 +158,7 @@ class Interleaved(Program):
 
     @property
     def needs_posted_receives(self) -> bool:  # type: ignore[override]
-        """Whether ranks that differ send before they receive what others have sent earlier."""
+        """Whether a rank may send before it receives a message that was sent earlier."""
         return self.placement is not None
 
     def classes(self) -> list[Class] | None:  # noqa: D102
@@ -158,7 +171,7 @@ class Interleaved(Program):
 
     @cached_property
     def _orders(self) -> list[list[_Place]]:
-        """Per rank, or of rank 0 for all: the pieces and positions of all operations, in order."""
+        """The order of all operations, as (piece, position): for each rank, or for rank 0 only."""
         known = dict[int, _Pattern]()
         if self.placement is None:
             known = dict.fromkeys(
@@ -178,7 +191,7 @@ class Interleaved(Program):
         orders: list[list[_Place]] = [[] for _ in ranks]
         now, acted = 0, True
         while acted or any(coming):
-            if not acted:  # no rank can go on before the next message is there
+            if not acted:  # no rank can go on before the next message arrives
                 now = max(now, min(arrivals[0].when for arrivals in coming if arrivals))
             acted = False
             for rank, arrivals in enumerate(coming):

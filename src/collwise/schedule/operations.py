@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 
 class Slot(IntEnum):
-    """Where a block lives on a rank: the user's input or output, or scratch (2 and up)."""
+    """Where a block is stored on a rank: the user's input or output, or scratch (2 and up)."""
 
     INPUT = 0
     OUTPUT = 1
@@ -13,7 +13,7 @@ class Slot(IntEnum):
 
 
 def scratch(number: int) -> int:
-    """The slot of a rank's scratch space `number` >= 0."""
+    """The slot of scratch space number `number` >= 0 of a rank."""
     return Slot.SCRATCH + number
 
 
@@ -35,7 +35,10 @@ class Block(NamedTuple):
 
 
 class Send(NamedTuple):
-    """Send the blocks, in this order, as one message."""
+    """Send the blocks, in this order, as one message to rank `peer`.
+
+    slot: where the blocks are.
+    """
 
     peer: int
     blocks: tuple[Block, ...]
@@ -43,7 +46,10 @@ class Send(NamedTuple):
 
 
 class Recv(NamedTuple):
-    """Receive the blocks, in this order, as one message, into bytes not written before."""
+    """Receive the blocks, in this order, as one message from rank `peer`.
+
+    slot: where the blocks are stored, in bytes that were not written before.
+    """
 
     peer: int
     blocks: tuple[Block, ...]
@@ -51,7 +57,7 @@ class Recv(NamedTuple):
 
 
 class Combine(NamedTuple):
-    """Combine the blocks of two slots, left operand first, into a third or one of the two.
+    """Combine the blocks of the slots `left` and `right`, in this order; write them to slot `into`.
 
     A right operand in scratch is destroyed, as by `MPI_Reduce_local`.  `into` is never an input
     slot.  It is the same as `left` only if `right` is scratch.
@@ -64,10 +70,10 @@ class Combine(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """Copy the blocks from one slot into another.
+    """Copy the blocks from the slot `source` into the slot `into`.
 
     shift: bytes added to the offsets in `into`, so that scratch can hold several vectors one after
-    another; then the copy has a single block.
+    another.  If it is not 0, the copy has a single block.
     """
 
     source: int
@@ -87,14 +93,14 @@ def size_of(operation: Operation) -> int:
 
 
 def blocks_in(operation: Operation, slot: int) -> tuple[Block, ...]:
-    """The blocks of an operation as they lie in a slot that it reads or writes."""
+    """The blocks that an operation reads or writes in a slot, with their offsets there."""
     if isinstance(operation, Copy) and operation.shift and slot == operation.into:
         return tuple(b._replace(offset=b.offset + operation.shift) for b in operation.blocks)
     return operation.blocks
 
 
 def in_other_slot(operation: Operation, slot: int, other: int) -> Operation:
-    """The operation with slot `other` in place of `slot`."""
+    """The operation with the slot `other` wherever it used the slot `slot`."""
     names = ("slot", "left", "right", "source", "into")
     named: dict[str, Any] = {n: other for n in names if getattr(operation, n, None) == slot}
     return operation._replace(**named)

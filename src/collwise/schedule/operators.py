@@ -1,6 +1,6 @@
 """The operators of combining collectives: MPI's predefined ones, and two kinds of user operators.
 
-`planner.operator_order` says what is legal with an operator.
+`planner.operator_order` says in which orders vectors may be combined with an operator.
 """
 
 from collections.abc import Mapping
@@ -17,11 +17,11 @@ Kind: TypeAlias = Literal["arithmetic", "logical", "bitwise", "locating", "user"
 
 @dataclass(frozen=True)
 class Operator:
-    """One operator.
+    """One operator of collectives that combine.
 
-    name: MPI's name, in lower case.   kind: "user" if only `commutes` is known about it.
-    ufunc: the NumPy function that does the same with two arrays, if there is one.
-    commutes: whether its operands may be exchanged.
+    name: MPI's name, in lower case.   kind: "user" for an operator of the user's, of which nothing
+    is known but whether it commutes.   ufunc: the NumPy function that combines two arrays in the
+    same way; None if there is none.   commutes: whether its operands may be exchanged.
     """
 
     name: str
@@ -51,11 +51,11 @@ OPERATORS: Mapping[str, Operator] = MappingProxyType(
         )
     }
 )
-"""Every operator by its name."""
+"""Maps the name of each operator to the operator."""
 
 
 def find_operator(name: str) -> Operator:
-    """Look up an operator by its name; raises UnknownName."""
+    """The operator with this name; raises UnknownName if there is none."""
     if not isinstance(name, str) or name not in OPERATORS:
         raise UnknownName.of("operator", name, OPERATORS)
     return OPERATORS[name]

@@ -3,9 +3,8 @@
 In each round all ranks send over the same distance, to lower ranks.  The distances are the numbers
 of ranks N(t) that a postal broadcast reaches by time t, largest first, over and over.  Each rank
 sends its newest piece that its target lacks; the root first sends every piece once.  Rounds are
-found by simulation: feasible for pieces times ranks of ten thousand, not millions.  k pieces take a
-few t0 more than k − 1 + T_λ(p), the time of a piece that leaves the root after all others
-[BarNoyKipnis1994].
+found by simulation, which computes every round of every rank.  k pieces take a few t0 more than
+k − 1 + T_λ(p), the time of a piece that leaves the root after all others [BarNoyKipnis1994].
 """
 
 from collections.abc import Iterator
@@ -23,7 +22,10 @@ from collwise.system.integers import Ints
 
 
 def distances(ranks: int, latency: int) -> list[int]:
-    """The distances below p, largest first: the values of N(t) = N(t − 1) + N(t − λ)."""
+    """The distances over which ranks send: the values of N(t) that are less than p, largest first.
+
+    By time t, a postal broadcast reaches N(t) = N(t − 1) + N(t − λ) ranks.
+    """
     latency = min(latency, ranks)
     reached = [1] * latency
     while reached[-1] < ranks:
@@ -33,9 +35,9 @@ def distances(ranks: int, latency: int) -> list[int]:
 
 @lru_cache(maxsize=32)
 def _table(ranks: int, count: int, latency: int) -> NDArray[np.int32]:
-    """table[round, rank]: the piece that the rank receives, −1 for none."""
+    """Which piece each rank receives in each round: table[round, rank], −1 for none."""
     kind = np.int64 if count < 63 else np.object_
-    held: NDArray[Any] = np.zeros(ranks, kind)  # bit masks of pieces
+    held: NDArray[Any] = np.zeros(ranks, kind)  # [rank]: bit mask of its pieces
     promised: NDArray[Any] = np.zeros(ranks, kind)
     unsent = held[0] = promised[0] = (1 << count) - 1
     steps, missing = distances(ranks, latency), (ranks - 1) * count
@@ -64,9 +66,10 @@ def _table(ranks: int, count: int, latency: int) -> NDArray[np.int32]:
 
 @dataclass(frozen=True)
 class PostalRounds(Rounds):
-    """Rounds of `count` pieces, simulated for an integer latency.
+    """The rounds of a broadcast of `count` pieces, found by simulation with an integer latency.
 
-    Raises BeyondLimits if this would take long: every rank has to simulate all ranks.
+    Raises BeyondLimits if (count + 64) × ranks exceeds ROUNDS_EVER: every rank has to simulate all
+    ranks.
     """
 
     def __post_init__(self) -> None:

@@ -27,15 +27,18 @@ from collwise.schedule.operations import Block, Slot
 from collwise.system.integers import checked_integer, checked_shape
 
 Order: TypeAlias = Literal["any", "same", "rank"]
-"""How contributions are combined: in any order; in the same order on all ranks, so that they end
-with the same bits; or in rank order, for operators that do not commute.
+"""The order in which contributions are combined.  "any": any order.  "same": the same order on all
+ranks, so that they end with the same bits.  "rank": rank order, for operators that do not commute.
 """
 ORDERS: tuple[Order, ...] = ("any", "same", "rank")
 """Combining orders, the weakest first: each satisfies those before it."""
 
 
 def satisfies(order: Order, required: Order) -> bool:
-    """Whether combining in `order` satisfies `required`; raises UnknownName for no order."""
+    """Whether combining in `order` satisfies `required`.
+
+    Raises UnknownName if `required` is not in ORDERS.
+    """
     return ORDERS.index(order) >= ORDERS.index(_checked_order(required))
 
 
@@ -49,7 +52,7 @@ NO_SOURCES = "it has no sources, and no mesh"
 
 
 class Source(NamedTuple):
-    """A rank that contributes data, and its number of bytes >= 1."""
+    """A rank that contributes data, and the number of its bytes, at least 1."""
 
     rank: int
     nbytes: int
@@ -60,10 +63,10 @@ class Problem:
     """What a schedule solves: `collective` of nbytes >= 0 over `ranks` >= 1, from or to `root`.
 
     collective: a name or alias of `COLLECTIVES`; any other for a schedule written by hand.
-    nbytes: if every rank ends with its own block, the bytes of all p blocks together.
+    nbytes: bytes of the root's data, of each rank's vector, or of all sources' data together.
     itemsize: bytes of an element, >= 1; nbytes is a multiple of it, and no element is ever cut.
     order: for collectives that combine, the order in which they do.
-    sources: for collectives with sources, which ranks have data; nbytes is the sum of theirs.
+    sources: for collectives with sources, which ranks have data, and how many bytes each.
     shape: for collectives with sources, rows and columns of the mesh of ranks, numbered row by row;
     (0, 0) for one near a square.
     placement: the node, rack, … of every rank; None on machines without levels.
@@ -228,7 +231,7 @@ class Problem:
 
     @property
     def vector(self) -> tuple[Block, ...]:
-        """Everyone's whole vector as blocks of a program (owner 0); empty if it has no bytes."""
+        """Everyone's whole vector as blocks of a program, with owner 0; empty for 0 bytes."""
         return (Block(0, 0, self.nbytes),) if self.nbytes else ()
 
     @property
@@ -244,18 +247,24 @@ class Problem:
 
     @cached_property
     def gathered(self) -> tuple[Block, ...]:
-        """The contributions of all sources, one block each, by rank."""
+        """The contributions of all sources, one block each, ordered by rank."""
         return tuple(Block(rank, 0, nbytes) for rank, nbytes in self.sources)
 
     @cached_property
     def begins(self) -> dict[int, int]:
-        """Byte offset of each source's data in the concatenation of all contributions, by rank."""
+        """Maps the rank of each source to the byte offset of its data in that of all sources.
+
+        The data of all sources is concatenated in the order of ranks.
+        """
         lengths = accumulate((source.nbytes for source in self.sources), initial=0)
         return {source.rank: begin for source, begin in zip(self.sources, lengths, strict=False)}
 
     @property
     def input_slot(self) -> Slot:
-        """The slot of a rank's data at the start: the output, unless vectors are combined."""
+        """The slot of a rank's data at the start.
+
+        It is the input slot if vectors are combined, and else the output slot.
+        """
         return Slot.INPUT if self.kind.combines else Slot.OUTPUT
 
     def input_of(self, rank: int) -> tuple[Block, ...]:
@@ -278,9 +287,10 @@ class Problem:
         return self.gathered if self.kind.has_sources else (self.whole,)
 
     def lower_bounds(self, machine: Machine) -> tuple[Bound, Bound]:
-        """The lower bound for all schedules, and the lower bound for unsegmented ones.
+        """Two lower bounds on the time on a machine: for all schedules, and for unsegmented ones.
 
-        Raises UnknownName for a collective that is not in the table.
+        An unsegmented schedule sends all of its data in one message.  Raises UnknownName for a
+        collective that is not in the table.
         """
         kind = find_collective(self.collective)
         amount = [source.nbytes for source in self.sources] if kind.has_sources else self.nbytes

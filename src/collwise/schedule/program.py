@@ -30,17 +30,21 @@ from collwise.schedule.rows import (
 from collwise.system.integers import Ints, checked_integer
 
 FEW = 24
-"""Below this number of ranks, lists are as fast as columns."""
+"""Number of ranks below which operation lists are timed directly: columns would not be faster."""
 LARGEST_IN_COLUMNS = 1 << 61
-"""Largest problem in bytes; beyond it, intermediate results might not fit into int64."""
+"""Largest problem, in bytes, of which columns are made; beyond it, intermediate results might not
+fit into int64."""
 _BEYOND = "columns of a schedule", "it may have offsets beyond 2^63", "plan for fewer bytes"
 
 
 class Program(ABC):
-    """What every virtual rank does; the root is virtual rank 0.  Empty messages are left out."""
+    """What every virtual rank does; the root is virtual rank 0.
+
+    Empty messages are left out.
+    """
 
     needs_posted_receives: ClassVar[bool] = False
-    """Whether the program deadlocks unless a rank posts all its receives at once."""
+    """Whether the program deadlocks unless every rank posts all its receives before it sends."""
 
     @abstractmethod
     def operations(self, rank: int) -> list[Operation]:
@@ -56,16 +60,17 @@ class Program(ABC):
     def rows(self, *, combines: bool) -> Rows | None:
         """All messages and combines as rows, if that is faster than building the lists; else None.
 
-        combines: whether combines take time.   Ranks must receive in the order of their lists.
+        combines: whether combines take time, so that they are rows.   The rows assume that ranks
+        receive in the order of their lists.
         """
         return None
 
     def classes(self) -> list[Class] | None:
-        """Classes of ranks with equal lists up to renumbered peers; None if none are known."""
+        """Classes of ranks whose lists are equal up to renumbered peers; None if none are known."""
         return None
 
     def is_alike(self) -> bool:
-        """Whether all ranks have equal lists up to renumbered peers, so that one stands for all."""
+        """Whether the lists of all ranks are equal up to renumbered peers."""
         classes = self.classes()
         return classes is not None and len(classes) == 1
 
@@ -88,7 +93,11 @@ class Schedule:
         return self.problem.ranks
 
     def rank(self, rank: int) -> tuple[Operation, ...]:
-        """The operations of one rank, in order: O(log p) times segments for most algorithms."""
+        """The operations of one rank, in order.
+
+        Most algorithms take O(log p) time for each segment.  Raises InvalidArgument if there is no
+        such rank.
+        """
         if type(rank) is not int or not 0 <= rank < self.ranks:
             asked = f"the schedule of a rank, of {self.ranks}"
             rank = checked_integer(rank, asked, "rank", 0, self.ranks - 1)
@@ -131,21 +140,24 @@ class Schedule:
 
     @cached_property
     def lists(self) -> tuple[tuple[Operation, ...], ...]:
-        """The operations of every rank; for checking and drawing, O(p log p)."""
+        """The operations of every rank, for checking and drawing.
+
+        Most algorithms take O(p log p) time.
+        """
         lists = list(map(self._in_user_ranks, self.program.every(self.ranks)))
         first = self.ranks - self.problem.root
         return tuple(lists[first:] + lists[:first])
 
     @cached_property
     def dependencies(self) -> tuple[list[tuple[int, ...]], ...]:
-        """Per rank and operation: the earlier operations whose data it reads."""
+        """For every rank and operation: the positions of earlier operations whose data it reads."""
         return tuple(map(dependencies, self.lists))
 
     def rows(self, *, combines: bool, in_order: bool = True) -> Rows:
         """All messages and combines as rows, in the user's ranks.
 
-        combines: whether combines take time.   in_order: whether ranks receive in the order of
-        their lists.
+        combines: whether combines take time, so that they are rows.   in_order: whether ranks
+        receive in the order of their lists.
         """
         program, ranks, root = self.program, self.ranks, self.problem.root
         rows, combines, in_order = None, combines is True, in_order is True
@@ -160,7 +172,7 @@ class Schedule:
         return rows.renamed(lambda virtual: (virtual + root) % ranks) if root else rows
 
     def sampled(self) -> dict[int, Sequence[Operation]]:
-        """The operation lists of a few virtual ranks."""
+        """Maps a few virtual ranks to their operation lists."""
         few = {0, 1 % self.ranks, self.ranks // 2, self.ranks - 1}
         return {rank: self.program.operations(rank) for rank in sorted(few)}
 
@@ -170,17 +182,21 @@ class Schedule:
         return lengths[len(lengths) // 2] * self.ranks // 2
 
     def makes_rows(self, *, in_order: bool) -> bool:
-        """Whether `rows` is computed by array operations, without every rank's list."""
+        """Whether `rows` is computed by array operations, without every rank's list.
+
+        in_order: whether ranks receive in the order of their lists.
+        """
         kind = type(self.program)
         known = kind.rows is not Program.rows or kind.columns is not Program.columns
         return in_order is True and (known or self.program.classes() is not None)
 
     def representative_rows(self, *, combines: bool) -> tuple[Rows, Ints | None]:
-        """Rows of rank 0 that stand for all ranks, and per rank its representative, 0.
+        """Rows that stand for those of all ranks, and an array with each rank's representative.
 
-        If ranks are not alike: the rows of all ranks, and None.  For machines on which only ranks'
-        own ports count: there, the k-th message that a rank sends is the k-th that another receives
-        at the same time.
+        If the lists of all ranks are equal up to renumbered peers, these are the rows of rank 0,
+        which sends to itself, and zeros.  Else they are the rows of all ranks, and None.
+        combines: whether combines take time.
+        The times are exact on machines on which only ranks' own ports delay messages.
         """
         if not self.program.is_alike():
             return self.rows(combines=combines), None
@@ -203,9 +219,10 @@ class Written(Program):
 def tabulate(
     lists: Sequence[Sequence[Operation]], starts: Mapping[int, int] | None = None
 ) -> Columns:
-    """Columns from lists, the slow and obvious way: match k-th sends with k-th receives.
+    """The columns of operation lists, computed in plain Python.
 
-    starts: where each owner's data begins in the concatenation of all; None if there is one owner.
+    starts: maps each owner to where its data begins in that of all; None for one owner.   Raises
+    BeyondLimits for offsets that do not fit into int64.
     """
     begins = starts or {}
     rows = []

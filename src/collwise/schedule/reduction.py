@@ -1,4 +1,4 @@
-"""Building blocks of programs that combine: parts of a vector, a single rank, up a tree.
+"""Building blocks of programs that combine: parts of a vector, a single rank, a reduce up a tree.
 
 Positions are byte offsets in the vector of every rank; a cut never falls inside an element.
 """
@@ -25,12 +25,19 @@ def span(start: int, stop: int) -> Blocks:
 
 
 def equal_parts(block: Block, count: int, itemsize: int) -> list[Blocks]:
-    """`count` parts of whole elements, nearly equal, with the larger ones evenly spread."""
+    """The block cut into `count` nearly equal parts of whole elements.
+
+    If the parts differ in length, the longer ones are evenly spread.   itemsize: bytes of an
+    element.
+    """
     return [run_of_parts(block, part, 1, count, itemsize) for part in range(count)]
 
 
 def run_of_parts(block: Block, first: int, number: int, count: int, itemsize: int) -> Blocks:
-    """The bytes of `number` parts from part `first` on, modulo `count`, of `count` equal parts."""
+    """The bytes of `number` consecutive parts of `block`, from part `first` on, modulo `count`.
+
+    The parts are those of `equal_parts(block, count, itemsize)`.
+    """
     items = block.length // itemsize
 
     def cut(part: int) -> int:
@@ -44,7 +51,7 @@ def run_of_parts(block: Block, first: int, number: int, count: int, itemsize: in
 
 @dataclass(frozen=True)
 class SingleRank(Program):
-    """A single rank, whose own contribution is the result."""
+    """The program of a single rank: its own input is the result."""
 
     problem: Problem
 
@@ -61,7 +68,7 @@ class Circular(Program):
 
     @property
     def unit(self) -> int:
-        """All blocks are equally long if the vector is a multiple of this many bytes."""
+        """The blocks are equally long if and only if this number of bytes divides the vector's."""
         return self.problem.itemsize * self.problem.ranks
 
     def classes(self) -> list[Class] | None:
@@ -72,10 +79,11 @@ class Circular(Program):
 def receive_and_combine(
     children: Iterable[int], piece: Block, result: int | None = None, *, mirrored: bool = False
 ) -> tuple[list[Operation], int]:
-    """Receive from the children in turn and combine; returns the list, and the slot of the value.
+    """Receive a piece from each child in turn, and combine it with this rank's.
 
-    A received piece is the right operand, or the left one if `mirrored`.  The last combine writes
-    into the slot `result`, if given.
+    Returns the operations, and the slot of the combined piece.   result: the slot into which the
+    last combine writes; None for a scratch slot.   mirrored: whether a received piece is the left
+    operand; otherwise it is the right one.
     """
     operations: list[Operation] = []
     value: int = Slot.INPUT
@@ -95,11 +103,12 @@ def receive_and_combine(
 
 @dataclass(frozen=True)
 class UpTree(Program):
-    """The vectors of all ranks are combined up the tree, in rank order, segment by segment.
+    """A reduce: vectors are combined up the tree, in rank order, segment by segment.
 
-    The time-reverse of `DownTree`: a rank receives first from the child that `DownTree` serves
-    last.  In a tree of intervals (`SplitTree`) this child leads the next ranks, so the received
-    vector is always the right operand.
+    It is the time-reverse of `DownTree`: a rank receives first from the child that `DownTree`
+    serves last.  In a tree of intervals (`SplitTree`) this child leads the next ranks, so the
+    received vector is always the right operand.
+    segment: bytes in a segment; None if vectors are sent whole.
     """
 
     tree: Tree
@@ -123,7 +132,7 @@ class UpTree(Program):
         return operations
 
     def rows(self, *, combines: bool) -> Rows:
-        """Rows in which a send waits for all operations before it in its list."""
+        """All messages and combines; a send waits for all operations before it in its list."""
         parent, place = self.tree.edges()
         lengths = np.array([piece.length for piece in pieces(self.nbytes, self.segment)], np.int64)
         segment = np.repeat(np.arange(len(lengths)), len(parent))
@@ -132,7 +141,9 @@ class UpTree(Program):
         )
         heard = np.bincount(parent, minlength=self.tree.size)  # [rank]: receives per segment
         turn = 2 * heard + (np.arange(self.tree.size) > 0)  # [rank]: operations per segment
-        number = np.tile(heard[parent] - 1 - place, len(lengths))  # among its target's receives
+        number = np.tile(
+            heard[parent] - 1 - place, len(lengths)
+        )  # index among the target's receives
         at_source = segment * turn[source] + 2 * heard[source]
         at_target = segment * turn[target] + 2 * number
         nbytes = np.repeat(lengths, len(parent))

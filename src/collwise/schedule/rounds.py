@@ -1,4 +1,4 @@
-"""Broadcasts and reduces of pieces, in rounds: each rank sends to one and receives from one."""
+"""Broadcasts and reduces in rounds: per round, a rank sends and receives at most one piece."""
 
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -15,29 +15,35 @@ from collwise.schedule.rows import Columns, Rows
 from collwise.system.integers import Ints
 
 MAX_LATENCY = 64
-"""Largest latency, in rounds, for which rounds are made; with more ranks, their number is."""
+"""Largest latency, in rounds, for which rounds are made; on more ranks than this, the number of
+ranks is the largest."""
 
 
 def highest(ranks: int) -> int:
-    """The highest latency, in rounds, for which rounds can be made."""
+    """The largest latency, in rounds, for which rounds can be made on this number of ranks."""
     return max(ranks, MAX_LATENCY)
 
 
 class Round(NamedTuple):
-    """What one rank does in a round of a broadcast; a piece is None if there is no message."""
+    """What one rank does in a round of a broadcast.
+
+    It sends piece number `sent` to rank `to`, and receives piece number `received` from rank
+    `source`.  A piece is None if there is no message.
+    """
 
     to: int
     sent: int | None
-    """The number of the piece that is sent."""
+    """The number of the piece, or None."""
     source: int
     received: int | None
 
 
 @dataclass(frozen=True)
 class Rounds(ABC):
-    """The rounds of a broadcast of `count` pieces from virtual rank 0, each received once.
+    """The rounds of a broadcast of `count` pieces from virtual rank 0.
 
-    latency: rounds from receiving a piece until it can be sent on.
+    Every other rank receives each piece once.   latency: a piece that is sent in round n can be
+    sent on in round n + latency.
     Raises BeyondLimits for a latency so high that most rounds would be empty.
     """
 
@@ -57,7 +63,7 @@ class Rounds(ABC):
 
     @property
     def uneven(self) -> bool:
-        """Whether latencies differ, so that messages of a round may arrive in different ones."""
+        """Whether messages that are sent in one round may arrive in different rounds."""
         return False
 
     @abstractmethod
@@ -67,7 +73,7 @@ class Rounds(ABC):
 
 @dataclass(frozen=True)
 class DownRounds(Program):
-    """The broadcast of pieces in these rounds."""
+    """A broadcast of the pieces in these rounds."""
 
     rounds: Rounds
     pieces: tuple[Block, ...]
@@ -89,7 +95,7 @@ class DownRounds(Program):
         parts = [tabulate([])]
         for source, target, piece in self.rounds.every():
             if len(np.unique(target)) < len(target):
-                return None  # two receives in a round: only the lists have their order
+                return None  # a rank receives twice in a round: only lists say in which order
             at_source = place[source]
             place[source] += 1
             at_target = place[target]
@@ -101,16 +107,19 @@ class DownRounds(Program):
 
 @dataclass(frozen=True)
 class UpRounds(Program):
-    """The reduce to virtual rank 0: the broadcast's rounds backwards, not in rank order."""
+    """A reduce to virtual rank 0: the rounds of a broadcast in reverse, so not in rank order."""
 
     rounds: Rounds
     pieces: tuple[Block, ...]
 
     def rows(self, *, combines: bool) -> Rows | None:
-        """Rows of all ranks; list positions are those in `operations`."""
+        """The rows of all ranks, with the positions of the lists that `operations` gives.
+
+        None if a rank may receive two messages in a round.
+        """
         messages = self.rounds.every()
         if self.rounds.uneven or any(len(np.unique(t)) < len(t) for _, t, _ in messages):
-            return None  # two receives in a round: only the lists have their order
+            return None  # a rank receives twice in a round: only lists say in which order
         if not messages or not self.pieces:
             return Rows.counted(*(np.zeros(0, np.int64) for _ in range(6)))
         number = np.repeat(np.arange(len(messages)), [len(target) for _, target, _ in messages])
@@ -136,10 +145,10 @@ class UpRounds(Program):
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         rounds = [*self.rounds.of(rank)]
-        left = Counter(turn.sent for turn in rounds)  # [piece]: receives that are left
+        left = Counter(turn.sent for turn in rounds)  # [piece]: number of receives that are left
         values: dict[int, int] = {}  # [piece]: slot of its value, if not the input
         operations: list[Operation] = []
-        # Run backwards: a piece is sent back once every rank that got it from here has returned it.
+        # In reverse, a rank returns a piece once all ranks to which it would send it have done so.
         sends = [(number + self.rounds.latency, 1, number) for number in range(len(rounds))]
         receives = [(number, 0, number) for number in range(len(rounds))]
         for _, sends_it, number in sorted(sends + receives, key=lambda e: (-e[0], e[1])):

@@ -1,7 +1,7 @@
-"""A schedule's messages and combines as columns: what timing needs.
+"""Rows: a schedule's messages and combines as columns, which is what timing needs.
 
-A row is a message, or a combine where combining keeps the ports busy.  It waits for its turn at the
-ports, and for other rows: those that bring the bytes that it reads.
+A row is a message, or a combine on a machine where combining keeps the ports busy.  A row waits
+until it is next at its ports, and for the rows that bring the bytes that it reads.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,7 +16,7 @@ from collwise.schedule.operations import Combine, Operation, Recv, Send
 from collwise.system.integers import Ints
 
 NONE = -1
-"""Stands for no rank or no place in a column."""
+"""Stands for no rank, no place or no row in a column."""
 LARGEST = 2**63 - 1
 """The largest int64."""
 
@@ -25,13 +25,13 @@ LARGEST = 2**63 - 1
 class Rows:
     """Messages, and combines that take time, as int64 columns.
 
-    source, target: ranks; a combine has no target.   place_at_source, place_at_target: positions in
-    these ranks' lists.   nbytes: bytes.
+    source, target: ranks; the target of a combine is NONE.   place_at_source, place_at_target:
+    positions in these ranks' lists.   nbytes: bytes that are sent or combined.
     begins, needs: row n waits for the rows needs[begins[n]:begins[n + 1]], which its source has to
     have received or combined.  If ranks receive in list order, only the last of several may be
     listed.
-    A message that nobody receives has no place at its target; a message that nobody sends has no
-    source.
+    A send without a matching receive has NONE as place at its target; a receive without a matching
+    send is a row with NONE as source.
     """
 
     source: Ints
@@ -60,9 +60,10 @@ class Rows:
         nbytes: Ints,
         after: Ints,
     ) -> "Rows":
-        """Rows that each wait for the first `after` receives and combines of their source.
+        """Rows that each wait for the first receives and combines of their source.
 
-        A combine is given as a message from a rank to itself, with both places equal.
+        after: for each row, how many.   A combine is given as a message from a rank to itself, with
+        both places equal.
         """
         order = ordered(target, place_at_target)
         begins = np.searchsorted(target[order], source)
@@ -108,7 +109,7 @@ def of_lists(
 
 
 def matched(listed: Listed) -> Rows:
-    """Rows from operations: the k-th send from a rank to another matches the k-th receive there.
+    """The rows of operations; the k-th send from rank a to rank b matches b's k-th receive from a.
 
     listed: the operations, rank by rank in list order.
     """
@@ -143,7 +144,10 @@ KINDS = (Send, Recv, Combine)
 
 
 def _partners(sends: Ints, receives: Ints, rank: Ints, peer: Ints) -> tuple[Ints, Ints]:
-    """The sends and receives that match, where others have no partner."""
+    """The sends and the receives that match, as two arrays; those without a partner are left out.
+
+    rank, peer: columns of all operations.
+    """
     waiting: dict[tuple[int, int], list[int]] = {}
     for receive in receives[::-1].tolist():
         waiting.setdefault((int(peer[receive]), int(rank[receive])), []).append(receive)
@@ -171,7 +175,7 @@ class Class(NamedTuple):
 def of_classes(
     classes: Iterable[Class], operations: Callable[[int], Sequence[Operation]], *, combines: bool
 ) -> Rows:
-    """The rows of all ranks, from the lists of the representatives."""
+    """The rows of all ranks, from the lists that `operations` gives for the representatives."""
     parts, needed = list[Listed](), 0
     for representative, members, peers in classes:
         listed = rows_of_lists([operations(representative)], combines=combines, last_only=True)
@@ -198,7 +202,7 @@ def of_classes(
 
 
 def around_a_circle(ranks: int) -> Class:
-    """One class of all ranks: rank r's peers are those of rank 0, plus r, modulo p."""
+    """One class of all ranks: if rank 0 has the peer q, then rank r has the peer q + r modulo p."""
     all_ranks = np.arange(ranks, dtype=np.int64)
     return Class(0, all_ranks, lambda peers: np.add.outer(all_ranks, peers) % ranks)
 
@@ -224,7 +228,10 @@ class Columns:
         return len(self.source)
 
     def rows(self) -> list[tuple[int, ...]]:
-        """All rows as sorted tuples with adjacent blocks merged: equal for equal schedules."""
+        """All rows as sorted tuples, with adjacent blocks merged.
+
+        Equal schedules give equal results.
+        """
         joined: list[tuple[int, ...]] = []
         for row in sorted(zip(*(c.tolist() for c in vars(self).values()), strict=True)):
             *places, offset, length = row
@@ -281,7 +288,10 @@ def of_columns(columns: Columns, ranks: int) -> Rows | None:
 
 
 def _per_message(reduction: np.ufunc, values: Ints, first: Ints) -> Ints:
-    """Each message's rows reduced to one number; first: where each message's rows begin."""
+    """For each message, the values of its rows reduced to one number.
+
+    first: the index of the first row of each message.
+    """
     if len(first) == len(values):
         return values
     reduced: Ints = reduction.reduceat(values, first)
@@ -317,9 +327,10 @@ def _latest_needed(rows: Columns, position: Ints, ranks: int) -> Ints | None:
 
 
 def _ranges(rows: Columns, ranks: int) -> tuple[Ints, Ints, int]:
-    """The bytes of each row, [low, high), and the `span` of one rank in rank * span + byte.
+    """The bytes of each row, [low, high), and a number `span` above all of them.
 
-    If these numbers would not fit into int64, bytes are replaced by indices of the rows' ends.
+    So rank * span + byte stands for a byte of a rank.  If this would not fit into int64, bytes are
+    replaced by indices in the sorted bounds of all rows.
     """
     low, high = rows.offset, rows.offset + rows.length
     span = int(high.max(initial=0)) + 1

@@ -29,14 +29,18 @@ class Family(NamedTuple):
 
 
 class Edges(NamedTuple):
-    """All edges of a tree: entry v is rank v + 1's parent and its place among the children."""
+    """All edges of a tree as two columns, whose entries v belong to rank v + 1.
+
+    parent: the rank of its parent.   place: its index among its parent's children.
+    """
 
     parent: Ints
     place: Ints
 
 
 Shape: TypeAlias = Hashable
-"""A key for a subtree up to renumbering; subtrees of equal shape are served alike."""
+"""A key that stands for a subtree up to the numbers of its ranks; subtrees with equal keys take the
+same time."""
 
 
 class Tree(ABC):
@@ -58,7 +62,7 @@ class Tree(ABC):
         """The shape of the whole tree."""
 
     def about_shapes(self) -> int:
-        """Estimated work of timing the tree by the shapes of its subtrees."""
+        """Estimated number of distinct shapes of the tree's subtrees, or a higher number."""
         return self.size
 
     @abstractmethod
@@ -77,7 +81,8 @@ class Part(NamedTuple):
 
 
 Rule: TypeAlias = Callable[[Part], tuple[Part, Part]]
-"""Splits a part of 2 or more ranks into what its leader keeps and what a new leader gets."""
+"""A function that splits a part of 2 or more ranks into what its leader keeps and what a new leader
+gets."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +103,7 @@ class SplitTree(Tree):
         return self.start.size
 
     def split(self, part: Part) -> tuple[Part, Part]:
-        """The two halves into which the rule splits a part, cached."""
+        """What the leader of a part keeps, and what it gives to a new leader; cached."""
         halves = self._split.get(part)
         if halves is None:
             halves = self._split[part] = self.rule(part)
@@ -132,7 +137,7 @@ class SplitTree(Tree):
         return self._expanded[0]
 
     def spans(self) -> Ints:
-        """`span` of every rank."""
+        """For every rank, the number of ranks in its subtree, itself included."""
         return self._expanded[1]
 
     @cached_property
@@ -142,7 +147,8 @@ class SplitTree(Tree):
         parent = np.full(self.size, -1, dtype=np.int64)
         place = np.zeros(self.size, dtype=np.int64)
         span = np.full(self.size, self.size, dtype=np.int64)
-        # Each turn splits all parts of 2 or more ranks.  By part: leader, index, children served.
+        # Each iteration splits all parts of 2 or more ranks.  Arrays have an entry for each
+        # part: its leader, its index in `parts`, and the number of children its leader has served.
         low, index, served = (np.zeros(1, dtype=np.int64) for _ in range(3))
         while True:
             open_ = sizes[index] > 1
@@ -159,7 +165,10 @@ class SplitTree(Tree):
 
     @cached_property
     def _closure(self) -> tuple[list[Part], Ints, Ints]:
-        """All distinct parts, and the indices of each one's halves (few, since parts repeat)."""
+        """All distinct parts, and for each the indices of the two parts into which it is split.
+
+        The leader keeps the first of these.  For a part of one rank, both indices are 0.
+        """
         parts, index = [self.start], {self.start: 0}
         halves: list[tuple[int, int]] = []
         for part in parts:
@@ -192,7 +201,10 @@ class SplitTree(Tree):
 
 
 def keeping(ranks: int, kept: Callable[[int], int]) -> SplitTree:
-    """The tree in which a leader of n >= 2 ranks keeps `kept(n)` of them, 1 … n − 1."""
+    """The tree in which a leader of n >= 2 ranks keeps `kept(n)` of them.
+
+    kept: gives a number from 1 to n − 1.
+    """
 
     def rule(part: Part) -> tuple[Part, Part]:
         keeps = kept(part.size)
@@ -203,7 +215,7 @@ def keeping(ranks: int, kept: Callable[[int], int]) -> SplitTree:
 
 @dataclass(frozen=True)
 class LastFirst(Tree):
-    """The flat tree in which the last rank is served first; a tree of intervals."""
+    """The flat tree: rank 0 serves all other ranks itself, the last rank first."""
 
     size: int
 
@@ -256,7 +268,7 @@ class HeapTree(Tree):
         return self.size if self.k == 1 else min(self.size, self.k * self.size.bit_length() ** 2)
 
     def _below(self, rank: int, size: int) -> int:
-        """Number of ranks in the subtree of `rank` in a heap of `size` ranks, by level."""
+        """Number of ranks in the subtree of `rank` in a heap of `size` ranks."""
         number, first, last = 0, rank, rank
         while first < size:
             number += min(last + 1, size) - first

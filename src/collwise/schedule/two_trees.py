@@ -4,8 +4,8 @@ The ranks beside the root are numbered 1 … n in the first tree, from left to r
 rank is a leaf.  The second tree is its mirror image, in which odd ranks have children: every rank
 has children in at most one tree.  Rounds have two colours, even and odd, so that no port is used
 twice at once: a rank receives from its two parents in rounds of different colours, and serves its
-two children in rounds of different colours.  All of this follows from a rank's number, along its
-path down both trees.
+two children in rounds of different colours.  A rank computes all of this from its number, by
+following its path down both trees.
 """
 
 from collections.abc import Iterator
@@ -19,33 +19,40 @@ from collwise.schedule.rounds import Round, Rounds
 from collwise.system.integers import Ints
 
 Numbers: TypeAlias = Any
-"""One integer, or an array of them: the arithmetic is the same."""
+"""One integer, or an array of integers; the functions here accept both."""
 
 
 class _Place(NamedTuple):
-    """The positions of ranks in a tree."""
+    """Where a rank is in one of the two trees; for several ranks, each field is an array."""
 
     parent: Numbers
     """The parent's place, 0 for the root."""
     colour: Numbers
+    """0 if it receives in even rounds, 1 if in odd ones."""
     first: Numbers
-    """The round in which the first piece is received."""
+    """The round in which it receives the tree's first piece."""
 
 
 @dataclass(frozen=True)
 class TwoTrees(Rounds):
-    """Rounds of `count` pieces: even pieces go down one tree, odd pieces down the other.
+    """The rounds of a broadcast in which even pieces go down one tree, and odd pieces the other.
 
     Places in a tree are numbered as in a search tree: inner nodes have even numbers.
     """
 
     def _mirror(self, place: Numbers) -> Numbers:
-        """The rank at a place in the second tree, and vice versa; for odd n, n stays n."""
+        """The rank that has this place in the second tree, or the place in it that this rank has.
+
+        If n is odd, n is its own mirror image.
+        """
         even = self.ranks - 1 & -2
         return place + (even + 1 - 2 * place) * (place <= even)
 
     def _down(self, place: Numbers, tree: int, leaf: Numbers = 0) -> _Place:
-        """Positions of the given places, by walking down a tree.   leaf: the colour of leaves."""
+        """Where the given places are in a tree, found by walking down from its root.
+
+        tree: 0 for the first, 1 for the second.   leaf: the colour of a place that is a leaf.
+        """
         n = self.ranks - 1
         step = 1 << n.bit_length() - 1
         at, above = place * 0 + step, place * 0
@@ -65,7 +72,10 @@ class TwoTrees(Rounds):
         return _Place(above, colour, first)
 
     def _colour(self, rank: Numbers) -> Numbers:
-        """The ranks' receive colour in the first tree; in the second tree it is the other one."""
+        """The parity of the rounds in which ranks receive in the first tree: 0 for even, 1 for odd.
+
+        In the second tree each rank has the other parity.
+        """
         n = self.ranks - 1
         even = n & -2
         # If n is odd, rank n alone has no children in either tree: it takes the colours that its
@@ -76,16 +86,19 @@ class TwoTrees(Rounds):
         return self._down(inner, 0).colour ^ last
 
     def places(self, rank: Numbers) -> tuple[_Place, _Place]:
-        """Positions in both trees of ranks other than the root; each `parent` is a rank."""
+        """Where ranks other than the root are in both trees.
+
+        In the results `parent` is a rank, not a place.
+        """
         colour = self._colour(rank)
         first = self._down(rank, 0, colour)
         second = self._down(self._mirror(rank), 1, 1 - colour)
         return first, second._replace(parent=self._mirror(second.parent) * (second.parent > 0))
 
     def _children(self, rank: int, own: tuple[_Place, ...]) -> list[tuple[int, int, int]]:
-        """The children of a rank, each as (rank, tree, round of the first piece).
+        """The children of a rank, each as (rank, tree, round in which it receives the first piece).
 
-        own: the rank's places.
+        own: where the rank is in both trees; empty for the root.
         """
         n, tree = self.ranks - 1, rank & 1
         if not rank:
@@ -113,7 +126,7 @@ class TwoTrees(Rounds):
 
     @cached_property
     def later(self) -> int:
-        """At most this many rounds pass between the first and the last send of the last piece."""
+        """At most how many rounds pass between the first and the last send of the last piece."""
         if self.ranks == 1:
             return 0
         return max(int(place.first.max()) - tree for tree, place in enumerate(self._all))

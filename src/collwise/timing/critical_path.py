@@ -6,16 +6,16 @@ from collwise.model.levels import Levels
 from collwise.timing.times import Timing, Transfer
 
 COMBINING = 0
-"""Key that stands for a level where time is spent on a combine."""
+"""The key for time that is spent on combines; all other keys are levels."""
 
 
 def time_by_level(timing: Timing, machine: Levels) -> dict[int, Fraction]:
-    """Exact seconds spent at each level, which add up to the completion time.
+    """Maps each level to the exact seconds that the critical path spends there.
 
-    The critical path goes from the last event back to the first, each time to what was waited for:
-    the message that brought the data, the previous one at the port, or one that kept the group's
-    port busy.  A message's time counts for the level at which its ends meet; a combine's time
-    counts under COMBINING.
+    The seconds add up to the completion time.  The critical path goes from the last event back to
+    the first, each time to what was waited for: the message that brought the data, the previous one
+    at the port, or one that kept the group's port busy.  A message's time counts for the level at
+    which its ends meet; a combine's time counts under COMBINING.
     """
     level = machine.placement.meeting
     ends: dict[tuple[int, Fraction], tuple[int, Fraction, int]] = {}
@@ -39,7 +39,10 @@ def time_by_level(timing: Timing, machine: Levels) -> dict[int, Fraction]:
 def _at_shared_port(
     timing: Timing, machine: Levels, rank: int, time: Fraction
 ) -> tuple[int, Fraction, int]:
-    """Level, start and source of the message that held a shared port until `rank` could send."""
+    """Level, start and source of the message that held a shared port until `rank` could send.
+
+    time: when the port became free, in seconds.
+    """
     placement = machine.placement
 
     def frees_port(t: Transfer, level: int) -> bool:

@@ -6,7 +6,7 @@ is there.  If messages compete for shared resources, requests are served in the 
 source, target).  At equal times, arrivals at group ports come before requests, those at outer
 levels first.  Otherwise any order gives the same times, and requests are served as they come.
 
-`_event_loop.c` is the loop; `_Plain`, in Python, serves without a compiler and beyond int64.
+`_event_loop.c` is the loop in C; `_Plain` is used without a compiler, and for times beyond int64.
 """
 
 from collections import defaultdict
@@ -35,7 +35,7 @@ class Columns(NamedTuple):
     """Per row, in ticks: when it was requested, started, and received (or combined).
 
     NEVER: the event did not happen.   served: the row's number in the order of service.
-    waited, holder: the link it waited longest for, and the row that held it; NONE if it did not.
+    waited, holder: the link it waited longest for, and the row that held it; NONE for no wait.
     """
 
     asked: Ticks
@@ -47,14 +47,14 @@ class Columns(NamedTuple):
 
 
 class Played(NamedTuple):
-    """The result of playing rows; stuck: whether some operation never completes."""
+    """The rows' times, and `stuck`: whether some operation never completes."""
 
     at: Columns
     stuck: bool
 
 
 def play(rows: Rows, law: Law, limit: int | None = None) -> Played:
-    """Play rows to their end; raises PastLimit once an event is later than `limit` ticks."""
+    """Simulate rows under a law to their end; raise PastLimit for an event after `limit` ticks."""
     if _event_loop is not None and law.gap.dtype == np.int64:
         played = _play_c(rows, law, LARGEST if limit is None or limit > EXACT else max(limit, -1))
         if played is not None:
@@ -63,7 +63,7 @@ def play(rows: Rows, law: Law, limit: int | None = None) -> Played:
 
 
 def _play_c(rows: Rows, law: Law, limit: int) -> Played | None:
-    """Play the rows in C; None if times do not fit into int64."""
+    """Simulate the rows in C; None if times do not fit into int64."""
     ports, ranks = law.ports, len(law.ports.own_sends) - 1
     columns = [rows.source, rows.target, rows.place_at_source, rows.place_at_target]
     columns += [ports.send, ports.receive, law.gap, law.reach, law.entry, law.absorb, rows.begins]
@@ -89,7 +89,7 @@ def _play_c(rows: Rows, law: Law, limit: int) -> Played | None:
 
 
 class _Partner:
-    """A rank's current partner, until when they exchange, and when its other exchanges ended."""
+    """With whom a rank exchanges messages, until when, and when its earlier exchanges ended."""
 
     def __init__(self) -> None:
         self.rank, self.until, self.others_until = NONE, 0, 0
@@ -183,7 +183,7 @@ class _Plain:
                 port.queue.append(row)
 
     def play(self) -> Played:
-        """Play until no row is left or no row can go on."""
+        """Simulate until all rows are complete, or none can go on."""
         ranks = range(len(self.sends))
         for rank in ranks:
             if self.rules.one_processor:
@@ -195,7 +195,7 @@ class _Plain:
                 self._go_on(self.stack.pop())
             elif self.heap:
                 self._handle(*heappop(self.heap))
-            else:  # a stuck combine overtakes earlier sends
+            else:  # as all wait, a combine may overtake earlier sends
                 freed = [
                     r for r in ranks if self.rules.rendezvous and self._combine_before_sends(r)
                 ]
@@ -220,9 +220,9 @@ class _Plain:
             self.missing[reader] -= 1
 
     def _next_combine(self, rank: int, *, sending: bool) -> int:
-        """The combine that is next at all the rank's receive ports, or NONE.
+        """The combine that is next at all receive ports of the rank, or NONE.
 
-        sending: it must be next at all its send ports too.
+        sending: whether it must be next at all send ports too.
         """
         ports = [*self.receives[rank], *(self.sends[rank] if sending else ())]
         heads = {port.head() for port in ports}
@@ -250,7 +250,7 @@ class _Plain:
         return self._combine(rank)
 
     def _request(self, port: _Port | None) -> bool:
-        """Request the head of a send port if possible; returns whether it started at once."""
+        """Request the next message at a send port, if possible; True if it started at once."""
         row = NONE if port is None else port.head()
         if port is None or row == NONE or port.requested or self.missing[row]:
             return False
@@ -330,7 +330,7 @@ class _Plain:
             self.stack.append(self.target[row])
 
     def _go_on(self, rank: int) -> None:
-        """Do all that a rank can do now."""
+        """Do all combines, receives and requests of a rank that are possible now."""
         while self._combine(rank):
             pass
         for port in self.receives[rank]:
@@ -363,7 +363,7 @@ class _Plain:
             self._arrive(passage, -1 - kind, row)
 
     def _next_at_processor(self, rank: int) -> tuple[int, int, int] | None:
-        """Time, kind and row of the next send (0) or first arrived message (1), the earlier one."""
+        """The earlier of (time, 0, next send) and (time, 1, first arrived message), or None."""
         candidates = []
         port = self.sends[rank][0]
         if (row := port.head()) != NONE and not self.missing[row]:
@@ -381,7 +381,7 @@ class _Plain:
 
     def _use_processor(self, time: int, kind: int, rank: int, row: int) -> None:
         if self._next_at_processor(rank) != (time, kind, row):
-            return  # out of date: the newer event is in the heap
+            return  # out of date: a newer event of this rank is in the heap
         if kind == 0:
             self.start[row], self.served[row] = time, self.number
             self.number += 1

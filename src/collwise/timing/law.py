@@ -1,6 +1,6 @@
 """The laws of machines as data: costs of messages, resources they use, rules at ties.
 
-One event loop (`event_loop`) plays all laws; `docs/design.md` states them.  A `Law` has rules, and
+One event loop (`event_loop`) serves all laws; `docs/design.md` states them.  A `Law` has rules, and
 for each row of a schedule its costs and the resources that it uses beside its own ports.
 """
 
@@ -43,10 +43,10 @@ class Rules(NamedTuple):
 
 
 class Ports(NamedTuple):
-    """The ports of all ranks.
+    """The ports of all ranks, numbered rank by rank; those for sending, and those for receiving.
 
-    own_sends, own_receives: rank r has the ports own[r] … own[r + 1] − 1.   send, receive: the
-    ports that each row uses, or NONE.
+    own_sends, own_receives: rank r has the send ports own_sends[r] … own_sends[r + 1] − 1, and
+    likewise the receive ports.   send, receive: for each row, the ports that it uses, or NONE.
     """
 
     own_sends: Ints
@@ -56,7 +56,10 @@ class Ports(NamedTuple):
 
 
 class Links(NamedTuple):
-    """The links on each row's route: links[begins[n]:begins[n + 1]], in 0 … number − 1."""
+    """The links that the rows' messages go over, numbered 0 … number − 1.
+
+    The route of row n is links[begins[n]:begins[n + 1]].
+    """
 
     begins: Ints
     links: Ints
@@ -64,7 +67,11 @@ class Links(NamedTuple):
 
 
 class SharedPort(NamedTuple):
-    """The ports that groups of a level share: busy ticks by row, and the group of each rank."""
+    """The ports of one level, each shared by a group of ranks.
+
+    busy: for each row, the ticks for which it keeps the port busy, 0 if it does not use it.
+    group: the number of each rank's group.
+    """
 
     busy: Ticks
     group: Ints
@@ -74,11 +81,12 @@ class SharedPort(NamedTuple):
 class Law:
     """Rules, costs and resources of one schedule's rows on one machine.
 
-    Costs are in ticks of `unit` seconds.   gap: until the port is free for the next message; for a
-    combine, its duration.   reach: from the start until the message is there.   entry: from the
-    start until links are held, or a send's overhead at the processor.   absorb: the processor's
-    overhead of a receive.
-    header: from the start until the header is through; only reported, it delays nothing.
+    Costs are columns in ticks of `unit` seconds, with an entry for each row.   gap: from the start
+    of the row until the port is free for the next one; for a combine, its duration.   reach: from
+    the start until the message is there.   entry: from the start until links are held, or a send's
+    overhead at the processor.   absorb: the processor's overhead of a receive.
+    header: from the start until the message's header is through the network; it is only reported,
+    and delays nothing.
     """
 
     rules: Rules
@@ -96,12 +104,12 @@ class Law:
 
     @property
     def sender_busy(self) -> Ticks:
-        """Ticks for which a sender is busy with each message."""
+        """For each row, the ticks for which its sender is busy."""
         return self.entry if self.rules.one_processor else self.gap
 
 
 def only_own_ports(machine: Machine, topology: Topology | None) -> bool:
-    """Whether only ranks' own ports, served in list order, delay messages."""
+    """Whether messages are delayed only by ranks' own ports, which are served in list order."""
     return machine.independent_ports and topology is None
 
 
@@ -111,7 +119,10 @@ def receives_in_order(machine: Machine) -> bool:
 
 
 def with_links(machine: Machine, topology: Topology | None) -> Topology | None:
-    """The topology if its links count, else None; InvalidArgument if the machine has no links."""
+    """The topology if the machine's messages hold its links, else None.
+
+    Raises InvalidArgument if the machine knows no links, unless all ranks are directly linked.
+    """
     if topology is None or isinstance(machine, Hockney | Wormhole):
         return topology
     if topology.kind == "complete":
@@ -124,7 +135,10 @@ def with_links(machine: Machine, topology: Topology | None) -> Topology | None:
 
 
 def law_of(machine: Machine, rows: Rows, ranks: int, topology: Topology | None = None) -> Law:
-    """The law of a machine for the rows of a schedule."""
+    """The law of a machine for the rows of a schedule on `ranks` ranks.
+
+    topology: the network whose links messages hold; None if they hold none.
+    """
     rendezvous = machine.ports_block
     one_partner, one_processor = machine.law == "one partner", machine.law == "loggp"
     levels = machine if isinstance(machine, Levels) else None
@@ -154,7 +168,10 @@ def law_of(machine: Machine, rows: Rows, ranks: int, topology: Topology | None =
 def _kinds(
     rows: Rows, levels: Levels | None, links: Links | None
 ) -> tuple[list[tuple[int, int, int]], Ints]:
-    """The distinct (bytes, level, links) of rows, level −1 for a combine, and each row's index."""
+    """The distinct (bytes, level, number of links) of all rows, and for each row which one it has.
+
+    The level of a combine is −1.   levels: the machine if it has levels.
+    """
     at = np.where(rows.combines, NONE, 0)
     if levels is not None:
         messages = np.flatnonzero((rows.source != NONE) & (rows.target != NONE))
@@ -169,7 +186,10 @@ def _kinds(
 
 
 def _kinds_over_one_link(nbytes: Ints, at: Ints) -> tuple[Ints, Ints]:
-    """The result of `_kinds` for messages over one link; faster than `np.unique` of rows."""
+    """The result of `_kinds` if every row has one link; faster than `np.unique` of whole rows.
+
+    at: the level of each row.
+    """
     width = int(at.max(initial=0)) + 2
     if int(nbytes.max(initial=0)) > LARGEST // width - 1:
         table = np.column_stack((nbytes, at, np.ones_like(at)))
@@ -179,7 +199,11 @@ def _kinds_over_one_link(nbytes: Ints, at: Ints) -> tuple[Ints, Ints]:
 
 
 def _costs(machine: Machine, nbytes: int, level: int, hops: int) -> tuple[Fraction, ...]:
-    """Exact seconds in the order of `Law`'s columns, then each inner level's port occupancy."""
+    """Costs of a row in exact seconds: gap, reach, entry, absorb, header; then of shared ports.
+
+    For each inner level, this is how long the row keeps its shared port busy.   level: −1 for a
+    combine.   hops: number of links.
+    """
     zero = Fraction(0)
     if level == NONE:
         combining = machine.combine(nbytes) or zero
@@ -204,7 +228,10 @@ def _costs(machine: Machine, nbytes: int, level: int, hops: int) -> tuple[Fracti
 
 
 def in_ticks(rows: Sequence[Sequence[Fraction]]) -> tuple[list[list[int]], Fraction]:
-    """Times in integer ticks, by column, and the tick in exact seconds, as long as possible."""
+    """A table of times as columns of integer ticks, and the length of a tick in seconds, exactly.
+
+    rows: exact seconds.   The tick is the longest one of which all times are multiples.
+    """
     ratios = [x.as_integer_ratio() for row in rows for x in row]
     unit = Fraction(gcd(*(n for n, _ in ratios)), lcm(*(d for _, d in ratios))) or Fraction(1)
     return [[int(x / unit) for x in column] for column in zip(*rows, strict=True)], unit
@@ -235,7 +262,7 @@ def _links(rows: Rows, topology: Topology) -> Links:
 
 
 def _ports_of_links(rows: Rows, ranks: int, links: Links | None) -> Ports:
-    """A port for every link by which a rank's messages leave or arrive, and one for its processor.
+    """A port for every link by which a rank's messages leave or arrive, and one for its other rows.
 
     Without a topology every pair of ranks has a link of its own.
     """
@@ -254,7 +281,11 @@ def _ports_of_links(rows: Rows, ranks: int, links: Links | None) -> Ports:
 
 
 def _number_ports(rank: Ints, key: Ints, use: NDArray[np.bool_], ranks: int) -> tuple[Ints, Ints]:
-    """Each rank's first port, which is for rows without a link, and the port of each row."""
+    """Numbers the ports of one direction: where those of each rank begin, and the port of each row.
+
+    A rank's first port is for rows without a link.   key: the link of each row.   use: the rows
+    that use a port; others have NONE.
+    """
     keys = np.column_stack((rank, key))[use]
     own = np.column_stack((np.arange(ranks), np.full(ranks, NONE - 1)))
     table, which = np.unique(np.concatenate((own, keys)), axis=0, return_inverse=True)

@@ -15,11 +15,15 @@ from collwise.timing.event_loop import Columns
 from collwise.timing.law import Law, Ticks
 
 EXACT_IN_FLOAT = 2**53
-"""Up to this integer, floats are exact, and a quotient of two is the nearest float."""
+"""Up to this integer, floats are exact, and the quotient of two of them is the nearest float."""
 
 
 class Transfer(NamedTuple):
-    """One message in exact seconds: its send starts, the sender is free, it is received."""
+    """One message, with times in exact seconds.
+
+    place_at_source, place_at_target: its positions in the lists of the two ranks.   start: when its
+    send starts.   sent: when the sender is free again.   received: when the target has it.
+    """
 
     source: int
     target: int
@@ -32,7 +36,10 @@ class Transfer(NamedTuple):
 
 
 class Combining(NamedTuple):
-    """One combine in exact seconds, on a machine where combining takes time."""
+    """One combine, with times in exact seconds, on a machine where combining takes time.
+
+    place: its position in the rank's list.
+    """
 
     rank: int
     place: int
@@ -42,19 +49,22 @@ class Combining(NamedTuple):
 
 
 class LinkWait(NamedTuple):
-    """The link that a transfer waited for longest, and the index of the transfer that held it."""
+    """The link that a message waited for longest.
+
+    transfer: the index, in `Timing.transfers`, of the message that held the link.
+    """
 
     link: int
     transfer: int
 
 
 class Passage(NamedTuple):
-    """One message's passage through the network (exact seconds).
+    """One message's passage through the network, with times in exact seconds.
 
     ready: when both ranks and the message's data were ready.   start: when the send started.
     The message held the links of its `route` from `entry` to `end`; its header was through at
     `header`.
-    waited: the link that delayed its start, None if it did not wait.
+    waited: the link that delayed its start; None if no link did.
     """
 
     ready: Fraction
@@ -70,7 +80,8 @@ class Passage(NamedTuple):
 class Timing:
     """The ideal times of a schedule on a machine, from a common start.
 
-    class_of: if ranks stand for others, the number of each rank's representative in the rows.
+    rows: messages and combines.   played: their times in ticks.   class_of: the number of each
+    rank's representative in the rows; None if every rank has rows of its own.
     """
 
     rows: Rows
@@ -118,7 +129,7 @@ class Timing:
 
     @property
     def sizes(self) -> tuple[Ints, Ints]:
-        """The bytes of each message, and the number of ranks that send such a message."""
+        """Two arrays with an entry for each message: its bytes, and how many ranks send it."""
         sent = np.flatnonzero(self.rows.target != NONE)
         of_class = np.ones(len(self.law.ports.own_sends), np.int64)
         if self.class_of is not None:
@@ -127,7 +138,10 @@ class Timing:
 
     @cached_property
     def _order(self) -> Ints:
-        """Indices of message rows, in the order of receipt (with links: of reservation)."""
+        """The indices of message rows in the order of receipt.
+
+        On machines whose messages hold links, it is the order in which they reserve them.
+        """
         rows, played = self.rows, self.played
         messages = np.flatnonzero((rows.target != NONE) & (played.received >= 0))
         if self.law.links is not None:
@@ -138,7 +152,10 @@ class Timing:
 
     @cached_property
     def transfers(self) -> tuple[Transfer, ...]:
-        """Every message in exact seconds, in the order of receipt (with links: of reservation)."""
+        """Every message with its times, in the order of receipt.
+
+        On machines whose messages hold links, it is the order in which they reserve them.
+        """
         order, rows, start = self._order, self.rows, self.played.start
         what = rows.source, rows.target, rows.place_at_source, rows.place_at_target, rows.nbytes
         times = start, start + self.law.sender_busy, self.played.received
@@ -157,7 +174,7 @@ class Timing:
 
     @cached_property
     def passages(self) -> tuple[Passage, ...]:
-        """The passage of each transfer, on machines whose messages hold links; else empty."""
+        """For each of `transfers`, its passage; empty on machines whose messages hold no links."""
         law, order, played = self.law, self._order, self.played
         if not law.tells_passages:
             return ()
@@ -189,7 +206,7 @@ class Timing:
         return None if link == NONE else LinkWait(link, int(number[self.played.holder[row]]))
 
     def link_busy(self) -> dict[int, Fraction]:
-        """Total time for which each used link was held, in exact seconds."""
+        """Maps each used link to the time for which it was held in all, in exact seconds."""
         law = self.law
         if law.links is None:
             return {}
@@ -202,7 +219,7 @@ class Timing:
         return {link: int(busy[link]) * law.unit for link in used}
 
     def _exact(self, ticks: Ticks) -> Sequence[Fraction]:
-        """Ticks as exact seconds; equal ticks are converted once."""
+        """Times in ticks as exact seconds; equal times are converted once."""
         num, den = self.law.unit.as_integer_ratio()
         distinct, which = np.unique(ticks, return_inverse=True)
         fractions = np.empty(len(distinct), dtype=object)

@@ -45,7 +45,7 @@ def check_simulable(asked: str, schedule: object, machine: object, topology: obj
 
 
 def ideal(schedule: Schedule, machine: Machine, topology: Topology | None = None) -> Timing:
-    """Exact as-early-as-possible times of a schedule, message by message.
+    """The exact times of all messages if every rank starts each operation as early as it can.
 
     topology: the network between the ranks, for machines whose messages hold links (Hockney's,
     wormhole); without one, every pair of ranks has a link of its own.
@@ -69,10 +69,11 @@ def completion(
     topology: Topology | None = None,
     limit: Fraction | None = None,
 ) -> Fraction | None:
-    """When the last rank finishes, in exact seconds as in `ideal`; None if later than `limit`.
+    """When the last rank finishes, in exact seconds; None if later than `limit` seconds.
 
-    limit: in seconds.  If only ranks' own ports count, trees are timed by their shapes, and one of
-    several ranks with equal lists stands for all.
+    The topology and the errors are those of `ideal`.  If only ranks' own ports delay messages,
+    trees are timed by the shapes of their subtrees, and one rank stands for all ranks with equal
+    lists.
     """
     if only_own_ports(machine, topology):
         time = tree_completion(schedule.program, machine)
@@ -88,9 +89,10 @@ def completion(
 
 
 def completion_of_one(schedule: Schedule, machine: Machine) -> Fraction:
-    """When rank 0 finishes, in exact seconds, if it stands for all ranks and sends to itself.
+    """When rank 0 finishes, in exact seconds, if it stands for all ranks.
 
-    An estimate on machines on which more than ranks' own ports counts.
+    All lists must be equal up to renumbered peers.  It is an estimate on machines on which more
+    than ranks' own ports delays messages.
     """
     return _time_schedule(schedule, machine, None, None, one_for_all=True).completion
 
@@ -103,9 +105,10 @@ def _time_schedule(
     *,
     one_for_all: bool,
 ) -> Timing:
-    """The ideal times of a schedule.
+    """The ideal times of a schedule; arguments and errors that are not named here as in `ideal`.
 
-    one_for_all: whether one rank may be timed for all, if their lists are equal up to peers.
+    limit: raise PastLimit for an event later than this, in seconds.   one_for_all: whether rank 0
+    may be timed for all ranks if their lists are equal up to renumbered peers.
     """
     check_simulable("the ideal time of a schedule", schedule, machine, topology)
     topology = with_links(machine, topology)
@@ -140,9 +143,10 @@ def _stuck_error(schedule: Schedule, rows: Rows, at: Columns, class_of: Ints | N
 
 
 def messages_played(schedule: Schedule, machine: Machine, topology: Topology | None = None) -> int:
-    """Estimated work of `completion` in messages, from the lists of a few ranks.
+    """Estimated work of `completion`: the number of messages that it simulates.
 
-    Messages for which every rank's list is written out count `AS_LISTS` times.
+    The number is estimated from the lists of a few ranks.  Messages for which every rank's list is
+    written out count AS_LISTS times.
     """
     alone = only_own_ports(machine, topology)
     if alone and (shapes := about_shapes(schedule.program)) is not None:
@@ -158,7 +162,10 @@ def messages_played(schedule: Schedule, machine: Machine, topology: Topology | N
 
 @dataclass(frozen=True)
 class Trace:
-    """The result of a simulation: seconds from a common start, exact and as floats (`…_s`)."""
+    """The result of a simulation: times from a common start, in seconds.
+
+    Times are exact, and floats where a name ends in `_s`.
+    """
 
     schedule: Schedule
     machine: Machine
@@ -168,7 +175,7 @@ class Trace:
 
     @cached_property
     def timing(self) -> Timing:
-        """The times of all messages, as `ideal` gives them."""
+        """The times of all messages, also where one rank was simulated for all."""
         if self.simulated.class_of is None:
             return self.simulated
         return ideal(self.schedule, self.machine, self.topology)
@@ -195,7 +202,7 @@ class Trace:
 
     @property
     def transfers(self) -> tuple[Transfer, ...]:
-        """Every message: when its send started, the sender was free, the receiver had it.
+        """Every message: when its send started, when the sender was free, when it was received.
 
         They are made on first use, in some microseconds for each message.
         """
@@ -203,18 +210,22 @@ class Trace:
 
     @property
     def passages(self) -> tuple[Passage, ...]:
-        """The passages of all messages over links, if there are any: route, header, link wait."""
+        """Every message's route, the time of its header and its wait for a link.
+
+        Empty on machines whose messages hold no links.
+        """
         return self.simulated.passages
 
     def link_busy(self) -> dict[int, Fraction]:
-        """For how long each link of the topology was held in all, in exact seconds."""
+        """Maps each used link of the topology to the exact seconds for which it was held in all."""
         return self.simulated.link_busy()
 
 
 def simulate(schedule: Schedule, machine: Machine, topology: Topology | None = None) -> Trace:
-    """Run a schedule on a model of a machine: every rank goes on as early as it can.
+    """Simulate a schedule on a machine: every rank starts each operation as early as it can.
 
-    topology: the network, on whose links messages wait for each other.
+    topology: the network, on whose links messages wait for each other; None if every pair of ranks
+    has a link of its own.
     Raises InvalidSchedule if ranks wait for each other in a circle; InvalidArgument for a topology
     of another size than the schedule, or on a machine that knows no links.
     """

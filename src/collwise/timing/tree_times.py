@@ -1,7 +1,7 @@
-"""Times down and up trees by a recurrence over the shapes of subtrees: 10^6 ranks in milliseconds.
+"""Computes the time of a broadcast down a tree and of a reduce up one, for up to 10^6 ranks.
 
-Subtrees of one shape take the same time, and there are few shapes.  Tests check that the event loop
-gives the same times.
+It uses a recurrence over the shapes of subtrees.  Subtrees of one shape take the same time, and
+there are few shapes.  Tests check that the event loop gives the same times.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,13 +35,13 @@ def tree_completion(program: Program, machine: Machine) -> Fraction | None:
 
 
 def about_shapes(program: Program) -> int | None:
-    """Estimated number of shapes that `tree_completion` visits; None for other programs."""
+    """Estimated number of shapes that `tree_completion` visits; None if it returns None."""
     trees = trees_of(program)
     return None if trees is None else sum(part.tree.about_shapes() for part in trees)
 
 
 def trees_of(program: Program) -> Sequence[UpTree | DownTree] | None:
-    """The parts of a tree program: down, up with whole vectors, or up then down; else None."""
+    """The parts of a tree program (see `tree_completion`), in order; None for other programs."""
     match program.parts if isinstance(program, Then) else (program,):
         case [DownTree() as down]:
             return [down]
@@ -86,9 +86,10 @@ def _from_leaves(
     below: Callable[[Node], Sequence[Node]],
     value: Callable[[Node, Sequence[Value]], Value],
 ) -> Value:
-    """The value of a node from the values of its children; each distinct node is visited once.
+    """The value of `root`, computed from the leaves up; each distinct node is visited once.
 
-    A loop instead of a recursion, since a chain is as deep as there are ranks.
+    below: gives the children of a node.   value: gives a node's value from the node and its
+    children's values.   It is no recursion, since a chain is as deep as there are ranks.
     """
     known: dict[Node, Value] = {}
     children: dict[Node, Sequence[Node]] = {}
@@ -106,7 +107,7 @@ def _from_leaves(
 
 
 def _one_message(tree: Tree, cost: _Ticks) -> int:
-    """Ticks until all ranks have the single message."""
+    """Ticks until all ranks have received a message that is sent down the tree."""
 
     def value(_: Shape, times: Sequence[int]) -> int:
         return max((c * cost.gap + cost.latency + t for c, t in enumerate(times)), default=0)
@@ -126,10 +127,13 @@ class _Stream(NamedTuple):
 
 
 def _segments(tree: Tree, count: int, full: _Ticks, last: _Ticks) -> int:
-    """Ticks until all ranks have the last segment; `count` full segments come before it."""
+    """Ticks until all ranks have received the last segment, which follows `count` full ones.
+
+    full, last: costs of a full segment and of the last one.
+    """
 
     def starts(stream: _Stream) -> list[tuple[int, _Stream]]:
-        """Each child's stream, and the ticks from its parent's last full segment to its own."""
+        """For each child: ticks from its parent's last full segment to its own, and its stream."""
         children = tree.child_shapes(stream.shape)
         busy = len(children) * full.gap
         slower = max(stream.period, busy)
@@ -154,14 +158,17 @@ def _segments(tree: Tree, count: int, full: _Ticks, last: _Ticks) -> int:
 
 
 def up_tree_time(tree: Tree, nbytes: int, machine: Machine) -> Fraction:
-    """Exact seconds to combine whole vectors up a tree; the last child is received from first."""
+    """Exact seconds to combine whole vectors up a tree.
+
+    A rank receives from its last child first, and combines each vector as it arrives.
+    """
     if not nbytes:
         return Fraction(0)
     cost, combine = machine.message(nbytes), machine.combine(nbytes) or Fraction(0)
 
     def value(_: Shape, times: Sequence[Fraction]) -> Fraction:
         """When the root of a subtree has combined all vectors of the subtree, in seconds."""
-        free: Fraction | None = None  # when its receive port was last used
+        free: Fraction | None = None  # when its last receive and combine ended
         for time in reversed(times):
             received = time + cost.latency
             free = received if free is None else max(received, free + cost.gap)

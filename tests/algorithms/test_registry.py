@@ -72,7 +72,12 @@ def test_names_are_found() -> None:
     ("name", "collective", "asked", "remedy"),
     [
         ("broadcast/postal_three", None, "algorithm 'broadcast/postal_three'", "postal_tree"),
-        ("binominal", "broadcast", "broadcast algorithm 'binominal'", "did you mean broadcast/binomial"),
+        (
+            "binominal",
+            "broadcast",
+            "broadcast algorithm 'binominal'",
+            "did you mean broadcast/binomial",
+        ),
         ("chain", None, "algorithm 'chain'", "did you mean broadcast/chain, "),
         ("chain", "braodcast", "collective 'braodcast'", "did you mean broadcast"),
         ("broadcast/chain", "reduction", "collective 'reduction'", "did you mean reduce, allred"),

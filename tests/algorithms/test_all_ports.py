@@ -14,7 +14,13 @@ from collwise.schedule.operations import Send
 from collwise.timing import ideal
 from tests.algorithms.examples import strategy_for
 
-COSTS: dict[str, Any] = {"send_s": "1e-5", "receive_s": 0, "hop_s": 0, "beta_s": "1e-9", "gamma_s": "1e-10"}
+COSTS: dict[str, Any] = {
+    "send_s": "1e-5",
+    "receive_s": 0,
+    "hop_s": 0,
+    "beta_s": "1e-9",
+    "gamma_s": "1e-10",
+}
 CUBE = Machine.wormhole(**COSTS, all_port=True)
 ONE_PORT = Machine.wormhole(**COSTS)
 NAME = "allreduce/all_ports"

@@ -88,6 +88,7 @@ def test_numbers_at_the_ends_of_their_ranges(collwise: Run) -> None:
         ),
         (["bench", "--collective", "allgatherv", "--pattern", "x"], ["source distribution 'x'"]),
         (["bench", "--collective", "s_to_q"], ["collective 's_to_q'", "mean s_to_p?"]),
+        (["bench", "--order", "random:x"], ["random:x cannot be read", "or random:1"]),
         (["bench", "--algorithm", "brin"], ["algorithm 'brin'"]),
         (["tune", "--collective", "broadcast", "--pattern", "row"], ["broadcast with --pattern"]),
         (

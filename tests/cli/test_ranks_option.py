@@ -7,6 +7,7 @@ import subprocess
 import time
 from functools import lru_cache
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -151,6 +152,21 @@ def test_ranks_refuse_together(tmp_path: Path) -> None:
     """What only ranks can know is said once, with the exit code, and no banner of the launcher."""
     process(mpich(), tmp_path, *RACE, "-n", "2", "--root", "2").refused(
         "broadcast from root 2: there are 2 ranks; give a root from 0 to 1"
+    )
+
+
+@on_one("mpich")
+def test_bench_over_an_order_of_ranks(mpi: Library, measured: Path) -> None:
+    """As [Bruck1996] §2.6 did; every byte is checked on every rank."""
+    (measured / "order.txt").write_text("1, 0\n")
+    orders = [
+        document(process(mpi, measured, *RACE, "-n", "2", "--order", order, "--json"))["order"]
+        for order in ("order.txt", "random:1")
+    ]
+    assert orders == [[1, 0], Random(1).sample(range(2), 2)]
+    (measured / "order.txt").write_text("1, 1\n")
+    process(mpi, measured, *RACE, "-n", "2", "--order", "order.txt").refused(
+        "an order of 2 ranks: order.txt does not list each of 0 to 1 once"
     )
 
 

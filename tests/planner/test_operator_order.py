@@ -29,6 +29,8 @@ POSTAL = Machine.postal(t0_s="1e-5", lam=4)
         ("band", "uint16", "any"),
         ("land", "bool", "any"),
         ("maxloc", [("value", "f8"), ("index", "i4")], "same"),
+        ("maxloc", "V12", "same"),
+        ("commutative", "i4,i4", "same"),
         ("commutative", "int64", "same"),
         ("noncommutative", "int64", "rank"),
     ],
@@ -61,6 +63,13 @@ def test_a_wish_for_more_or_less() -> None:
         (("sum", "i4,,"), InvalidArgument, "elements of type 'i4,,': NumPy knows no such type"),
         (("sum", []), InvalidArgument, "elements of type a list: they have no bytes"),
         (("sum", "S"), InvalidArgument, "elements of type 'S': they have no bytes"),
+        (("sum", "i4,i4"), InvalidArgument, "sum is for numbers"),
+        (("land", "f8,i4"), InvalidArgument, "land is for numbers"),
+        (("band", "i4,i4"), InvalidArgument, "band is for numbers"),
+        (("maxloc", "float64"), InvalidArgument, "pairs of a value and an index, such as f8,i4"),
+        (("minloc", "int32"), InvalidArgument, "pairs of a value and an index, such as f8,i4"),
+        (("maxloc", "i4,f8"), InvalidArgument, "maxloc is for pairs"),
+        (("maxloc", "f8,i4,i4"), InvalidArgument, "maxloc is for pairs"),
         (("sum", object), InvalidArgument, "they are Python's objects; name one, such as float64"),
     ],
 )
@@ -96,5 +105,6 @@ def test_only_exact_sums_go_by_the_census() -> None:
 
 
 def test_every_operator_has_an_order() -> None:
-    for op in OPERATORS:
-        assert legal("allreduce", op, "int32").itemsize == 4
+    for op, known in OPERATORS.items():
+        fitting = "i2,i2" if known.kind == "locating" else "int32"
+        assert legal("allreduce", op, fitting).itemsize == 4

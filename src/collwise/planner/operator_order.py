@@ -77,8 +77,7 @@ def _weakest_order(collective: str, op: Operator, element: np.dtype[Any]) -> tup
     accumulates = op.name in ("sum", "prod")
     if accumulates and element.kind in "iu" and element.itemsize < 4:
         return "same", f"{op.name} of {element} saturates on some MPI libraries"
-    inexact = element.names is not None or element.kind in "fcV"
-    if op.kind in ("arithmetic", "locating") and inexact:
+    if op.kind in ("arithmetic", "locating") and element.kind in "fcV":
         what = "rounds" if accumulates else "minds the order of NaN and ±0"
         reason = f"{op.name} of {element} {what}, and all ranks must end with the same bits"
         return "same", reason
@@ -87,17 +86,26 @@ def _weakest_order(collective: str, op: Operator, element: np.dtype[Any]) -> tup
 
 def _check_fit(op: Operator, element: np.dtype[Any]) -> None:
     fits = ""
-    if op.kind != "user" and element.kind not in "biufcV":  # text, dates, spans of time
-        fits = "numbers"
+    if op.kind == "locating":  # MPI has pair types only; a type without fields may be one of them
+        if not _is_pair(element):
+            fits = "pairs of a value and an index, such as f8,i4"
+    elif op.kind != "user" and (element.names is not None or element.kind not in "biufcV"):
+        fits = "numbers"  # not for structures, text, dates, spans of time
     elif op.kind == "bitwise" and element.kind not in "iubV":
         fits = "bits of integers"
     elif op.name in ("max", "min") and element.kind == "c":
         fits = "numbers that are ordered"
-    elif op.kind == "locating" and element.names is not None and len(element.names) != 2:
-        fits = "pairs of a value and an index"
     if fits:
         raise InvalidArgument(
             f"the operator {op.name} on elements of type {element}",
             f"{op.name} is for {fits}",
             "choose an operator that fits the type",
         )
+
+
+def _is_pair(element: np.dtype[Any]) -> bool:
+    """Whether a type is a value and an index, or has bytes only, as MPI's pairs have in NumPy."""
+    if element.names is None:
+        return element.kind == "V"
+    kinds = [element[name].kind for name in element.names]
+    return len(kinds) == 2 and kinds[0] in "iuf" and kinds[1] in "iu"

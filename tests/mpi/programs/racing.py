@@ -341,11 +341,14 @@ def what_papers_measured_is_measured_here(comm: MPI.Intracomm) -> None:
         names = ("br_lin", "two_step", "xor")  # whose bytes are checked, by hand, too
         lost = measured.overheads(names, 100)(session, 0.3).value
         ratios = measured.latencies(session, 0.4).value
+        middle, low, high = measured.random_order(4096)(session, 0.3).value
+    assert low <= middle <= high < 100
     assert tuple(lost) == names
+    assert {"α = 0.5", "α = 0.58"} < drawn[0].value.keys()  # 0.58 is the paper's best
     assert all(low <= middle <= high for middle, low, high in lost.values())
     assert min(lam for lam, _ in ratios.values()) > 0
     if comm.rank == 0:
-        for (draw, _), points in zip(drawn, (6, 2), strict=True):
+        for (draw, _), points in zip(drawn, (13, 2), strict=True):
             assert draw
             lines = draw().axes[0].lines
             medians, predicted = (np.asarray(line.get_ydata(), dtype=float) for line in lines)

@@ -9,9 +9,7 @@ from random import Random
 import collwise as cw
 from collwise.papers.claims import Claim
 from collwise.papers.vandegeijn1991 import ipsc
-from collwise.papers.vandegeijn1991.all_ports import AllPorts
 from collwise.schedule.operations import Send
-from collwise.schedule.problem import Problem
 
 DIMENSIONS = range(1, 8)
 Machines = Iterator[tuple[int, int, Fraction, Fraction, Fraction]]
@@ -91,8 +89,7 @@ def all_ports_share(*strategy: int) -> Fraction:
     """On the cube of 64 ranks, γ = 0: a strategy's β term with all ports over that with one."""
     d, n, beta = 6, 6 * 64 * 16, Fraction(1, 2)
     machine = cw.Machine.wormhole(send_s=1, receive_s=0, hop_s=0, beta_s=beta, all_port=True)
-    problem = Problem("allreduce", 64, n, itemsize=1, order="same")
-    planned = cw.Schedule(problem, AllPorts(problem, tuple(map(bool, reversed(strategy)))))
+    planned = cw.ALGORITHMS["allreduce/all_ports"].schedule(64, n, strategy=strategy)
     cw.verify(planned)
     taken = cw.simulate(planned, machine, cw.topology.Hypercube(d)).completion
     one = cw.hybrid.time(strategy, n, 1, beta, 0)

@@ -7,7 +7,6 @@ from collwise.figures.combining_steps import combining_steps
 from collwise.figures.line_chart import Curve, line_chart
 from collwise.papers.exhibits import Exhibit, Simulated
 from collwise.papers.measured import combining
-from collwise.papers.vandegeijn1991.all_ports import AllPorts
 from collwise.papers.vandegeijn1991.cube_claims import crossover
 from collwise.papers.vandegeijn1991.ipsc import (
     MAX_SHORT,
@@ -17,7 +16,6 @@ from collwise.papers.vandegeijn1991.ipsc import (
     curve_times,
     short_times,
 )
-from collwise.schedule.problem import Problem
 
 STEPPED = cw.Machine.hockney(alpha_s=1, beta_s=0, gamma_s="0.0001")
 """A message takes 1 s, combining hardly anything: seconds count the steps."""
@@ -33,8 +31,7 @@ def _steps(name: str, title: str) -> Figure:
 
 
 def _all_ports() -> Figure:
-    problem = Problem("allreduce", 4, 32, itemsize=4, order="same")
-    schedule = cw.Schedule(problem, AllPorts(problem, (True, True)))
+    schedule = cw.ALGORITHMS["allreduce/all_ports"].schedule(4, 32, itemsize=4, strategy=(1, 1))
     machine = cw.Machine.wormhole(
         send_s=1, receive_s=0, hop_s=0, beta_s=0, gamma_s="0.0001", all_port=True
     )

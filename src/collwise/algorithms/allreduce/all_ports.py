@@ -1,0 +1,123 @@
+"""All ports of a cube at once: the vector in d parts, each through the directions in another order.
+
+The paper's §7 only says that it can be done.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+
+from collwise.algorithms.exchanges import STRATEGY, by_strategy, cube_dimension
+from collwise.algorithms.reductions import register_combining
+from collwise.algorithms.registry import Settings
+from collwise.model import hybrid
+from collwise.model.machine import Machine, Wormhole
+from collwise.schedule.exchange import Exchange, Stage
+from collwise.schedule.operations import Block, Combine, Operation, Recv, Send, Slot, scratch
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Program
+from collwise.schedule.reduction import equal_parts
+
+
+@dataclass(frozen=True)
+class AllPorts(Program):
+    """An allreduce on a cube of 2^d ranks: part k goes first through direction k, then k + 1, ….
+
+    If there are e ranks more, ranks 1, 3, …, 2e − 1 first send their vectors to the rank before.
+    """
+
+    problem: Problem
+    stages: tuple[Stage, ...]
+
+    @cached_property
+    def extra(self) -> int:
+        """Number of ranks beyond the cube's."""
+        return self.problem.ranks - (1 << len(self.stages))
+
+    @cached_property
+    def parts(self) -> dict[int, Block]:
+        """The parts of the vector by their first direction; one where halves would be empty."""
+        d, whole = len(self.stages), Block(0, 0, self.problem.nbytes)
+        least = d << sum(stage.divided for stage in self.stages)
+        if self.problem.nbytes < least * self.problem.itemsize:
+            return {d - 1: whole}
+        parts = equal_parts(whole, d, self.problem.itemsize)
+        return {k: part for k, (part,) in enumerate(parts)}
+
+    def operations(self, rank: int) -> list[Operation]:  # noqa: D102
+        vector, partner = self.problem.vector, rank ^ 1
+        if not vector:
+            return []
+        if rank >= 2 * self.extra:
+            return self._together(rank - self.extra, Slot.INPUT)
+        if rank % 2:
+            return [Send(partner, vector, Slot.INPUT), Recv(partner, vector)]
+        both = scratch(0)
+        return [
+            Recv(partner, vector, both),
+            Combine(Slot.INPUT, both, both, vector),
+            *self._together(rank // 2, both),
+            Send(partner, vector, Slot.OUTPUT),
+        ]
+
+    def _together(self, number: int, value: int) -> list[Operation]:
+        """The operations of a node of the cube for all parts in turn.   value: what it combines."""
+        lists = (self._part(number, k, part, value) for k, part in self.parts.items())
+        return list(chain.from_iterable(zip(*lists, strict=True)))  # all are alike
+
+    def _part(self, number: int, k: int, part: Block, value: int) -> list[Operation]:
+        """What a node does with part k: an exchange of nodes whose bits are rotated by k."""
+        d = len(self.stages)
+
+        def rotated(number: int, by: int) -> int:
+            return (number >> by | number << (d - by)) % (1 << d)
+
+        def moved(op: Operation) -> Operation:
+            blocks = tuple(b._replace(offset=b.offset + part.offset) for b in op.blocks)
+            match op:
+                case Send() | Recv():
+                    peer = rotated(op.peer, d - k)
+                    peer += min(peer, self.extra)
+                    return op._replace(peer=peer, blocks=blocks, slot=slot(op.slot))
+                case Combine():
+                    left, right, into = map(slot, op[:3])
+                    return Combine(left, right, into, blocks)
+            raise AssertionError(op)  # an allreduce in groups copies nothing
+
+        def slot(name: int) -> int:
+            """The inner slot's place among those of all parts: each part has its own scratch."""
+            if name == Slot.INPUT:
+                return value
+            return name if name < Slot.SCRATCH else scratch(1 + (name - Slot.SCRATCH) * d + k)
+
+        inner = Problem("allreduce", 1 << d, part.length, itemsize=self.problem.itemsize)
+        return [moved(op) for op in Exchange(inner, self.stages).operations(rotated(number, k))]
+
+
+def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
+    """The best strategy for a part; one processor combines all of them, one after another."""
+    d = cube_dimension(problem.ranks)
+    if d < 2 or not isinstance(machine, Wormhole) or not machine.all_port:
+        return []
+    strategy = hybrid.best_for(
+        lambda items: machine.message(items * problem.itemsize).latency,
+        lambda items: d * (machine.combine(items * problem.itemsize) or 0),
+        -(-problem.nbytes // problem.itemsize // d),
+        d,
+    )
+    return [{"strategy": strategy}]
+
+
+register_combining(
+    "allreduce/all_ports",
+    "d parts of the vector go through the directions of a cube at once, each in another order",
+    "T(S, n/d, d) with dγ for γ, for p = 2^d with a port for each direction",
+    lambda problem, settings: AllPorts(problem, by_strategy(problem, settings)),
+    source=("vandeGeijn1991 §7",),
+    choices=_choices,
+    parameters={"strategy": STRATEGY},
+    order=lambda problem: "rank" if cube_dimension(problem.ranks) < 2 else "same",
+    segmented=True,
+    searched=False,
+)

@@ -92,6 +92,16 @@ def check_a_placement(algorithm: Algorithm, seed: int) -> None:
     check(algorithm, problem, machine, settings_of(algorithm, ranks))
 
 
+@pytest.mark.parametrize("collective", ["reduce", "allreduce"])
+def test_ranks_alone_on_their_nodes_combine_what_they_were_given(collective: str) -> None:
+    """At two levels, after a level at which there is nothing to do."""
+    placement = Placement.of(range(6), [0, 0, 0, 1, 1, 1])
+    parts = {"reduces": "halving_gather", "across": "recursive_doubling", "broadcasts": "flat"}
+    settings = parts if collective == "allreduce" else {"algorithms": "halving_gather"}
+    algorithm = ALGORITHMS[f"{collective}/multilevel"]
+    check_flow(algorithm.schedule(6, 96, placement=placement, itemsize=8, **settings))
+
+
 @each
 def test_it_is_tried_where_there_are_levels(algorithm: Algorithm) -> None:
     problem = problem_on(algorithm, TWO, Random(1), 1 << 14)

@@ -102,6 +102,16 @@ def test_ranks_alone_on_their_nodes_combine_what_they_were_given(collective: str
     check_flow(algorithm.schedule(6, 96, placement=placement, itemsize=8, **settings))
 
 
+@pytest.mark.parametrize("broadcast", ["scatter_ring", "chain_segmented(segment=7)"])
+def test_the_broadcast_of_an_allreduce_cuts_no_element(broadcast: str) -> None:
+    parts = {"reduces": "binomial", "across": "recursive_doubling", "broadcasts": broadcast}
+    placement = Placement.nodes([3, 2])
+    schedule = ALGORITHMS["allreduce/multilevel"].schedule(
+        5, 44, placement=placement, itemsize=4, **parts
+    )
+    check_flow(schedule)
+
+
 @each
 def test_it_is_tried_where_there_are_levels(algorithm: Algorithm) -> None:
     problem = problem_on(algorithm, TWO, Random(1), 1 << 14)

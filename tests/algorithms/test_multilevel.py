@@ -181,6 +181,32 @@ def test_algorithms_of_levels_that_are_refused(text: Any, error: Any, seen: str)
     assert caught.value.seen == seen
 
 
+@pytest.mark.parametrize(
+    ("name", "sizes", "settings"),
+    [
+        ("reduce/multilevel", [4, 3, 1], {"algorithms": "mixed_radix(stages=4) | binomial"}),
+        (
+            "broadcast/multilevel_pipelined",
+            [1, 2],
+            {"trees": "two_trees(latency=1, segment=8) | chain", "segment": 8},
+        ),
+        (
+            "allreduce/multilane",
+            [2, 3],
+            {"across": "mixed_radix(stages=2 4)", "gather": "bruck"},
+        ),
+    ],
+)
+def test_settings_are_refused_on_all_ranks(
+    name: str, sizes: list[int], settings: dict[str, Any]
+) -> None:
+    """Also by ranks whose own teams they suit: these would wait for the others."""
+    placement = Placement.nodes(sizes)
+    for rank in range(sum(sizes)):
+        with in_case("rank", rank), pytest.raises(InvalidArgument):
+            ALGORITHMS[name].schedule(sum(sizes), 24, placement=placement, **settings).rank(rank)
+
+
 def test_rounds_over_levels_that_are_refused() -> None:
     algorithm = ALGORITHMS["broadcast/multilevel_rounds"]
     settings: dict[str, Any] = {"placement": Placement.regular(2, 4), "inside": "binomial"}

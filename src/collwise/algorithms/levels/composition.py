@@ -65,18 +65,16 @@ def in_teams(
     """The program in which every team of a level runs its own program.
 
     program: maps a team's size, >= 2, to its program.   first: the first team's program instead.
+    Whatever it raises, it raises on ranks of other teams as well.
     """
-    here, made = teams.teams[level - 1], dict[int, Program]()
+    here = teams.teams[level - 1]
+    made = {size: program(size) for size in {*here.sizes.tolist()} if size > 1}
 
     def task(number: int) -> Task | None:
         size = int(here.sizes[number])
         if size == 1:
             return None
-        if first is not None and not number:
-            return Task(first)
-        if size not in made:
-            made[size] = program(size)
-        return Task(made[size])
+        return Task(made[size] if first is None or number else first)
 
     return On(here, task, level, seats=None if first else teams)
 

@@ -3,12 +3,12 @@
 import json
 
 import pytest
+from tests.profiles.example import profile, race_result
 
 import collwise as cw
 from collwise.algorithms.registry import find, parse_label
 from collwise.model.collective_names import shown_name
 from collwise.profiles.profile import Profile
-from tests.profiles.example import profile, race_result
 
 MACHINE = cw.Machine.postal(t0_s=1, lam=2)
 

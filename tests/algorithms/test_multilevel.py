@@ -97,14 +97,14 @@ def test_ranks_alone_on_their_nodes_combine_what_they_were_given(collective: str
     """At two levels, after a level at which there is nothing to do."""
     placement = Placement.of(range(6), [0, 0, 0, 1, 1, 1])
     parts = {"reduces": "halving_gather", "across": "recursive_doubling", "broadcasts": "flat"}
-    settings = parts if collective == "allreduce" else {"algorithms": "halving_gather"}
+    settings: Any = parts if collective == "allreduce" else {"algorithms": "halving_gather"}
     algorithm = ALGORITHMS[f"{collective}/multilevel"]
     check_flow(algorithm.schedule(6, 96, placement=placement, itemsize=8, **settings))
 
 
 @pytest.mark.parametrize("broadcast", ["scatter_ring", "chain_segmented(segment=7)"])
 def test_the_broadcast_of_an_allreduce_cuts_no_element(broadcast: str) -> None:
-    parts = {"reduces": "binomial", "across": "recursive_doubling", "broadcasts": broadcast}
+    parts: Any = {"reduces": "binomial", "across": "recursive_doubling", "broadcasts": broadcast}
     placement = Placement.nodes([3, 2])
     schedule = ALGORITHMS["allreduce/multilevel"].schedule(
         5, 44, placement=placement, itemsize=4, **parts

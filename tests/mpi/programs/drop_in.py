@@ -194,7 +194,8 @@ class Index:
 
 @check
 def arguments_as_mpi4py_takes_them(comm: MPI.Intracomm) -> None:
-    plain, ours = MPI.Intracomm(comm.Dup()), served(comm)
+    plain: Any = MPI.Intracomm(comm.Dup())
+    ours: Any = served(comm)
     root: Any
     for root in (False, 0.0, np.float64(0.5), np.int8(0), np.False_):
         for _ in range(2):
@@ -216,7 +217,7 @@ def arguments_as_mpi4py_takes_them(comm: MPI.Intracomm) -> None:
     for which in (ours, plain):
         for act in (which.bcast, which.Bcast):
             with raises(TypeError):
-                act(np.zeros(3), root=Index())  # type: ignore[call-overload]
+                act(np.zeros(3), root=Index())
         for info in (None, 0):
             with raises(TypeError):
                 which.Bcast_init(np.zeros(3), 0, info)

@@ -92,6 +92,26 @@ def check_a_placement(algorithm: Algorithm, seed: int) -> None:
     check(algorithm, problem, machine, settings_of(algorithm, ranks))
 
 
+@pytest.mark.parametrize("collective", ["reduce", "allreduce"])
+def test_ranks_alone_on_their_nodes_combine_what_they_were_given(collective: str) -> None:
+    """At two levels, after a level at which there is nothing to do."""
+    placement = Placement.of(range(6), [0, 0, 0, 1, 1, 1])
+    parts = {"reduces": "halving_gather", "across": "recursive_doubling", "broadcasts": "flat"}
+    settings: Any = parts if collective == "allreduce" else {"algorithms": "halving_gather"}
+    algorithm = ALGORITHMS[f"{collective}/multilevel"]
+    check_flow(algorithm.schedule(6, 96, placement=placement, itemsize=8, **settings))
+
+
+@pytest.mark.parametrize("broadcast", ["scatter_ring", "chain_segmented(segment=7)"])
+def test_the_broadcast_of_an_allreduce_cuts_no_element(broadcast: str) -> None:
+    parts: Any = {"reduces": "binomial", "across": "recursive_doubling", "broadcasts": broadcast}
+    placement = Placement.nodes([3, 2])
+    schedule = ALGORITHMS["allreduce/multilevel"].schedule(
+        5, 44, placement=placement, itemsize=4, **parts
+    )
+    check_flow(schedule)
+
+
 @each
 def test_it_is_tried_where_there_are_levels(algorithm: Algorithm) -> None:
     problem = problem_on(algorithm, TWO, Random(1), 1 << 14)
@@ -159,6 +179,32 @@ def test_algorithms_of_levels_that_are_refused(text: Any, error: Any, seen: str)
     with pytest.raises(error) as caught:
         algorithm.schedule(8, 100, placement=Placement.regular(2, 2, 2), algorithms=text)
     assert caught.value.seen == seen
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "settings"),
+    [
+        ("reduce/multilevel", [4, 3, 1], {"algorithms": "mixed_radix(stages=4) | binomial"}),
+        (
+            "broadcast/multilevel_pipelined",
+            [1, 2],
+            {"trees": "two_trees(latency=1, segment=8) | chain", "segment": 8},
+        ),
+        (
+            "allreduce/multilane",
+            [2, 3],
+            {"across": "mixed_radix(stages=2 4)", "gather": "bruck"},
+        ),
+    ],
+)
+def test_settings_are_refused_on_all_ranks(
+    name: str, sizes: list[int], settings: dict[str, Any]
+) -> None:
+    """Also by ranks whose own teams they suit: these would wait for the others."""
+    placement = Placement.nodes(sizes)
+    for rank in range(sum(sizes)):
+        with in_case("rank", rank), pytest.raises(InvalidArgument):
+            ALGORITHMS[name].schedule(sum(sizes), 24, placement=placement, **settings).rank(rank)
 
 
 def test_rounds_over_levels_that_are_refused() -> None:

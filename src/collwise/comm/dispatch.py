@@ -116,6 +116,8 @@ class Dispatch:
             self._execute(method, library, arguments, buffers, fast_key)
             return None
         persistent = way == "persistent"
+        if persistent and not isinstance(arguments[-1], MPI.Info):
+            return library()  # which raises
         blocking = arguments[:-1] if persistent else arguments  # without `info`
         executor, _, tally = self._handler(way, method, blocking)
         if tally is not None and not persistent:

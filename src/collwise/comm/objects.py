@@ -45,7 +45,7 @@ class ObjectForms(Inheritable):
 
     def bcast(self, obj: Any, root: int = 0) -> Any:
         """Broadcast a Python object from `root`; semantics and errors are mpi4py's."""
-        if "Bcast" in self._served and hasattr(type(root), "__index__"):
+        if "Bcast" in self._served and hasattr(type(root), "__int__"):
             if self._dispatch.slow("Bcast", FIRST_BYTES):
                 return bcast(self._for_objects(), obj, self.Get_rank(), int(root))
             self._leave("bcast")
@@ -73,11 +73,11 @@ class ObjectForms(Inheritable):
         """Combine everybody's objects on `root`; semantics and errors are mpi4py's."""
         if (
             self._gathers("reduce", MAX_COMBINING)
-            and hasattr(type(root), "__index__")
+            and hasattr(type(root), "__int__")
             and 0 <= int(root) < self.Get_size()
             and (every := small_objects(self._for_objects(), sendobj)[0])
         ):
-            return _combined(every, op) if self.Get_rank() == root else None
+            return _combined(every, op) if self.Get_rank() == int(root) else None
         return self._library_reduce(sendobj, op, root)
 
     def _for_objects(self) -> MPI.Intracomm:

@@ -66,7 +66,7 @@ class Then(Program):
                 )
             moved, unused = in_slots(operations, value, result, unused)
             threaded += moved
-            value = result
+            value = result if number in takers else value  # a part may have nothing to do here
         return threaded
 
     def columns(self) -> Columns | None:  # noqa: D102

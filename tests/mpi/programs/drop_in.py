@@ -185,9 +185,17 @@ def elements_from_the_last_to_the_first(comm: MPI.Intracomm) -> None:
     ours.Free()
 
 
+class Index:
+    """No root: mpi4py asks for `__int__`."""
+
+    def __index__(self) -> int:
+        return 0
+
+
 @check
-def roots_as_mpi4py_takes_them(comm: MPI.Intracomm) -> None:
-    plain, ours = MPI.Intracomm(comm.Dup()), served(comm)
+def arguments_as_mpi4py_takes_them(comm: MPI.Intracomm) -> None:
+    plain: Any = MPI.Intracomm(comm.Dup())
+    ours: Any = served(comm)
     root: Any
     for root in (False, 0.0, np.float64(0.5), np.int8(0), np.False_):
         for _ in range(2):
@@ -197,12 +205,24 @@ def roots_as_mpi4py_takes_them(comm: MPI.Intracomm) -> None:
             run(ours.Bcast_init(np.full(3, comm.rank), root))
             ours.Reduce(data + 1, result, root=root)
             assert (result == (comm.size if comm.rank == 0 else 0)).all()
+            assert ours.bcast(comm.rank, root if comm.rank else 0) == 0
+            total = ours.reduce(1, root=root if comm.rank else 0)
+            assert total == (None if comm.rank else comm.size)
     for root in (-1, comm.size, True if comm.size == 1 else "0", None, [], 2**40):
         for which in (ours, plain):
             with raises((MPI.Exception, TypeError, OverflowError)):
                 which.Bcast(np.zeros(3), root=root)
             with raises((MPI.Exception, TypeError, OverflowError)):
                 which.Reduce(np.zeros(3), np.zeros(3), root=root)
+    for which in (ours, plain):
+        for act in (which.bcast, which.Bcast):
+            with raises(TypeError):
+                act(np.zeros(3), root=Index())
+        for info in (None, 0):
+            with raises(TypeError):
+                which.Bcast_init(np.zeros(3), 0, info)
+        with raises(TypeError):
+            which.Allgatherv(np.zeros(3), None)
     works(ours)
     for which in (plain, ours):
         which.Free()

@@ -52,6 +52,6 @@ def register_scatter_collect(
 
 
 def _programs(problem: Problem, steps: Steps) -> tuple[Scatter, Collect]:
-    tree, piece = binomial.tree(problem.ranks), max(-(-problem.nbytes // problem.ranks), 1)
-    sizes = problem.nbytes, piece
+    tree, item = binomial.tree(problem.ranks), problem.itemsize  # no element is cut
+    sizes = problem.nbytes, max(-(-problem.nbytes // (problem.ranks * item)), 1) * item
     return Scatter(tree, *sizes), Collect(tree, *sizes, steps)

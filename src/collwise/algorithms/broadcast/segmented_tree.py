@@ -26,7 +26,8 @@ def register_tree(name: str, summary: str, time: str, tree: TreeOf, **more: Any)
     """
 
     def build(problem: Problem, settings: Settings) -> Program:
-        return DownTree(tree(problem, settings), problem.nbytes, settings.get("segment"))
+        items = -(-settings.get("segment", 0) // problem.itemsize)  # no element is cut
+        return DownTree(tree(problem, settings), problem.nbytes, items * problem.itemsize or None)
 
     facts: dict[str, Any] = {"build": build, **more}
     facts["segmented"] = "segment" in facts.get("parameters", {})

@@ -71,18 +71,16 @@ def in_teams(
 
     program: maps the size of a team, >= 2, to its program.   first: a program that the first team
     runs instead; None if it is no exception.
+    Whatever `program` raises, it raises on the ranks of all teams.
     """
-    here, made = teams.teams[level - 1], dict[int, Program]()
+    here = teams.teams[level - 1]
+    made = {size: program(size) for size in {*here.sizes.tolist()} if size > 1}
 
     def task(number: int) -> Task | None:
         size = int(here.sizes[number])
         if size == 1:
             return None
-        if first is not None and not number:
-            return Task(first)
-        if size not in made:
-            made[size] = program(size)
-        return Task(made[size])
+        return Task(made[size] if first is None or number else first)
 
     return On(here, task, level, seats=None if first else teams)
 

@@ -103,8 +103,11 @@ class Lanes:
             lane = self.parts[number]
             return Task(program(lane.length), lane.offset)
 
-        several = len(self.nodes) > 1
-        return [On(self.teams, task, self.hierarchy.depth, crowd=len(self.parts))] * several
+        if len(self.nodes) == 1:
+            return []
+        for number in range(len(self.parts)):  # what it raises, it raises in every lane
+            task(number)
+        return [On(self.teams, task, self.hierarchy.depth, crowd=len(self.parts))]
 
     def collected(self, label: str, *, from_root: bool = False) -> On:
         """The program in which every rank receives all parts from the other ranks of its node.

@@ -51,14 +51,15 @@ def joined_tree(problem: Problem, text: str, names: Iterable[str] = TREES) -> Te
     """
     teams = hierarchy_of(problem)
     parts = parts_of(text, "broadcast", teams.depth)
+    for configured in parts:
+        if configured.algorithm.short_name not in names:
+            remedy = "give one of " + ", ".join(names)
+            raise InvalidArgument("the trees of levels", f"{configured.label} is none", remedy)
     made: dict[tuple[int, int], Tree] = {}
 
     def tree(level: int, members: int) -> Tree:
         if (level, members) not in made:
             configured = parts[level - 1]
-            if configured.algorithm.short_name not in names:
-                remedy = "give one of " + ", ".join(names)
-                raise InvalidArgument("the trees of levels", f"{configured.label} is none", remedy)
             team = Problem("broadcast", members, problem.nbytes)
             made[level, members] = TREES[configured.algorithm.short_name](
                 team, dict(configured.settings)

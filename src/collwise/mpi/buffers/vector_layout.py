@@ -42,7 +42,7 @@ class VectorSpec(NamedTuple):
 def allgatherv_spec(spec: Any, ranks: int = 0) -> VectorSpec:
     """The buffer of an Allgatherv.  As in mpi4py, only a tuple is (counts, displacements)."""
     if not isinstance(spec, list | tuple):
-        return VectorSpec(spec, None, None, None)
+        return VectorSpec(simple_parts(spec)[0], None, None, None)
     if not 2 <= len(spec) <= 4:
         raise ValueError("message: expecting 2 to 4 items")
     data, counts, *rest = spec

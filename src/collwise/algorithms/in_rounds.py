@@ -101,9 +101,10 @@ def pieces_of(problem: Problem, segment: int) -> tuple[Block, ...]:
 
 
 def rounds_fields(rounds_of: _RoundsOf) -> dict[str, Any]:
-    """The field `build` of `Algorithm`, by its name, for a broadcast or reduce in rounds.
+    """Keyword arguments for `Algorithm`: {"build": function}.
 
-    rounds_of: returns the rounds for a problem, settings and a number of pieces.
+    The function makes the program of a broadcast or reduce in rounds.   rounds_of: returns the
+    rounds for a problem, settings and a number of pieces.
     """
 
     def build(problem: Problem, settings: Settings) -> Program:

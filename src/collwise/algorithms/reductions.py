@@ -49,9 +49,10 @@ def from_root_on(problem: Problem) -> Order:
 
 
 def in_no_order(problem: Problem) -> Order:
-    """The order of a reduce that combines in no particular order: "same".
+    """The combining order of a reduce that keeps no particular order: "same".
 
-    With two ranks it always combines the root's contribution first, as in `from_root_on`.
+    With two ranks the root's contribution always comes first, so there it is "rank" if the root is
+    0.
     """
     return from_root_on(problem) if problem.ranks == 2 else "same"
 

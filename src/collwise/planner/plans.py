@@ -51,7 +51,7 @@ def source_lines(problem: Problem) -> list[str]:
 def shares(spent: Mapping[str, Fraction]) -> str:
     """Shares of the total time in words, such as "90% between nodes, 10% inside a node".
 
-    spent: by words for the place, seconds.
+    spent: maps a phrase such as "between nodes" to the seconds spent there.
     """
     total = sum(spent.values()) or 1
     return ", ".join(f"{float(time / total):.0%} {where}" for where, time in spent.items())

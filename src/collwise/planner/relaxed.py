@@ -75,9 +75,9 @@ def about(
 
 
 FEW = 3
-"""This many segments are simulated, and one more.
+"""Schedules of FEW and of FEW + 1 segments are simulated.
 
-The difference of the two times counts for each further segment.
+Longer ones are extrapolated: each further segment adds the difference of the two times.
 """
 
 

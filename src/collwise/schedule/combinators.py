@@ -202,11 +202,12 @@ def on_ranks(
 def in_slots(
     operations: Sequence[Operation], value: int, result: int, unused: int
 ) -> tuple[list[Operation], int]:
-    """The operations, with slot `value` in place of their input and `result` of their output.
+    """The operations with their buffers (slots) renumbered.
 
-    unused: the number of the first free scratch slot.  Returns the operations, and the number of
-    the first scratch slot that is free after them.  A right operand that a combine would destroy is
-    copied first if a later operation reads it.
+    The input becomes slot `value`, the output slot `result`, and scratch slots are counted from
+    `unused`, the first free one.   Returns the new operations, and the first scratch slot that is
+    free after them. Where the input or output becomes scratch, a combine destroys it as its right
+    operand: then it is copied first if a later operation reads it.
     """
 
     def at(slot: int) -> int:

@@ -35,7 +35,9 @@ class Arrangement(NamedTuple):
     """
 
     received: Ints
-    """By row: the round by which the rank in this row has received the piece."""
+    """Entry i: the round by which piece 0 has arrived at the node in row i (rows are ranks in
+    coordinates that rotate with the pieces).
+    """
     parent: Ints
     """By row: the place of the rank that sends the piece to this one, −1 for the root."""
     child: Ints
@@ -179,9 +181,11 @@ def _by_row(tree: _Tree, rows: list[int], latency: int) -> Arrangement:
 
 @dataclass(frozen=True)
 class CyclicTrees(Rounds):
-    """The rounds of a broadcast of `count` pieces down cyclic trees.
+    """The rounds of a pipelined broadcast of `count` pieces.
 
-    There must be an `arrangement` for this number of ranks and this latency.
+    All pieces use the same tree over the ranks other than the root, rotated by one rank from piece
+    to piece. It is only for numbers of ranks and latencies for which `arrangement` finds such a
+    tree.
     """
 
     @cached_property

@@ -70,7 +70,10 @@ class Program(ABC):
         return None
 
     def is_alike(self) -> bool:
-        """Whether the lists of all ranks are equal up to renumbered peers."""
+        """Whether all ranks' operation lists are known to be equal up to renumbered peers.
+
+        False if `classes` does not know.
+        """
         classes = self.classes()
         return classes is not None and len(classes) == 1
 
@@ -182,9 +185,10 @@ class Schedule:
         return lengths[len(lengths) // 2] * self.ranks // 2
 
     def makes_rows(self, *, in_order: bool) -> bool:
-        """Whether `rows` is computed by array operations, without every rank's list.
+        """Whether the program offers array operations for `rows`, so that usually no list is built.
 
-        in_order: whether ranks receive in the order of their lists.
+        Small or very large problems may still use the lists of all ranks.   in_order: whether
+        ranks receive in the order of their lists.
         """
         kind = type(self.program)
         known = kind.rows is not Program.rows or kind.columns is not Program.columns

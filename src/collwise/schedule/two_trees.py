@@ -26,7 +26,9 @@ class _Place(NamedTuple):
     """Where a rank is in one of the two trees; for several ranks, each field is an array."""
 
     parent: Numbers
-    """The parent's place, 0 for the root."""
+    """Number of the parent's position in the tree, 0 if the parent is the root; in the results
+    of `places`, the parent's rank.
+    """
     colour: Numbers
     """0 if it receives in even rounds, 1 if in odd ones."""
     first: Numbers

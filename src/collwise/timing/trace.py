@@ -143,10 +143,12 @@ def _stuck_error(schedule: Schedule, rows: Rows, at: Columns, class_of: Ints | N
 
 
 def messages_played(schedule: Schedule, machine: Machine, topology: Topology | None = None) -> int:
-    """Estimated work of `completion`: the number of messages that it simulates.
+    """Estimated work of `completion`, in messages that are simulated as arrays.
 
-    The number is estimated from the lists of a few ranks.  Messages for which every rank's list is
-    written out count AS_LISTS times.
+    A message simulated from operation lists counts AS_LISTS times. The number of messages is
+    estimated from the lists of a few ranks; it is that of one rank if all do the same, and one per
+    rank beyond LISTED_RANKS ranks. For a program down or up a tree, where only the ranks' own ports
+    delay messages, it is the number of shapes of subtrees.
     """
     alone = only_own_ports(machine, topology)
     if alone and (shapes := about_shapes(schedule.program)) is not None:

@@ -130,7 +130,10 @@ def reposition(
 
 @dataclass(frozen=True)
 class Spreading(Deliveries):
-    """The program that spreads the contributions over the mesh of the problem, by `spread`."""
+    """An allgatherv program on the problem's mesh of ranks.
+
+    spread: yields the messages after which every rank holds all contributions.
+    """
 
     spread: Spread
 

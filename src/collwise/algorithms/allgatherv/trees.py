@@ -1,6 +1,7 @@
-"""One broadcast down a λ-tree for every source.
+"""An s-to-p broadcast: one broadcast for every source, down a λ-tree (optimal for the latency λ).
 
-Messages of different sources are not merged, so none waits for others.  Each source's contribution
+Contributions of different sources are not merged, so no message waits until several are complete.
+But messages share ports, and every rank handles the sources in the same order. Each contribution
 takes p − 1 messages.
 """
 

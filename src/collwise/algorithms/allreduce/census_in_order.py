@@ -25,9 +25,10 @@ _ALL = scratch(0)
 
 @dataclass(frozen=True)
 class CensusInOrder(Program):
-    """An allgather of all vectors by census, in scratch memory; then every rank combines them.
+    """An allgather of all vectors into scratch memory; then every rank combines them in rank order.
 
-    k: the latency in t0, an integer.
+    The allgather is the postal model's census, as in `allgatherv.census`.   k: the latency λ, a
+    whole number of send times (t0).
     """
 
     problem: Problem

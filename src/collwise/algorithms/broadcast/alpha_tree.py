@@ -23,7 +23,10 @@ ALPHA = fraction(
 
 @lru_cache(maxsize=256)
 def fixed(ranks: int, alpha: Fraction) -> SplitTree:
-    """The α-tree over `ranks` ranks that uses the same α for every number of ranks."""
+    """The broadcast tree with one share α at every split.
+
+    The leader of n ranks keeps round(αn) of them, and a child leads the others.
+    """
     return keeping(ranks, lambda n: postal.split(n, alpha))
 
 

@@ -190,10 +190,11 @@ def combined_choices(
     among: tuple[str, ...] | None = None,
     most: int = BEST,
 ) -> list[str]:
-    """All combinations of a best algorithm for each level, as texts, the innermost level first.
+    """All combinations of one of the fastest algorithms for each level.
 
-    They are timed in the largest team of their level.   among: short names of those to try; None
-    for all.   most: how many of them at the outermost level; one less at the others.
+    Each is written "label | label | …", the innermost level first. An algorithm is timed on the
+    largest team of its level.   among: short names of the algorithms to try; None for all.   most:
+    how many algorithms are kept for the outermost level; for the others one less, but at least one.
     """
     teams: Hierarchy = hierarchy_of(problem)
     best = [

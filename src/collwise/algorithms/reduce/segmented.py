@@ -20,9 +20,9 @@ from collwise.schedule.reduction import UpTree
 COUNTS = (*(n << k for k in range(11) for n in (2, 3)), 4096)
 """The numbers of segments that plans try."""
 FIRST = 3
-"""This many segments are simulated, and one more.
+"""Schedules of FIRST and of FIRST + 1 segments are simulated.
 
-The difference of the two times counts for each further segment.
+Longer ones are extrapolated: each further segment adds the difference of the two times.
 """
 
 

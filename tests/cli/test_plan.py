@@ -54,6 +54,8 @@ def test_algorithms_by_short_and_long_name(collwise: Run) -> None:
         machine = COMBINING if halves else options(MACHINES[kind])
         levels = SITES if name.endswith("multilevel_rounds") else "emulated:2x4"
         machine = ["--levels", levels] if algorithm.levels else machine
+        if name.endswith("all_ports"):
+            machine = ["--send=1us", "--receive=1us", "--hop=1ns", "--beta=1ns", "--all-port"]
         ended = collwise(*asked, *machine, "--algorithm", typed)
         assert (ended.code, ended.err) == (0, "")
         assert json.loads(ended.out)["algorithm"] == name

@@ -141,7 +141,11 @@ def test_no_column_is_wrong(nbytes: int) -> None:
         sources: dict[str, Any] = {"sources": range(5)} if algorithm.kind.has_sources else {}
         settings = settings_of(algorithm, 5, **wanted)
         schedule = algorithm.schedule(5, nbytes, **sources, **settings)
-        blocks = [b for rank in schedule.lists for op in rank for b in op.blocks]
+        try:
+            blocks = [b for rank in schedule.lists for op in rank for b in op.blocks]
+        except BeyondLimits:  # pieces side by side are ordered by what waits for what
+            assert nbytes > 2**61, name
+            continue
         most = max(b.offset for b in blocks)  # in scratch vectors lie behind one another
         try:
             time = cw.ideal(schedule, MACHINES["primes"]).completion

@@ -174,8 +174,8 @@ class OneVector(Program):
             operations.append(op._replace(blocks=tuple(blocks)))
         return operations
 
-    def columns(self) -> Columns:  # noqa: D102
-        return tabulate(self.every(self.ranks))
+    def columns(self) -> Columns | None:  # noqa: D102
+        return tabulate(self.every(self.ranks)) if self.has_all else self.program.columns()
 
 
 def on_ranks(

@@ -132,6 +132,8 @@ def by_the_environment(comm: MPI.Intracomm) -> None:
 @check
 def there_is_no_fallback(comm: MPI.Intracomm) -> None:
     def wrapped(value: str, former: str = "") -> cw.Comm:
+        silent = logging.NullHandler()  # the former name is told
+        log.addHandler(silent)
         if comm.rank == 0:
             os.environ |= {FALLBACK: value, FORMER: former}
         try:
@@ -139,6 +141,7 @@ def there_is_no_fallback(comm: MPI.Intracomm) -> None:
         finally:
             os.environ.pop(FALLBACK, None)
             os.environ.pop(FORMER, None)
+            log.removeHandler(silent)
 
     ours, data, total = wrapped("never"), np.full(10, float(comm.rank)), np.zeros(10)
     ours.Bcast(data)

@@ -6,26 +6,32 @@ MPI libraries use it for long contributions, whichever ranks have data.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from collwise.algorithms.allgatherv.spreading import register_allgatherv
-from collwise.schedule.deliveries import Deliveries, Delivery
+from collwise.schedule.deliveries import Delivery, SeparateMessages
 from collwise.schedule.rows import Class, around_a_circle
+from collwise.system.integers import Ints
 
 
 @dataclass(frozen=True)
-class Ring(Deliveries):
+class Ring(SeparateMessages):
     """In turn t rank i sends the contribution of rank i − t to rank i + 1."""
 
     def classes(self) -> list[Class] | None:  # noqa: D102
         return [around_a_circle(self.problem.ranks)] if self.problem.all_give_alike else None
 
-    def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
+    def messages(self) -> tuple[Ints, Ints, Ints]:  # noqa: D102
+        ranks, source_ranks = self.problem.ranks, self.source_ranks
+        turns = np.arange(ranks - 1)
+        source = np.add.outer(turns, source_ranks).ravel() % ranks
+        return source, (source + 1) % ranks, np.tile(np.arange(len(source_ranks)), len(turns))
+
+    def messages_of(self, rank: int) -> Iterator[Delivery]:  # noqa: D102
         ranks = self.problem.ranks
         by_owner = {block.owner: (block,) for block in self.problem.gathered}
-        for turn in range(ranks - 1) if rank is None else self._turns(rank):
-            owners = set(by_owner)
-            if rank is not None:
-                owners &= {(rank - turn - d) % ranks for d in (0, 1)}
-            for owner in sorted(owners):
+        for turn in self._turns(rank):
+            for owner in sorted({(rank - turn - d) % ranks for d in (0, 1)} & by_owner.keys()):
                 sender = (owner + turn) % ranks
                 yield Delivery(sender, (sender + 1) % ranks, by_owner[owner])
 

@@ -8,13 +8,16 @@ takes p − 1 messages.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from collwise.algorithms.allgatherv.spreading import register_allgatherv, simulable
 from collwise.algorithms.broadcast.postal_tree import LAM, tree
 from collwise.algorithms.registry import Settings
 from collwise.model.machine import Machine
-from collwise.schedule.deliveries import Blocks, Deliveries, Delivery
+from collwise.schedule.deliveries import Blocks, Delivery, SeparateMessages
 from collwise.schedule.problem import Problem
 from collwise.schedule.trees import Tree
+from collwise.system.integers import Ints
 
 
 def down_trees(
@@ -48,12 +51,18 @@ def tree_edges(tree: Tree) -> list[tuple[int, int]]:
 
 
 @dataclass(frozen=True)
-class Broadcasts(Deliveries):
+class Broadcasts(SeparateMessages):
     """One broadcast for every source.   tree: the tree for root 0, rotated to each source."""
 
     tree: Tree
 
-    def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
+    def messages(self) -> tuple[Ints, Ints, Ints]:  # noqa: D102
+        ranks, source_ranks = self.tree.size, self.source_ranks
+        edges = np.array(tree_edges(self.tree), dtype=np.int64).reshape(-1, 2)
+        source, target = (np.add.outer(source_ranks, end).ravel() % ranks for end in edges.T)
+        return source, target, np.repeat(np.arange(len(source_ranks)), len(edges))
+
+    def messages_of(self, rank: int) -> Iterator[Delivery]:  # noqa: D102
         contributions = self.problem.gathered
         yield from down_trees(self.tree, ((block.owner, (block,)) for block in contributions), rank)
 

@@ -7,23 +7,39 @@ turns as for the next larger power, and ranks without a partner skip the turn.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from collwise.algorithms.allgatherv.spreading import register_allgatherv
-from collwise.schedule.deliveries import Deliveries, Delivery
+from collwise.schedule.deliveries import Delivery, SeparateMessages
+from collwise.system.integers import Ints
 
 
 @dataclass(frozen=True)
-class Xor(Deliveries):
+class Xor(SeparateMessages):
     """Every source sends its contribution to every other rank, one after another."""
 
-    def deliveries(self, rank: int | None) -> Iterator[Delivery]:  # noqa: D102
+    def messages(self) -> tuple[Ints, Ints, Ints]:  # noqa: D102
+        source_ranks = self.source_ranks
+        target = np.bitwise_xor.outer(np.array(self._turns, dtype=np.int64), source_ranks).ravel()
+        source, which = (
+            np.tile(x, len(self._turns)) for x in (source_ranks, np.arange(len(source_ranks)))
+        )
+        there = target < self.problem.ranks
+        return source[there], target[there], which[there]
+
+    def messages_of(self, rank: int) -> Iterator[Delivery]:  # noqa: D102
         by_owner = {block.owner: (block,) for block in self.problem.gathered}
-        turns: Iterable[int] = range(1, 1 << (self.problem.ranks - 1).bit_length())
-        if rank is not None and rank not in by_owner:
+        turns: Iterable[int] = self._turns
+        if rank not in by_owner:
             turns = sorted(rank ^ sender for sender in by_owner)
         for turn in turns:
-            for sender in by_owner if rank is None else sorted((rank, rank ^ turn)):
+            for sender in sorted((rank, rank ^ turn)):
                 if sender in by_owner and sender ^ turn < self.problem.ranks:
                     yield Delivery(sender, sender ^ turn, by_owner[sender])
+
+    @property
+    def _turns(self) -> range:
+        return range(1, 1 << (self.problem.ranks - 1).bit_length())
 
 
 register_allgatherv(

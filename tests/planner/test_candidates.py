@@ -155,7 +155,7 @@ def test_rough_times_are_near(shape: str) -> None:
                 continue
             for settings in algorithm.choices(problem, machine):
                 schedule = algorithm.solve(problem, settings)
-                rough, near = about(algorithm, schedule, schedule.sampled(), machine)
+                rough, near = about(algorithm, schedule, schedule.sampled, machine)
                 assert near
                 exact = completion(schedule, machine)
                 ratios.append(float(rough / exact))

@@ -307,7 +307,7 @@ def _tries(
         bound = any_bound if algorithm.segmented else max(any_bound, uncut_bound)
         with _within_limits(algorithm, excluded):
             schedule = algorithm.solve(problem, settings)
-            lists = schedule.sampled()
+            lists = schedule.sampled
             work = messages_played(schedule, machine, topology)
             if levels is None:
                 least, alone = max(bound.time, load(lists, machine)), Fraction(0)

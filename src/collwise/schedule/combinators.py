@@ -69,6 +69,9 @@ class Then(Program):
             value = result if number in takers else value  # a part may have nothing to do here
         return threaded
 
+    def has_columns(self) -> bool:  # noqa: D102
+        return all(part.has_columns() for part in self.parts)
+
     def columns(self) -> Columns | None:  # noqa: D102
         done = np.zeros(self.ranks, dtype=np.int64)  # [rank]: operations so far
         stacked = list[Columns]()
@@ -138,6 +141,9 @@ class On(Program):
             if (task := self.task(number)) is not None:
                 distinct.setdefault((id(task.program), task.offset), (task, []))[1].append(number)
         return list(distinct.values())
+
+    def has_columns(self) -> bool:  # noqa: D102
+        return all(task.program.has_columns() for task, _ in self.tasks())
 
     def columns(self) -> Columns | None:  # noqa: D102
         stacked = list[Columns]()

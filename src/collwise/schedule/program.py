@@ -57,6 +57,10 @@ class Program(ABC):
         """
         return None
 
+    def has_columns(self) -> bool:
+        """Whether `columns` usually gives the messages, and not None."""
+        return type(self).columns is not Program.columns
+
     def rows(self, *, combines: bool) -> Rows | None:
         """All messages and combines as rows, if that is faster than building the lists; else None.
 
@@ -174,6 +178,7 @@ class Schedule:
             return of_lists(self.lists, combines=combines, in_order=in_order)
         return rows.renamed(lambda virtual: (virtual + root) % ranks) if root else rows
 
+    @cached_property
     def sampled(self) -> dict[int, Sequence[Operation]]:
         """Maps a few virtual ranks to their operation lists."""
         few = {0, 1 % self.ranks, self.ranks // 2, self.ranks - 1}
@@ -181,7 +186,7 @@ class Schedule:
 
     def about_messages(self) -> int:
         """Estimated number of messages, from the lists of a few ranks."""
-        lengths = sorted(map(len, self.sampled().values()))
+        lengths = sorted(map(len, self.sampled.values()))
         return lengths[len(lengths) // 2] * self.ranks // 2
 
     def makes_rows(self, *, in_order: bool) -> bool:
@@ -190,8 +195,7 @@ class Schedule:
         Small or very large problems may still use the lists of all ranks.   in_order: whether
         ranks receive in the order of their lists.
         """
-        kind = type(self.program)
-        known = kind.rows is not Program.rows or kind.columns is not Program.columns
+        known = type(self.program).rows is not Program.rows or self.program.has_columns()
         return in_order is True and (known or self.program.classes() is not None)
 
     def representative_rows(self, *, combines: bool) -> tuple[Rows, Ints | None]:

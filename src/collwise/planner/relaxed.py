@@ -18,6 +18,7 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program, Schedule
 from collwise.schedule.reduction import UpTree
 from collwise.timing.trace import completion, messages_played
+from collwise.timing.tree_times import time_by_pace
 
 
 def least_time(schedule: Schedule, machine: Machine, limit: int = QUICK) -> Fraction:
@@ -74,13 +75,6 @@ def about(
     return across, not slow and problem.ranks > MAX_INSIDE
 
 
-FEW = 3
-"""Schedules of FEW and of FEW + 1 segments are simulated.
-
-Longer ones are extrapolated: each further segment adds the difference of the two times.
-"""
-
-
 def by_parts(program: Program, problem: Problem, machine: Levels) -> Fraction | None:
     """Seconds of a program as the sum of its parts' times; None if the program has no parts.
 
@@ -99,12 +93,12 @@ def by_parts(program: Program, problem: Problem, machine: Levels) -> Fraction | 
             return max(times, default=Fraction(0))
         case DownTree() | UpTree():
             segment = program.segment or program.nbytes
-            count = -(-program.nbytes // segment)
-            few = [
-                completion(Schedule(problem, replace(program, nbytes=n * segment)), machine)
-                for n in {min(count, FEW), min(count, FEW + 1)}
-            ]
-            return min(few) + (max(few) - min(few)) * max(count - FEW, 0)
+
+            def time_of(segments: int) -> Fraction:
+                some = replace(program, nbytes=segments * segment)
+                return completion(Schedule(problem, some), machine)
+
+            return time_by_pace(-(-program.nbytes // segment), time_of)
         case Interleaved():
             piece = max(program.pieces, key=lambda piece: len(piece.program.operations(0))).program
             if (alone := by_parts(piece, problem, machine)) is not None:

@@ -58,12 +58,12 @@ class Then(Program):
         threaded: list[Operation] = []
         value, unused = int(Slot.INPUT), 0
         for number, operations in enumerate(lists):
-            result = value if takers[0] < number else int(Slot.OUTPUT)
-            if number in takers:
-                last = number == takers[-1]
-                result, unused = (
-                    (int(Slot.OUTPUT), unused) if last else (scratch(unused), unused + 1)
-                )
+            if number not in takers:
+                result = value if takers[0] < number else int(Slot.OUTPUT)
+            elif number == takers[-1]:
+                result = int(Slot.OUTPUT)
+            else:
+                result, unused = scratch(unused), unused + 1
             moved, unused = in_slots(operations, value, result, unused)
             threaded += moved
             value = result if number in takers else value  # a part may have nothing to do here

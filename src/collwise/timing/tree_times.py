@@ -157,6 +157,19 @@ def _segments(tree: Tree, count: int, full: _Ticks, last: _Ticks) -> int:
     return _from_leaves(_Stream(tree.root_shape, 0, 0), below, value)
 
 
+SIMULATED = 3
+"""Schedules of SIMULATED segments, and of one more, stand for those of more segments."""
+
+
+def time_by_pace(segments: int, time: Callable[[int], Fraction]) -> Fraction:
+    """Seconds of many segments, extrapolated: each further one adds what the last one added.
+
+    time: returns the exact seconds of a number of segments.
+    """
+    few = [time(number) for number in {min(segments, SIMULATED + more) for more in (0, 1)}]
+    return min(few) + (max(few) - min(few)) * max(segments - SIMULATED, 0)
+
+
 def up_tree_time(tree: Tree, nbytes: int, machine: Machine) -> Fraction:
     """Exact seconds to combine whole vectors up a tree.
 

@@ -16,14 +16,10 @@ from collwise.model.limits import SEARCHED_RANKS
 from collwise.model.machine import Machine
 from collwise.schedule.problem import Problem
 from collwise.schedule.reduction import UpTree
+from collwise.timing.tree_times import time_by_pace
 
 COUNTS = (*(n << k for k in range(11) for n in (2, 3)), 4096)
 """The numbers of segments that plans try."""
-FIRST = 3
-"""Schedules of FIRST and of FIRST + 1 segments are simulated.
-
-Longer ones are extrapolated: each further segment adds the difference of the two times.
-"""
 
 
 def _register(
@@ -55,12 +51,12 @@ def _register(
 
         def time(settings: Settings) -> Fraction:
             segment: int = settings["segment"]
-            count, few = -(-problem.nbytes // segment), list[Fraction]()
-            for number in {min(count, FIRST), min(count, FIRST + 1)}:
-                some = replace(problem, nbytes=number * segment)
-                few.append(program_time(some, build(some, settings), machine))
-            pace = max(few) - min(few)
-            return min(few) + pace * max(count - FIRST, 0)
+
+            def time_of(segments: int) -> Fraction:
+                some = replace(problem, nbytes=segments * segment)
+                return program_time(some, build(some, settings), machine)
+
+            return time_by_pace(-(-problem.nbytes // segment), time_of)
 
         counts = [n for n in COUNTS if n <= items]
         tried = [{**others, "segment": -(-items // n) * problem.itemsize} for n in counts]

@@ -10,6 +10,7 @@ import pytest
 import collwise as cw
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.algorithms.parts import part
+from collwise.algorithms.search import settings_to_try
 from collwise.errors import InvalidArgument, NothingApplies, UnknownName
 from collwise.model.level_notation import parse
 from collwise.model.levels import Levels, OneLevel
@@ -86,7 +87,7 @@ def check_a_placement(algorithm: Algorithm, seed: int) -> None:
     problem = problem_on(algorithm, machine, random, random.choice((8, 100, 1000)))
     if problem.placement is None:
         return
-    choices = list(algorithm.choices(problem, machine))
+    choices = list(settings_to_try(algorithm, problem, machine))
     for settings in random.sample(choices, min(len(choices), 2)):
         check(algorithm, problem, machine, settings)
     check(algorithm, problem, machine, settings_of(algorithm, ranks))
@@ -119,11 +120,12 @@ def test_it_is_tried_where_there_are_levels(algorithm: Algorithm) -> None:
         one = [problem.sources[0].rank]
         ranks, placement = problem.ranks, problem.placement
         problem = Problem.of("allgatherv", ranks, 1 << 14, sources=one, placement=placement)
-    assert list(algorithm.choices(problem, TWO))
-    assert not list(algorithm.choices(replace(problem, placement=None), TWO))
-    assert not list(algorithm.choices(problem, ACROSS))
+    assert list(settings_to_try(algorithm, problem, TWO))
+    assert not list(settings_to_try(algorithm, replace(problem, placement=None), TWO))
+    assert not list(settings_to_try(algorithm, problem, ACROSS))
     assert not list(
-        algorithm.choices(
+        settings_to_try(
+            algorithm,
             algorithm.problem(
                 16, 0, sources=[0] if problem.kind.has_sources else None, placement=TWO.placement
             ),
@@ -220,7 +222,7 @@ def test_rounds_over_levels_that_are_refused() -> None:
         [Machine.postal(t0_s=1, lam=2), Machine.postal(t0_s=1, lam=10**9)], Placement.regular(2, 4)
     )
     problem = algorithm.problem(8, 64, placement=Placement.regular(2, 4))
-    assert not list(algorithm.choices(problem, far))
+    assert not list(settings_to_try(algorithm, problem, far))
 
 
 def test_several_messages_of_a_round_to_one_rank() -> None:

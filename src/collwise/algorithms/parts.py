@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from collwise.algorithms.registry import WRITTEN, Algorithm, Parameter, Settings, parse_label
+from collwise.algorithms.search import settings_to_try
 from collwise.errors import BeyondLimits, InvalidArgument
 from collwise.model.machine import Machine
 from collwise.schedule.problem import Problem
@@ -83,6 +84,6 @@ def tried_labels(among: Iterable[Algorithm], problem: Problem, machine: Machine)
     labels = []
     for algorithm in among:
         with suppress(BeyondLimits):
-            choices = algorithm.choices(problem, machine)
+            choices = settings_to_try(algorithm, problem, machine)
             labels += [Configured.of(algorithm, settings).label for settings in choices]
     return labels

@@ -83,8 +83,9 @@ class PrivateCommunicator:
         holder: of MPI's objects: a persistent request or an executor.
         """
         self._owned.add(holder)
-        for private in (self, *_lingering):
-            private._sweep()
+        if self._left or _lingering:
+            for private in (self, *_lingering):
+                private._sweep()
 
     def leave(self, holder: "Bound", *, running: bool) -> None:
         """Free an object that nothing refers to any more, as soon as it is complete."""

@@ -143,9 +143,11 @@ static PyObject *requests(PyObject *module, PyObject *unused) {
 
 static PyObject *advance(PyObject *module, PyObject *unused) {
     (void)module, (void)unused;
-    Py_BEGIN_ALLOW_THREADS
-    progress_advance();
-    Py_END_ALLOW_THREADS
+    if (progress_running()) {
+        Py_BEGIN_ALLOW_THREADS
+        progress_advance();
+        Py_END_ALLOW_THREADS
+    }
     Py_RETURN_NONE;
 }
 

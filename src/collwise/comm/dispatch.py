@@ -119,7 +119,7 @@ class Dispatch:
         if persistent and not isinstance(arguments[-1], MPI.Info):
             return library()  # which raises
         blocking = arguments[:-1] if persistent else arguments  # without `info`
-        executor, _, tally = self._handler(way, method, blocking)
+        executor, _, tally = self._known(way, fast_key) or self._handler(way, method, blocking)
         if tally is not None and not persistent:
             tally.start()
         fast_call: Any = None
@@ -132,6 +132,8 @@ class Dispatch:
             request, fast_call = executor.nonblocking(*buffers)
         if fast_key is not None and fast_call is not None:
             self.in_c[way].remember(fast_key, *fast_call)
+        elif fast_key is not None and (way, fast_key) not in self.calls:
+            self.calls.remember((way, fast_key), Handler(executor))
         return counting_starts(request, tally) if tally is not None and persistent else request
 
     def _execute(
@@ -157,6 +159,10 @@ class Dispatch:
             tally.add(begin_ns, monotonic_ns())
         if fast_key is not None and fast_call is not None:
             self.in_c["blocking"].remember(fast_key, *fast_call, tally and tally.memory)
+
+    def _known(self, way: Way, fast_key: bytes | None) -> Handler | None:
+        """What served a request whose buffers C read and found to ask for the same."""
+        return None if fast_key is None else self.calls.get((way, fast_key))
 
     def _handler(self, way: Way, method: str, arguments: Sequence[Any]) -> Handler:
         """What serves a call.   arguments: of the blocking method."""

@@ -40,6 +40,15 @@ def distinct(comm: MPI.Intracomm, made: Iterable[Schedule]) -> list[Schedule]:
     return [every[place] for place in sorted(comm.bcast(keep))]
 
 
+def accepts(call: Callable[..., Any], *given: Any) -> bool:
+    """Whether a call raises nothing."""
+    try:
+        call(*given)
+    except Exception:
+        return False
+    return True
+
+
 def run(request: Any) -> None:
     """Start a persistent collective once, and give it back."""
     request.Start()

@@ -171,15 +171,30 @@ static PyObject *by_program(Calls *self, struct call *call, const struct entry *
     return result;
 }
 
+/* Whether a plan's attribute is a program that is idle and has all slots of the entry. */
+static int serves(PyObject *owner, const struct entry *entry) {
+    const struct program *program =
+        owner && Py_TYPE(owner) == program_type ? ((Program *)owner)->program : NULL;
+    int known = program && program->state == IDLE;
+    for (int n = 0; known && n < entry->locations_number; n++) {
+        known = entry->locations[n].slot < program->slots_number;
+    }
+    if (!known && !PyErr_Occurred()) {
+        PyErr_SetString(PyExc_TypeError, "an idle plan without a program that can be started");
+    }
+    return known;
+}
+
 /* Start the call on an idle plan.  A tag is used up by a call that was made. */
 static PyObject *by_request(Calls *self, struct call *call, const struct entry *place) {
     struct entry entry = *place; /* Python may let the table forget it */
     Py_ssize_t last = PyList_Size(entry.idle) - 1;
     PyObject *plan = Py_NewRef(PyList_GetItem(entry.idle, last)), *request = NULL;
     entry_hold(&entry);
-    PyObject *owner = PyObject_GetAttrString(plan, "program");
-    PyObject *over = PyObject_GetAttrString(plan, "over");
-    if (owner && over && PyList_SetSlice(entry.idle, last, last + 1, NULL) == 0) {
+    int taken = PyList_SetSlice(entry.idle, last, last + 1, NULL) == 0;
+    PyObject *owner = taken ? PyObject_GetAttrString(plan, "program") : NULL;
+    PyObject *over = owner ? PyObject_GetAttrString(plan, "over") : NULL;
+    if (over && serves(owner, &entry)) {
         struct program *program = ((Program *)owner)->program;
         int64_t *tags = numbers_of(entry.tags);
         struct reading held[2];

@@ -42,6 +42,7 @@ typedef struct {
     PyObject *failed; /* called with the error of an interrupted program */
     PyObject *comm, *sum, *slow; /* the communicator, the operator where none is given, and who serves
                                     what C cannot */
+    handle handle; /* the communicator's; mpi4py's object has another once it was freed */
     int rank, ranks;
     struct entry *entries;
     unsigned size, used;

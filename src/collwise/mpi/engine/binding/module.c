@@ -136,11 +136,18 @@ static PyObject *running(PyObject *module, PyObject *unused) {
     return PyLong_FromLong(progress_running());
 }
 
+static PyObject *requests(PyObject *module, PyObject *unused) {
+    (void)module, (void)unused;
+    return PyLong_FromLong(progress_requests());
+}
+
 static PyObject *advance(PyObject *module, PyObject *unused) {
     (void)module, (void)unused;
-    Py_BEGIN_ALLOW_THREADS
-    progress_advance();
-    Py_END_ALLOW_THREADS
+    if (progress_running()) {
+        Py_BEGIN_ALLOW_THREADS
+        progress_advance();
+        Py_END_ALLOW_THREADS
+    }
     Py_RETURN_NONE;
 }
 
@@ -184,6 +191,7 @@ static PyMethodDef functions[] = {
      "connect(path, width, status_size, too_long, no_memory, byte)"},
     {"describe", describe, METH_VARARGS, "describe(what mpi4py's and NumPy's objects are like)"},
     {"running", running, METH_NOARGS, "How many programs other ranks wait for."},
+    {"requests", requests, METH_NOARGS, "How many requests of MPI's are executed by its hooks."},
     {"advance", advance, METH_NOARGS, "Advance them."},
     {"allow_helper", allow_helper, METH_NOARGS, "Let a helper thread advance them."},
     {"stop", stop, METH_NOARGS, "End the helper thread."},

@@ -190,11 +190,7 @@ def test_algorithms_of_levels_that_are_refused(text: Any, error: Any, seen: str)
             [1, 2],
             {"trees": "two_trees(latency=1, segment=8) | chain", "segment": 8},
         ),
-        (
-            "allreduce/multilane",
-            [2, 3],
-            {"across": "mixed_radix(stages=2 4)", "gather": "bruck"},
-        ),
+        ("allreduce/multilane", [2, 3], {"across": "mixed_radix(stages=2 4)", "gather": "bruck"}),
     ],
 )
 def test_settings_are_refused_on_all_ranks(

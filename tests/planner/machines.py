@@ -18,10 +18,7 @@ POSTAL = Machine.postal(t0_s="1e-6", lam="9/5")
 HOCKNEY = Machine.hockney(alpha_s="5e-6", beta_s="1e-9")
 LOGGP = Machine.loggp(L_s="2.5e-6", o_s="1.5e-6", g_s="1e-6", G_s="6e-9")
 MEASURED = measured(
-    [
-        [(8, "1e-6", 3), (1024, "2e-6", 2)],
-        [(4096, "9e-6", "1.6"), (1 << 20, "2e-4", "1.1")],
-    ]
+    [[(8, "1e-6", 3), (1024, "2e-6", 2)], [(4096, "9e-6", "1.6"), (1 << 20, "2e-4", "1.1")]]
 )
 STEEP = measured(
     [

@@ -21,11 +21,11 @@ from collwise.schedule.program import Schedule
 from collwise.schedule.trees import HeapTree, SplitTree
 from collwise.timing import ideal
 from collwise.verifier import verify
+from tests.algorithms.examples import LATENCIES
 
 F = Fraction
 BROADCASTS = algorithms_for("broadcast")
 each = pytest.mark.parametrize("algorithm", BROADCASTS, ids=lambda a: a.name)
-LATENCIES = [Fraction(lam) for lam in ("1", "3/2", "9/5", "2", "5/2", "4", "10")]
 OPTIMAL = [a for a in BROADCASTS if a.time == "T_λ(p)·t0"]
 MACHINES = {
     "postal": Machine.postal(t0_s=1e-5, lam="9/5"),

@@ -10,12 +10,7 @@ from typing import Any
 import pytest
 
 from collwise.algorithms import ALGORITHMS, Algorithm
-from collwise.algorithms.exchanges import (
-    best_strategy,
-    by_strategy,
-    cube_dimension,
-    multiplied,
-)
+from collwise.algorithms.exchanges import best_strategy, by_strategy, cube_dimension, multiplied
 from collwise.algorithms.reduce import segmented
 from collwise.algorithms.registry import algorithms_for
 from collwise.algorithms.search import program_time, settings_to_try

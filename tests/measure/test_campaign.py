@@ -10,12 +10,7 @@ from typing import Literal
 import pytest
 
 from collwise.errors import InvalidArgument
-from collwise.measure.combine_cost import (
-    MAX_REPETITIONS,
-    MIN_REPETITIONS,
-    CombineCampaign,
-    slowest,
-)
+from collwise.measure.combine_cost import MAX_REPETITIONS, MIN_REPETITIONS, CombineCampaign, slowest
 from collwise.measure.fit import Seconds
 from collwise.measure.probes import AnyProbe, Probe
 from collwise.measure.size_campaign import SIZES, Measurement, SizeCampaign
@@ -428,8 +423,7 @@ def test_impossible_campaigns(options: dict[str, object], seen: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("budget_s", "rounds"),
-    [(1e-9, MIN_REPETITIONS), (20.5, 11), (1e9, MAX_REPETITIONS)],
+    ("budget_s", "rounds"), [(1e-9, MIN_REPETITIONS), (20.5, 11), (1e9, MAX_REPETITIONS)]
 )
 def test_combining_is_timed_until_the_budget_ends(budget_s: float, rounds: int) -> None:
     """A round takes 2 seconds.  The slowest rank counts."""

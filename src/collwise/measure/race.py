@@ -18,7 +18,7 @@ MARGIN = 0.03
 """How much better than the library's own a schedule must be, at the least, to replace it."""
 
 IMPOSSIBLE = 0.8
-"""A time below so much of the lower bound proves that t0 or λ is wrong."""
+"""A time below so much of the lower bound proves that t0 or λ is not in its interval."""
 
 APART = 0.05
 """Starts that are apart by no more of the fastest time are together."""
@@ -66,7 +66,8 @@ class Race:
 
     libraries: the labels of the MPI library's own forms (blocking, persistent).   predicted_s: what
     the model said, by label.   dropped: repetitions thrown away since ranks did not start together.
-    apart_s: how far apart the starts of the others were at most.   bound_s: the lower bound.
+    apart_s: how far apart the starts of the others were at most.
+    bound_s: the lower bound, with t0 and λ at the lower ends of their intervals.
     """
 
     collective: str

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from importlib.metadata import version
 from math import isfinite
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from collwise.model.collective_names import shown_name
 from collwise.system.integers import MOST_RANKS
@@ -24,6 +25,9 @@ Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_SIZE)]
 Index: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=LARGEST_SIZE)]
 Bounds: TypeAlias = tuple[float, float]
 """The lower and the upper end of a 95 % interval."""
+_AboveZero: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
+PositiveBounds: TypeAlias = tuple[_AboveZero, _AboveZero]
+"""The same, of what is above 0."""
 
 
 class ProfileRecord(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -39,6 +43,9 @@ class ProfileRecord(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fi
                 raise ValueError(f"{name} = {value}: its ends are in the wrong order")
 
 
+Record = TypeVar("Record", bound=ProfileRecord)
+
+
 class MeasuredSize(ProfileRecord, frozen=True, kw_only=True):
     """t0 and λ of messages of one size, sent in one way."""
 
@@ -47,8 +54,8 @@ class MeasuredSize(ProfileRecord, frozen=True, kw_only=True):
     t0_s: Positive
     lam: Positive
     """As measured; below 1 it is used as 1."""
-    t0_interval_s: Bounds | None
-    lam_interval: Bounds | None
+    t0_interval_s: PositiveBounds | None
+    lam_interval: PositiveBounds | None
     t0_experiments_s: tuple[Positive | None, Positive | None]
     lam_experiments: tuple[float | None, float | None]
     disagreement: NotNegative | None
@@ -97,7 +104,7 @@ class PortTime(ProfileRecord, frozen=True, kw_only=True):
     port_interval_s: Bounds | None
     rank_s: Positive | None = None
     """Where one rank fills the port: for how long the message keeps that rank itself busy."""
-    rank_interval_s: Bounds | None = None
+    rank_interval_s: PositiveBounds | None = None
     repetitions: Count
 
 
@@ -195,6 +202,19 @@ class Measurements(ProfileRecord, frozen=True, kw_only=True):
         if len({(t.op, t.dtype, t.nbytes) for t in self.combining}) < len(self.combining):
             raise ValueError("combining: an operator, type and length is there twice")
 
+    def at_lower_ends(self) -> "Measurements":
+        """What was measured, with each time and λ at the lower end of its 95 % interval."""
+        levels = (
+            replace(level, points=_lowest(level.points), port=_lowest(level.port))
+            for level in self.levels
+        )
+        return replace(
+            self,
+            points=_lowest(self.points),
+            levels=tuple(levels),
+            combining=_lowest(self.combining),
+        )
+
     def combining_times(self, op: str, dtype: str) -> list[tuple[int, float]]:
         """What combining takes for an operator and a type: (bytes, seconds), ascending.
 
@@ -210,6 +230,26 @@ class Measurements(ProfileRecord, frozen=True, kw_only=True):
             for t in self.combining
             if best is not None and (t.op, t.dtype) == (best.op, best.dtype)
         )
+
+
+_INTERVALS = {
+    "t0_s": "t0_interval_s",
+    "lam": "lam_interval",
+    "port_s": "port_interval_s",
+    "rank_s": "rank_interval_s",
+    "median_s": "interval_s",
+}
+"""The field with the interval of a value, by the value's field."""
+
+
+def _lowest(records: tuple[Record, ...]) -> tuple[Record, ...]:
+    """Records with their values at the lower ends of the intervals that they have."""
+    lowest = []
+    for record in records:
+        known = {value: getattr(record, ends, None) for value, ends in _INTERVALS.items()}
+        ends = {value: max(interval[0], 0.0) for value, interval in known.items() if interval}
+        lowest.append(replace(record, **ends))
+    return tuple(lowest)
 
 
 Form: TypeAlias = Literal["blocking", "persistent"]

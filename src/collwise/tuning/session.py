@@ -167,6 +167,7 @@ class Session:
             lambda: worth_a_race(task.plan(profile, algorithm, placement), algorithm),
         )
         problem = estimated.problem  # it knows where the ranks are
+        bound_s = task.least_s(profile, placement)
 
         def outcome(seed: int) -> Outcome:
             everything = self.compare(
@@ -179,7 +180,7 @@ class Session:
                 repetitions=repetitions,
                 seed=seed,
             )
-            everything = replace(everything, bound_s=estimated.lower_bound_s)
+            everything = replace(everything, bound_s=bound_s)
             return Outcome.of(
                 task, estimated, everything, self.world.ranks_per_node, self.world.engine
             )

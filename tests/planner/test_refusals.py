@@ -16,7 +16,7 @@ from tests.profiles.example import profile
 @pytest.mark.parametrize(
     ("changes", "error", "text"),
     [
-        ({"root": 4}, InvalidArgument, "broadcast from root 4: there are 4 ranks; give a root"),
+        ({"root": 4}, InvalidArgument, "broadcast from root 4: it has 4 ranks; give a root"),
         ({"root": -1}, InvalidArgument, "root = -1; give an integer of at least 0"),
         ({"nbytes": -8}, InvalidArgument, "broadcast of `nbytes`: nbytes = -8; give an integer"),
         ({"nbytes": 1.5}, InvalidArgument, "nbytes = 1.5"),

@@ -48,8 +48,8 @@ WRITTEN = Written(
         ((4, None, 0), "broadcast of `nbytes`: nbytes = None; give"),
         ((4, 8, -1), "broadcast from `root`: root = -1; give an integer of at least 0"),
         ((4, 8, None), "broadcast from `root`: root = None; give"),
-        ((4, 8, 4), "broadcast from root 4: there are 4 ranks; give a root from 0 to 3"),
-        ((1, 8, 9), "broadcast from root 9: there are 1 ranks; give a root from 0 to 0"),
+        ((4, 8, 4), "broadcast from root 4: it has 4 ranks; give a root from 0 to 3"),
+        ((1, 8, 9), "broadcast from root 9: it has 1 rank; give a root from 0 to 0"),
     ],
 )
 def test_problems_that_are_none(arguments: tuple[Any, ...], text: str) -> None:

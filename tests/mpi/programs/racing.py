@@ -58,9 +58,9 @@ def a_campaign_and_a_race_teach_a_profile(comm: MPI.Intracomm) -> None:
     assert all(point.t0_s > 0 for point in profile.points)
     task = Task(Problem("broadcast", comm.size, 2048, comm.size - 1))
     with Session(comm, world) as session:
-        outcome = session.race(task, profile, 0.3, repetitions=5)
+        outcome = session.race(task, profile, 0.3, repetitions=8)
     assert len(set(comm.allgather(outcome.race.winner))) == 1
-    assert all(1 <= len(times) <= 5 for times in outcome.race.samples.values())
+    assert all(1 <= len(times) <= 8 for times in outcome.race.samples.values())
     learned = profile.with_race_results(outcome.results)
     made = {profile.provenance.engine, *(race.engine for race in learned.race_results)}
     assert made == {comm.bcast(SERVING.name)}

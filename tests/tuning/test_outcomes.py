@@ -202,7 +202,7 @@ def test_lower_ends_of_everything() -> None:
     ).at_lower_ends()
     (node,) = lowest.levels
     assert [one.t0_s for one in node.points] == [0.9 * one.t0_s for one in NODE.points]
-    assert [(one.port_s, one.rank_s) for one in node.port] == [(0.0, None), (4e-5, 1.9e-6)]
+    assert [(one.port_s, one.rank_s) for one in node.port] == [(0.0, None), (4e-5, 1e-12)]
     assert [one.lam for one in lowest.points] == [pytest.approx(0.95 * 8)] * len(FAR)
     assert lowest.combining[0].median_s == 1e-6
     other = profile(provenance=ON_NODES).measurements

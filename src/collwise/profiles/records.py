@@ -25,9 +25,6 @@ Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_SIZE)]
 Index: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=LARGEST_SIZE)]
 Bounds: TypeAlias = tuple[float, float]
 """The lower and the upper end of a 95 % interval."""
-_AboveZero: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
-PositiveBounds: TypeAlias = tuple[_AboveZero, _AboveZero]
-"""The same, of what is above 0."""
 
 
 class ProfileRecord(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -54,8 +51,8 @@ class MeasuredSize(ProfileRecord, frozen=True, kw_only=True):
     t0_s: Positive
     lam: Positive
     """As measured; below 1 it is used as 1."""
-    t0_interval_s: PositiveBounds | None
-    lam_interval: PositiveBounds | None
+    t0_interval_s: Bounds | None
+    lam_interval: Bounds | None
     t0_experiments_s: tuple[Positive | None, Positive | None]
     lam_experiments: tuple[float | None, float | None]
     disagreement: NotNegative | None
@@ -104,7 +101,7 @@ class PortTime(ProfileRecord, frozen=True, kw_only=True):
     port_interval_s: Bounds | None
     rank_s: Positive | None = None
     """Where one rank fills the port: for how long the message keeps that rank itself busy."""
-    rank_interval_s: PositiveBounds | None = None
+    rank_interval_s: Bounds | None = None
     repetitions: Count
 
 
@@ -243,11 +240,11 @@ _INTERVALS = {
 
 
 def _lowest(records: tuple[Record, ...]) -> tuple[Record, ...]:
-    """Records with their values at the lower ends of the intervals that they have."""
+    """Records with their values at the lower ends of their intervals, at least a picosecond."""
     lowest = []
     for record in records:
         known = {value: getattr(record, ends, None) for value, ends in _INTERVALS.items()}
-        ends = {value: max(interval[0], 0.0) for value, interval in known.items() if interval}
+        ends = {value: max(interval[0], 1e-12) for value, interval in known.items() if interval}
         lowest.append(replace(record, **ends))
     return tuple(lowest)
 

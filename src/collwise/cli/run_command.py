@@ -154,6 +154,7 @@ def _tell(comm: "Comm", summary: bool, json_path: Path | None) -> None:
 
     calls, ranks = comm.calls(worth=MAX_TASKS), len(comm._world.hosts)
     tuning = f"collwise tune -n {ranks} --from-summary {shlex.quote(str(json_path or 'FILE'))}"
+    tuning = tuning if json_path else f"run it with --json FILE, then {tuning}"
     if summary:
         output.table(calls_table(calls), stream="err")
         output.write(*calls_lines(calls, tuning), stream="err")

@@ -240,6 +240,7 @@ def test_what_is_no_script(collwise: Run, folder: Path) -> None:
     collwise("run").refused("none is named; name a file, or -m and a module")
     collwise("run", "-m").refused("none is named")
     collwise("run", "--sumary", "x.py").refused("--sumary")
+    collwise("run", "/dev/zero").refused("run /dev/zero: a pipe or device cannot be read twice")
     collwise("run", "nowhere.py").refused("run nowhere.py: there is no such file")
     collwise("run", "").refused("there is no such file")
 

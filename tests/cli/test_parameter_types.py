@@ -57,7 +57,7 @@ def nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
                 "explore --port ٣",
             )
         ),
-        (f"{ASSUMING[0]} --bytes=8 --root=4", ["broadcast from root 4: there are 4 ranks; give "]),
+        (f"{ASSUMING[0]} --bytes=8 --root=4", ["broadcast from root 4: it has 4 ranks; give "]),
         (f"{ASSUMING[0]} --bytes=8 --root=-1", ["--root", "-1 is not in the range x>=0"]),
         ("plan -n 8 --bytes 8 --profile=", ["the name is empty; name a file"]),
         ("reproduce bruck1996 table1 --out=", ["the name is empty; name a folder"]),

@@ -151,7 +151,7 @@ def test_doctor(mpi: Library, measured: Path) -> None:
 def test_ranks_refuse_together(tmp_path: Path) -> None:
     """What only ranks can know is said once, with the exit code, and no banner of the launcher."""
     process(mpich(), tmp_path, *RACE, "-n", "2", "--root", "2").refused(
-        "broadcast from root 2: there are 2 ranks; give a root from 0 to 1"
+        "broadcast from root 2: it has 2 ranks; give a root from 0 to 1"
     )
 
 

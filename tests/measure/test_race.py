@@ -1,9 +1,9 @@
-"""Which repetitions of a race count."""
+"""Which repetitions of a race count, and what they must show."""
 
 import numpy as np
 import pytest
 
-from collwise.measure.race import APART, punctual
+from collwise.measure.race import APART, WIDEST, Race, punctual
 
 TIMES = np.full((10, 2), 8e-3)
 
@@ -43,3 +43,24 @@ def test_a_small_share_of_the_fastest_time_does_not_matter() -> None:
     assert punctual(times, apart).dropped == 0
     apart[:3] = 0.06 * 1e-3
     assert punctual(times, apart).dropped == 3
+
+
+def raced(*ours_s: float) -> Race:
+    samples = {"library": (1.0,) * len(ours_s), "ours": ours_s}
+    return Race("broadcast", 2, 8, 0, samples, {})
+
+
+def test_a_wide_interval_is_no_win() -> None:
+    """Of 13 repetitions on busy cores: "138 times as fast"."""
+    noisy = raced(*[0.5] * 4, *[1 / 138] * 5, *[1 / 400] * 4)
+    gain = noisy.speedup("ours")
+    assert gain.middle == pytest.approx(138)
+    assert gain.low > 1.03
+    assert gain.high > WIDEST * gain.low
+    assert noisy.winner == "library"
+    assert noisy.verdict == "too noisy to tell: the library's own stays"
+    sure = raced(*[0.5] * 13)
+    assert sure.winner == "ours"
+    said = "2.00× as fast as the library's own (2.00 … 2.00 with 95 % confidence)"
+    assert sure.verdict == said
+    assert raced(*[0.5] * 5).winner == "library", "too few repetitions"

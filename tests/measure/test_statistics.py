@@ -7,7 +7,7 @@ from statistics import median
 import pytest
 
 from collwise.errors import InvalidArgument
-from collwise.measure.statistics import median_interval, ratio_interval, standard_error
+from collwise.measure.statistics import FEWEST, median_interval, ratio_interval, standard_error
 
 
 def test_order_statistics_are_those_of_the_textbooks() -> None:
@@ -56,5 +56,6 @@ def test_a_ratio_of_paired_samples_knows_that_they_are_paired() -> None:
     assert unpaired.low < unpaired.middle < unpaired.high
 
 
-def test_two_repetitions_say_nothing_about_a_ratio() -> None:
-    assert ratio_interval([2.0, 2.0], [1.0, 1.0]) == (2, 0, float("inf"))
+def test_a_few_repetitions_say_nothing_about_a_ratio() -> None:
+    assert ratio_interval([2.0] * (FEWEST - 1), [1.0] * (FEWEST - 1)) == (2, 0, float("inf"))
+    assert ratio_interval([2.0] * FEWEST, [1.0] * FEWEST) == (2, 2, 2)

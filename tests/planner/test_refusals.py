@@ -16,7 +16,7 @@ from tests.profiles.example import profile
 @pytest.mark.parametrize(
     ("changes", "error", "text"),
     [
-        ({"root": 4}, InvalidArgument, "broadcast from root 4: there are 4 ranks; give a root"),
+        ({"root": 4}, InvalidArgument, "broadcast from root 4: it has 4 ranks; give a root"),
         ({"machine": None}, InvalidArgument, "the machine is None; give a collwise.Machine"),
         ({"machine": "paragon"}, InvalidArgument, r"is 'paragon'; .*presets\[name\].machine"),
         ({"machine": [1.5, 2]}, InvalidArgument, "the machine is a list; "),

@@ -7,16 +7,18 @@ import pytest
 
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.measure.race import BLOCKING, LIBRARY, LIBRARY_PERSISTENT, MARGIN
+from collwise.model.postal import broadcast_time
 from collwise.planner.choose import problem_for
 from collwise.planner.race_lookup import verdict
 from collwise.profiles.profile import Profile
-from collwise.profiles.records import Form
+from collwise.profiles.records import CombineTime, Form
 from collwise.report.html_report import render
 from collwise.report.tuning_tables import tuning_table
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Problem
 from collwise.tuning.outcomes import Task
-from tests.tuning.examples import PROFILE, RANKS, alone, outcome, session
+from tests.profiles.example import SIZES, point, profile
+from tests.tuning.examples import FAR, NODE, ON_NODES, PROFILE, RANKS, alone, outcome, session
 
 
 def test_an_outcome() -> None:
@@ -167,6 +169,47 @@ def test_a_time_below_the_bound_decides_nothing() -> None:
     assert any(line.startswith(wrong) for line in tuning.profile.advice)
     assert wrong in render(tuning)
     assert not outcome(4096, gain=1.5, bound_s=7e-6).doubtful, "near the bound is no proof"
+
+
+BUSY = tuple(
+    point(nbytes, lam=60.0, t0_s=1.2e-6, t0_interval_s=(1e-7, 1.4e-5), lam_interval=(5.0, 728.0))
+    for nbytes in SIZES
+)
+"""As measured by four ranks on two busy cores."""
+
+
+def test_what_is_not_known_proves_nothing() -> None:
+    """With λ = 60 the bound was 72 µs, and wins of 1.7 times in 61 µs were discarded."""
+    busy = profile(BUSY)
+    task = outcome(8, measured=busy).task
+    assert task.plan(busy).lower_bound_s >= 60 * 1.2e-6 > 61e-6
+    assert task.least_s(busy) == pytest.approx(1e-7 * float(broadcast_time(RANKS, 5)))
+    made = outcome(8, gain=1.5, measured=busy, bound_s=task.least_s(busy))
+    assert made.decisions[1].used == "collwise"
+    known = task.plan(profile()).lower_bound_s
+    assert 0.8 * known < task.least_s(profile()) < 0.95 * known
+    unknown = profile([point(8, t0_interval_s=None, lam_interval=None)])
+    assert task.least_s(unknown) == task.plan(unknown).lower_bound_s
+
+
+def test_lower_ends_of_everything() -> None:
+    """Levels, their ports, combining and what was measured elsewhere."""
+    combining = CombineTime(
+        op="sum", dtype="float64", nbytes=8, median_s=2e-6, interval_s=(1e-6, 3e-6), repetitions=9
+    )
+    lowest = profile(
+        FAR, provenance=ON_NODES, levels=(NODE,), combining=(combining,)
+    ).at_lower_ends()
+    (node,) = lowest.levels
+    assert [one.t0_s for one in node.points] == [0.9 * one.t0_s for one in NODE.points]
+    assert [(one.port_s, one.rank_s) for one in node.port] == [(0.0, None), (4e-5, 1e-12)]
+    assert [one.lam for one in lowest.points] == [pytest.approx(0.95 * 8)] * len(FAR)
+    assert lowest.combining[0].median_s == 1e-6
+    other = profile(provenance=ON_NODES).measurements
+    assert profile(other_placements=(other,)).at_lower_ends().other_placements[0] == (
+        other.at_lower_ends()
+    )
+    assert lowest.at_lower_ends() == lowest
 
 
 def test_a_gain_without_an_explanation_is_doubtful() -> None:

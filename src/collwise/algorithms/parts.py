@@ -61,17 +61,17 @@ def part(label: str, collective: str, *, levels: bool = False) -> Configured:
     return Configured.of(algorithm, values)
 
 
-def one_part(name: str, collective: str, example: str) -> Parameter:
+def one_part(name: str, collective: str, example: str, *, levels: bool = True) -> Parameter:
     """A parameter whose value is the label of one algorithm of a collective.
 
-    example: a label that the error for an invalid value suggests.
+    example: a label that the error for an invalid value suggests.   levels: as in `part`.
     """
     meaning = f"an algorithm of {collective}, such as {example}"
 
     def read(value: Any) -> str:
         if not isinstance(value, str) or not WRITTEN.fullmatch(value):
             raise InvalidArgument(f"the parameter {name}", f"it is {value!r}", f"give {meaning}")
-        return part(value, collective, levels=True).label
+        return part(value, collective, levels=levels).label
 
     return Parameter(read, meaning)
 

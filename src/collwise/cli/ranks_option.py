@@ -93,7 +93,11 @@ def on_ranks(
 def already_started(ranks: int | None, launcher: Launched) -> InvalidArgument:
     """The error of -n under a launcher."""
     seen = f"a launcher has started {launcher.size}"
-    return InvalidArgument(f"{ranks} ranks (-n {ranks})", seen, "leave out -n under a launcher")
+    return InvalidArgument(
+        f"{formatting.count(ranks or 1, 'rank')} (-n {ranks})",
+        seen,
+        "leave out -n under a launcher",
+    )
 
 
 def _start(count: int, budget_s: float) -> int:
@@ -119,12 +123,12 @@ def _start(count: int, budget_s: float) -> int:
     ended = f"the launcher ended with code {code} before the command was done"
     if status or code in _KILLED:
         raise RanksLost(
-            f"this command on {count} ranks",
+            f"this command on {formatting.count(count, 'rank')}",
             f"a rank was ended from outside; {ended}",
             "run it again; if memory ran out, use fewer ranks or smaller messages",
         )
     raise NoMPI(
-        f"{count} ranks",
+        formatting.count(count, "rank"),
         f"{ended} (what it said, if anything, is above)",
         "try fewer ranks; `collwise doctor` checks launcher and library",
     )

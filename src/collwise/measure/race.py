@@ -18,7 +18,10 @@ MARGIN = 0.03
 """How much better than the library's own a schedule must be, at the least, to replace it."""
 
 IMPOSSIBLE = 0.8
-"""A time below so much of the lower bound proves that t0 or λ is wrong."""
+"""A time below so much of the lower bound proves that t0 or λ is not in its interval."""
+
+WIDEST = 4
+"""A speed-up whose interval is wider, its high end over its low end, is too noisy to tell."""
 
 APART = 0.05
 """Starts that are apart by no more of the fastest time are together."""
@@ -66,7 +69,8 @@ class Race:
 
     libraries: the labels of the MPI library's own forms (blocking, persistent).   predicted_s: what
     the model said, by label.   dropped: repetitions thrown away since ranks did not start together.
-    apart_s: how far apart the starts of the others were at most.   bound_s: the lower bound.
+    apart_s: how far apart the starts of the others were at most.
+    bound_s: the lower bound, with t0 and λ at the lower ends of their intervals.
     """
 
     collective: str
@@ -107,10 +111,15 @@ class Race:
 
     @cached_property
     def winner(self) -> str:
-        """The best, if it is significantly faster by the margin; else the library's own."""
+        """The best, if it is significantly faster by a margin, and it is known by how much.
+
+        Else the library's own.
+        """
         if self.best == self.library or self.impossible:
             return self.library
-        return self.best if self.speedup(self.best).low > 1 + MARGIN else self.library
+        gain = self.speedup(self.best)
+        clear = gain.low > 1 + MARGIN and gain.high <= WIDEST * gain.low
+        return self.best if clear else self.library
 
     @cached_property
     def impossible(self) -> bool:
@@ -130,7 +139,8 @@ class Race:
         if self.impossible:
             return "below its bound: t0 or λ is wrong, the library's own stays"
         if self.winner != self.library:
-            return f"{gain.middle:.2f}× as fast as the library's own"
+            between = f"{gain.low:.2f} … {gain.high:.2f} with 95 % confidence"
+            return f"{gain.middle:.2f}× as fast as the library's own ({between})"
         if gain.high < 1:
             return "the library's own is faster"
         if gain.high - gain.low > 1:

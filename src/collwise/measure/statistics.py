@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 from collwise.errors import InvalidArgument
 
 CONFIDENCE = 0.95
+FEWEST = 6
+"""With fewer repetitions no median is known with this confidence, however alike they look."""
 
 
 class Interval(NamedTuple):
@@ -26,7 +28,7 @@ def median_interval(samples: ArrayLike | Sequence[Fraction | float]) -> Interval
     """The median and its interval between two order statistics.  Raises InvalidArgument for none.
 
     The interval is the narrowest symmetric one that is known with this confidence; all samples,
-    where they are too few for that (fewer than 6).
+    where they are fewer than FEWEST.
     """
     ordered = np.sort(np.asarray(samples, dtype=float))
     if not len(ordered):
@@ -59,10 +61,13 @@ def _order_statistic(count: int) -> tuple[int, float]:
 
 
 def ratio_interval(first: ArrayLike, second: ArrayLike) -> Interval:
-    """median(first) / median(second) of the same repetitions: paired percentile bootstrap."""
+    """median(first) / median(second) of the same repetitions: paired percentile bootstrap.
+
+    Of fewer than FEWEST repetitions it may be anything: from 0 to infinity.
+    """
     a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     ratio = float(np.median(a) / np.median(b))
-    if len(a) < 3:
+    if len(a) < FEWEST:
         return Interval(ratio, 0.0, float("inf"))
     resampled = np.random.default_rng(0).integers(len(a), size=(999, len(a)))
     ratios = np.median(a[resampled], axis=1) / np.median(b[resampled], axis=1)

@@ -37,7 +37,7 @@ def tuning_table(tuning: Tuning, title: str = "") -> Table:
         for outcome in tuning.outcomes
         for d in outcome.decisions
     ]
-    optional = ["lower bound", "λ", "t0", "verdict", "collective", "95 %", "predicted"]
+    optional = ["lower bound", "λ", "t0", "verdict", "collective", "speed-up, 95 %", "predicted"]
     if any(outcome.spent for outcome in tuning.outcomes):
         optional.append("time spent")
         outcomes = (outcome for outcome in tuning.outcomes for _ in outcome.decisions)
@@ -60,7 +60,7 @@ def _tuning_row(outcome: Outcome, d: RaceVerdict, known: int) -> dict[str, str]:
         "measured": formatting.time(d.measured.middle) if d.raced else "-",
         "library": formatting.time(d.library.middle),
         "speed-up": f"{d.speedup.middle:.2f}" if d.raced else "-",
-        "95 %": _interval(d.speedup) if d.raced else "-",
+        "speed-up, 95 %": _interval(d.speedup) if d.raced else "-",
         "used": d.used,
         "verdict": verdict,
         "lower bound": formatting.time(outcome.plan.lower_bound_s, known),
@@ -218,7 +218,7 @@ def combining_table(profile: Profile) -> Table:
             "type": t.dtype,
             "size": formatting.size(t.nbytes),
             "combining": formatting.time(t.median_s),
-            "95 %": formatting.time_between(*t.interval_s, t.median_s),
+            "combining, 95 %": formatting.time_between(*t.interval_s, t.median_s),
             "per byte (γ)": f"{t.median_s / t.nbytes * 1e9:.3f} ns",
         }
         for t in profile.combining
@@ -241,14 +241,14 @@ def race_table(outcome: Outcome, title: str = "") -> Table:
             {
                 "competitor": label.removeprefix(f"{race.collective}/"),
                 "median": formatting.time(median.middle),
-                "95 %": formatting.time_between(median.low, median.high, median.middle),
+                "median, 95 %": formatting.time_between(median.low, median.high, median.middle),
                 "predicted": _optional_time(race.predicted_s.get(label)),
                 f"speed-up over {library}": f"{gain.middle:.2f}",
-                "interval": _interval(gain),
+                "speed-up, 95 %": _interval(gain),
                 "used for": " and ".join(serves.get(label, ["-"])),
             }
         )
-    return Table(title, rows, ("interval", "predicted", "95 %", "used for"))
+    return Table(title, rows, ("speed-up, 95 %", "predicted", "median, 95 %", "used for"))
 
 
 def race_summary(outcome: Outcome) -> list[str]:

@@ -125,12 +125,15 @@ class Session:
         """Measure, plan, race and learn.
 
         tasks: what to race, in this order.   budget_s: seconds for everything; tasks for which
-        nothing is left are not raced, except the first.
+        nothing is left are not raced, except the first.  If measuring takes longer than its share,
+        races have theirs all the same.
         Raises InvalidArgument for values out of range, WrongResult for a wrong byte, on all ranks.
         """
         begin = time.monotonic()
         largest = max((task.problem.nbytes for task in tasks), default=None)
         profile = self.measure(budget_s * MEASURING_SHARE, share=MEASURING_SHARE, largest=largest)
+        measured_s = on_root(self.private.comm, lambda: time.monotonic() - begin)
+        budget_s = max(budget_s, measured_s + (1 - MEASURING_SHARE) * budget_s)
         outcomes: list[Outcome] = []
         unraced: list[Task] = []
         for number, task in enumerate(tasks):
@@ -167,6 +170,7 @@ class Session:
             lambda: worth_a_race(task.plan(profile, algorithm, placement), algorithm),
         )
         problem = estimated.problem  # it knows where the ranks are
+        bound_s = task.least_s(profile, placement)
 
         def outcome(seed: int) -> Outcome:
             everything = self.compare(
@@ -179,7 +183,7 @@ class Session:
                 repetitions=repetitions,
                 seed=seed,
             )
-            everything = replace(everything, bound_s=estimated.lower_bound_s)
+            everything = replace(everything, bound_s=bound_s)
             return Outcome.of(
                 task, estimated, everything, self.world.ranks_per_node, self.world.engine
             )

@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -28,9 +29,11 @@ from collwise.profiles.profile import Profile, with_measurements
 from collwise.profiles.records import MeasuredSize, Measurements, RaceResult
 from collwise.schedule.problem import Problem
 from collwise.system.host import affinity, core_limit
-from collwise.tuning.outcomes import Task
+from collwise.tuning import session as sessions
+from collwise.tuning.outcomes import Outcome, Task
 from collwise.tuning.session import Session
 from tests.mpi.programs.checks import check, raises
+from tests.tuning import examples
 
 
 def assumed(world: World, *results: RaceResult) -> Profile:
@@ -58,9 +61,9 @@ def a_campaign_and_a_race_teach_a_profile(comm: MPI.Intracomm) -> None:
     assert all(point.t0_s > 0 for point in profile.points)
     task = Task(Problem("broadcast", comm.size, 2048, comm.size - 1))
     with Session(comm, world) as session:
-        outcome = session.race(task, profile, 0.3, repetitions=5)
+        outcome = session.race(task, profile, 0.3, repetitions=8)
     assert len(set(comm.allgather(outcome.race.winner))) == 1
-    assert all(1 <= len(times) <= 5 for times in outcome.race.samples.values())
+    assert all(1 <= len(times) <= 8 for times in outcome.race.samples.values())
     learned = profile.with_race_results(outcome.results)
     made = {profile.provenance.engine, *(race.engine for race in learned.race_results)}
     assert made == {comm.bcast(SERVING.name)}
@@ -104,6 +107,33 @@ def what_is_impossible_is_raced_again(comm: MPI.Intracomm) -> None:
         outcome = session.race(task, profile, 0.1, repetitions=3)
     assert session.seeds == (0, 1)
     assert [d.used for d in outcome.decisions] == ["library", "library"]
+
+
+class Late(Session):
+    """Measuring takes all of a budget of ten seconds, and each race takes one, on its own clock."""
+
+    now_s = 0.0
+
+    def measure(self, *_: Any, **__: Any) -> Profile:
+        self.now_s = 10.0
+        return assumed(self.world)
+
+    def race(self, *_: Any, **__: Any) -> Outcome:
+        self.now_s += 1
+        return examples.outcome(8)
+
+
+@check
+def races_have_their_share_of_the_budget(comm: MPI.Intracomm) -> None:
+    """Measuring on busy cores took all of it: one of 26 tasks was raced."""
+    with (late := Late(comm, describe(comm))):
+        vars(sessions)["time"] = SimpleNamespace(monotonic=lambda: late.now_s)
+        try:
+            tuning = late.tune([Task(Problem("broadcast", comm.size, 8))] * 26, 10.0)
+        finally:
+            vars(sessions)["time"] = time
+    share = round(10 * (1 - sessions.MEASURING_SHARE))
+    assert (len(tuning.outcomes), len(tuning.unraced)) == (share + 1, 25 - share)
 
 
 @check

@@ -13,6 +13,7 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from collwise.measure.race import Punctual, Race, punctual
+from collwise.measure.statistics import FEWEST
 from collwise.mpi.bench.clock import CommonClock, StartingLine
 from collwise.mpi.bench.workloads import Competitor, Workload
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
@@ -20,7 +21,6 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 
 _WARM_UPS = 3
-_FEWEST = 3
 _CHUNK_S = 0.05
 _MAX_IN_CHUNK = 50
 
@@ -139,6 +139,6 @@ def _next_chunk(left_s: float, each_s: float, have: int, repetitions: int) -> in
 
     A few repetitions are timed whatever the budget.
     """
-    if have >= repetitions or (have >= _FEWEST and each_s > left_s):
+    if have >= repetitions or (have >= FEWEST and each_s > left_s):
         return 0
     return max(1, min(_MAX_IN_CHUNK, repetitions - have, int(min(_CHUNK_S, left_s) / each_s)))

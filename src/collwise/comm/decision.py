@@ -8,15 +8,15 @@ import os
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import structs
 
-from collwise.algorithms.registry import collectives, find
+from collwise.algorithms.registry import collectives, describe, find
 from collwise.comm.checking import check_limit_s
 from collwise.comm.fallback import FALLBACK, falls_back
 from collwise.errors import CollwiseError, InvalidArgument, NothingApplies, UnknownName
-from collwise.measure.race import LIBRARY
+from collwise.measure.race import LIBRARY, own_algorithm
 from collwise.model.levels import Levels
 from collwise.model.machine import Machine, checked_machine
 from collwise.model.placement import Placement, check_placement
@@ -26,7 +26,7 @@ from collwise.planner.candidates import predicted
 from collwise.planner.choose import plan_for, unpredicted
 from collwise.planner.operator_order import legal
 from collwise.planner.plans import Plan
-from collwise.planner.race_lookup import Verdict, known_races, settled, verdict
+from collwise.planner.race_lookup import Verdict, keeps_order, known_races, settled, verdict
 from collwise.planner.shortlist import worth_a_race
 from collwise.planner.worth import Worth, worth
 from collwise.profiles.fingerprint import Fingerprint, Layout
@@ -76,6 +76,51 @@ class CallProblem(NamedTuple):
     problem: Problem
     elements: OpAndType | None = None
     reason: str = ""
+
+
+class Own(NamedTuple):
+    """One of the library's own algorithms, by its full name, such as "broadcast/library:tree".
+
+    settings: (name, value) pairs.   raced: whether a race chose it, which says nothing about other
+    forms of the call.
+    """
+
+    algorithm: str
+    settings: tuple[tuple[str, Any], ...] = ()
+    raced: bool = False
+
+    @property
+    def asked(self) -> tuple[str, dict[str, Any]]:
+        """Its name in the library, and its settings."""
+        return own_algorithm(self.algorithm) or "", dict(self.settings)
+
+    @property
+    def label(self) -> str:
+        """Its full name with its settings."""
+        return describe(self.algorithm, dict(self.settings))
+
+
+class Chosen(NamedTuple):
+    """What serves a call: a plan, one of the library's own algorithms, or the library's default.
+
+    why: a sentence about it, for people.
+    """
+
+    plan: Plan | None
+    why: str
+    own: Own | None = None
+
+    def by_default(self, reason: str) -> "Chosen":
+        """The library's default instead of its own algorithm, for a reason."""
+        assert self.own is not None
+        return Chosen(None, f"the library's own: not {self.own.label}, for {reason}")
+
+    @property
+    def label(self) -> str:
+        """The name of what serves: of an algorithm, or LIBRARY."""
+        if self.own is not None:
+            return self.own.label
+        return LIBRARY if self.plan is None else self.plan.algorithm
 
 
 @dataclass(frozen=True)
@@ -237,23 +282,39 @@ class Decision:
         problem = Problem(collective, ranks, nbytes, root, elements.itemsize, allowed.order)
         return CallProblem(problem, elements, allowed.reason)
 
-    def plan(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Plan | None:
-        """The plan for a call; None if the library's own collective serves it.
+    def chosen(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Chosen:
+        """What serves a call.
 
         timed: False if nobody needs the predicted time; it is then not simulated where the
         algorithm is known.
         """
-        plan, why = self.explained(asked, form, timed=timed)
-        level = logging.INFO if plan is None or "not legal here" in why else logging.DEBUG
-        log.log(level, "%s: %s", asked.problem, why)
-        return plan
+        chosen = self.explained(asked, form, timed=timed)
+        quiet = chosen.plan is not None and "not legal here" not in chosen.why
+        log.log(logging.DEBUG if quiet else logging.INFO, "%s: %s", asked.problem, chosen.why)
+        return chosen
+
+    def own_algorithms(self, ranks: int) -> dict[str, list[Own]]:
+        """By collective, the library's own algorithms that may serve on so many ranks."""
+        named = {
+            collective: [Own(one.algorithm, one.settings) for one in choices]
+            for collective, choices in self.algorithms.items()
+        }
+        if self.effort == "measure" and self.machine is None:
+            for race in self._races(ranks):
+                if race.ranks == ranks and race.decision != LIBRARY:
+                    own = Own(race.algorithm, tuple(race.settings.items()), raced=True)
+                    named.setdefault(race.collective, []).append(own)
+        return {
+            collective: [one for one in every if own_algorithm(one.algorithm) is not None]
+            for collective, every in named.items()
+        }
 
     def check_fallback(self, asked: CallProblem, form: Form) -> None:
         """Raise InvalidArgument if the library may not serve a call."""
         if not self.falls_back and asked.problem.ranks > 1:
             raise InvalidArgument(
                 f"{asked.problem} by a plan, as {FALLBACK}=never demands",
-                self.explained(asked, form)[1],
+                self.explained(asked, form).why,
                 f"choose an algorithm by {ALGORITHMS}, or leave out {FALLBACK}",
             )
 
@@ -295,17 +356,15 @@ class Decision:
         races, machine = self._races(problem.ranks), self.machine_for(asked)
         return worth(races, machine, problem, form, took_s)
 
-    def explained(
-        self, asked: CallProblem, form: Form, *, timed: bool = True
-    ) -> tuple[Plan | None, str]:
-        """The plan as from `plan`, and a sentence on what serves and why."""
+    def explained(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Chosen:
+        """The same as `chosen`, without a word to the log."""
         problem, reason = self._placed(asked.problem), asked.reason
         collective = problem.collective
         by_hand = choice_for(self.algorithms.get(collective, ()), problem.nbytes)
         machine, unsuited = self.machine_for(asked), ""
         decided: Verdict | None = None  # None: the model chooses
         chosen = by_hand.algorithm if by_hand is not None else LIBRARY
-        if chosen != LIBRARY and not find(chosen, collective).keeps_order(problem):
+        if chosen != LIBRARY and not keeps_order(chosen, problem):
             unsuited, by_hand = f"{chosen} is not legal here ({reason}); instead ", None
         if by_hand is not None:
             decided = Verdict(by_hand.algorithm, "it was chosen by hand")
@@ -318,7 +377,12 @@ class Decision:
         elif problem.ranks == 1:
             decided = Verdict(LIBRARY, "there is one rank")
         if decided is not None and decided.algorithm == LIBRARY:
-            return None, f"{unsuited}{decided}{self._unlike(decided)}"
+            return Chosen(None, f"{unsuited}{decided}{self._unlike(decided)}")
+        if decided is not None and own_algorithm(decided.algorithm) is not None:
+            own = Own(decided.algorithm, () if by_hand is None else by_hand.settings)
+            if decided.race is not None:
+                own = Own(decided.algorithm, tuple(decided.race.settings.items()), raced=True)
+            return Chosen(None, f"{decided._replace(algorithm=own.label)}", own)
         named = None if decided is None else decided.algorithm
         asks = timed or named is None
         if machine is None:
@@ -335,14 +399,14 @@ class Decision:
         try:
             if by_hand is not None and by_hand.settings:
                 plan = planned(problem, machine, by_hand, reason=reason, score=score)
-                return plan, f"{plan.choice.label}: it was chosen by hand"
+                return Chosen(plan, f"{plan.choice.label}: it was chosen by hand")
             plan = plan_for(problem, machine, named, reason=reason, score=score)
         except NothingApplies as nothing:
-            return None, f"{unsuited}the library's own: {nothing}"
+            return Chosen(None, f"{unsuited}the library's own: {nothing}")
         if decided is None or decided.race is None:
             why = plan.choice.verdict.removeprefix("chosen: ")
-            return plan, f"{unsuited}{plan.choice.label}: {why}{self._unlike(decided)}"
-        return settled(plan, decided), f"{decided}{self._unlike(decided)}"
+            return Chosen(plan, f"{unsuited}{plan.choice.label}: {why}{self._unlike(decided)}")
+        return Chosen(settled(plan, decided), f"{decided}{self._unlike(decided)}")
 
     def _unlike(self, decided: Verdict | None) -> str:
         """A warning if the race that decided was run on another engine than today's."""

@@ -8,12 +8,13 @@ import os
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec import structs
 
-from collwise.algorithms.registry import collectives, describe, find
+from collwise.algorithms.registry import collectives, find
 from collwise.comm.checking import check_limit_s
+from collwise.comm.chosen import Chosen, Own, own_of
 from collwise.comm.fallback import FALLBACK, falls_back
 from collwise.errors import CollwiseError, InvalidArgument, NothingApplies, UnknownName
 from collwise.measure.race import LIBRARY, own_algorithm
@@ -76,51 +77,6 @@ class CallProblem(NamedTuple):
     problem: Problem
     elements: OpAndType | None = None
     reason: str = ""
-
-
-class Own(NamedTuple):
-    """One of the library's own algorithms, by its full name, such as "broadcast/library:tree".
-
-    settings: (name, value) pairs.   raced: whether a race chose it, which says nothing about other
-    forms of the call.
-    """
-
-    algorithm: str
-    settings: tuple[tuple[str, Any], ...] = ()
-    raced: bool = False
-
-    @property
-    def asked(self) -> tuple[str, dict[str, Any]]:
-        """Its name in the library, and its settings."""
-        return own_algorithm(self.algorithm) or "", dict(self.settings)
-
-    @property
-    def label(self) -> str:
-        """Its full name with its settings."""
-        return describe(self.algorithm, dict(self.settings))
-
-
-class Chosen(NamedTuple):
-    """What serves a call: a plan, one of the library's own algorithms, or the library's default.
-
-    why: a sentence about it, for people.
-    """
-
-    plan: Plan | None
-    why: str
-    own: Own | None = None
-
-    def by_default(self, reason: str) -> "Chosen":
-        """The library's default instead of its own algorithm, for a reason."""
-        assert self.own is not None
-        return Chosen(None, f"the library's own: not {self.own.label}, for {reason}")
-
-    @property
-    def label(self) -> str:
-        """The name of what serves: of an algorithm, or LIBRARY."""
-        if self.own is not None:
-            return self.own.label
-        return LIBRARY if self.plan is None else self.plan.algorithm
 
 
 @dataclass(frozen=True)
@@ -293,21 +249,10 @@ class Decision:
         log.log(logging.DEBUG if quiet else logging.INFO, "%s: %s", asked.problem, chosen.why)
         return chosen
 
-    def own_algorithms(self, ranks: int) -> dict[str, list[Own]]:
-        """By collective, the library's own algorithms that may serve on so many ranks."""
-        named = {
-            collective: [Own(one.algorithm, one.settings) for one in choices]
-            for collective, choices in self.algorithms.items()
-        }
-        if self.effort == "measure" and self.machine is None:
-            for race in self._races(ranks):
-                if race.ranks == ranks and race.decision != LIBRARY:
-                    own = Own(race.algorithm, tuple(race.settings.items()), raced=True)
-                    named.setdefault(race.collective, []).append(own)
-        return {
-            collective: [one for one in every if own_algorithm(one.algorithm) is not None]
-            for collective, every in named.items()
-        }
+    def own_algorithms(self, ranks: int) -> list[Own]:
+        """The library's own algorithms that may serve on so many ranks."""
+        raced = self._races(ranks) if self.effort == "measure" and self.machine is None else ()
+        return own_of(self.algorithms, [race for race in raced if race.ranks == ranks])
 
     def check_fallback(self, asked: CallProblem, form: Form) -> None:
         """Raise InvalidArgument if the library may not serve a call."""

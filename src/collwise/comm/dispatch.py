@@ -4,7 +4,7 @@ None always means that the library's own collective serves.
 """
 
 import logging
-from collections.abc import Callable, Container, Hashable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic_ns
@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 from mpi4py import MPI
 
-from collwise.comm.decision import CallProblem, Chosen, Decision, OpAndType, Own
-from collwise.comm.learning import MAX_TRIALS, Learning, Trial
+from collwise.comm.chosen import Chosen, Own
+from collwise.comm.decision import CallProblem, Decision, OpAndType
+from collwise.comm.learning import Learning, Trial
 from collwise.comm.recording import Record, Tally, Way, counting_starts, form_of
 from collwise.measure.race import LIBRARY
 from collwise.mpi.buffers.buffer import Buffer, combined_buffers
@@ -22,11 +23,10 @@ from collwise.mpi.buffers.vector_layout import SPECS, lengths_of
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.executor import BoundedCache, Executor
 from collwise.mpi.execution.executor_choice import executor_for
-from collwise.mpi.library.own_algorithms import CallForm
 from collwise.mpi.library.switching import OwnCalls, Switched, by_default
 from collwise.mpi.runtime.private_communicator import PrivateDuplicate
 from collwise.planner.plans import Plan
-from collwise.profiles.records import Form, RaceResult
+from collwise.profiles.records import Form
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
@@ -37,13 +37,6 @@ MAX_ENTRIES = 2048
 """Most entries of the cache: calls, plans and executors, some of which hold memory."""
 SLOW_S = 50e-6
 """A collective that takes longer is worth some microseconds in Python."""
-_FORMS: Mapping[Way, CallForm] = {
-    "blocking": "blocking",
-    "object": "blocking",
-    "nonblocking": "nonblocking",
-    "persistent": "persistent",
-}
-"""The library's forms of calls, by our ways to make them."""
 _BY_METHOD = {method: c for c in COLLECTIVES.values() for method in c.methods}
 
 
@@ -134,7 +127,8 @@ class Dispatch:
     ) -> Any:
         """Serve a call: execute it, or make its request, which is started if it is not persistent.
 
-        library: makes the library's own call, on its first argument.   arguments: all that the MPI method takes.
+        library: makes the library's own call, on its first argument.   arguments: all that the
+        MPI method takes.
         fast_key: under which the compiled engine is told what serves; None if it cannot.
         """
         buffers = arguments[: 1 if method == "Bcast" else 2]
@@ -224,20 +218,13 @@ class Dispatch:
         """
         if own is None:
             return None
-        if reason := self._unraced(way, method, own):
-            return reason
-        known = self.own.refused
-        found = self.own.find(method, _FORMS[way], *own.asked, local=way == "nonblocking")
+        if own.raced and (way == "nonblocking" or method != _BY_METHOD[method].methods[0]):
+            return "its race was of other calls"
+        known, form = self.own.refused, "blocking" if way == "object" else way
+        found = self.own.find(method, form, *own.asked, local=way == "nonblocking")
         if known is None and self.own.refused is not None:
             self.forget()  # non-blocking calls that were made before the ranks agreed
         return found
-
-    def _unraced(self, way: Way, method: str, own: Own) -> str:
-        """Why the race that chose an algorithm says nothing about these calls, or empty."""
-        raced = _BY_METHOD[method].methods[0]
-        if own.raced and (way == "nonblocking" or method != raced):
-            return f"its race was of other calls, {raced}"
-        return ""
 
     def explained(self, asked: CallProblem, form: Form) -> Chosen:
         """What would serve a call; not collective."""
@@ -253,44 +240,12 @@ class Dispatch:
 
         Rank 0 says which of them the library lacks.
         """
-        named = self.decision.own_algorithms(self.ranks)
-        if not any(named.values()):
-            return
-        self.own.agree()
-        for collective, every in named.items():
-            for own in every if self.rank == 0 else ():
-                ways = [
-                    (m, form) for m in COLLECTIVES[collective].methods for form in _FORMS.values()
-                ]
-                reasons = [self.own.why_not(*way, *own.asked) for way in ways]
-                if all(reasons):
-                    log.warning("the library's default serves, not %s: %s", own.label, reasons[0])
-
-    def _tally(
-        self, way: Way, method: str, asked: CallProblem | None, op: MPI.Op | None
-    ) -> Tally | None:
-        """The tally of such calls, or None; a `Trial` where learning tries plans on them."""
-        record, learning = self.record, self.learning
-        if record is None:
-            return None
-        if learning is None or asked is None or way in ("nonblocking", "persistent"):
-            return record.tally(method, way, self.ranks, asked, self.decision)
-        # Decided at the first call of its kind, which is the same one on all ranks.
-        key = method, asked
-        if key not in self._trials and len(self._trials) < MAX_TRIALS:
-            predefined = op is None or op.is_predefined
-            self._trials[key] = None
-            if predefined and self.decision.learnable(asked):
-                new = self._trials[key] = Trial(method, way, asked, self, learning)
-                record.add(new)
-        return self._trials.get(key) or record.tally(method, way, self.ranks, asked, self.decision)
-
-    def trial_over(self, trial: Trial, result: RaceResult | None) -> None:
-        """Use what a trial learned.  All ranks do so at the same collective call."""
-        self._trials[trial.method, trial.asked] = None
-        if result is not None:
-            self.decision = self.decision.knowing(result)
-        self.forget()
+        if any(named := self.decision.own_algorithms(self.ranks)):
+            self.own.agree()
+        for own in named if self.rank == 0 else ():
+            collective = own.algorithm.partition("/")[0]
+            if reason := self.own.lacks(COLLECTIVES[collective].methods, *own.asked):
+                log.warning("the library's default serves, not %s: %s", own.label, reason)
 
     def chosen(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Chosen:
         """What serves a call, cached.   timed: see `Decision.chosen`."""

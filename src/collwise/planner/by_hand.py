@@ -31,8 +31,8 @@ class Choice(NamedTuple):
     """One algorithm that a user chose for calls up to some size.
 
     algorithm: its full name, or LIBRARY; whether the library has one of its own by a name such as
-    "broadcast/library:binomial" is for the communicator to find out.   settings: (name, value) pairs that the user gave.
-    most: total bytes of the largest call that it serves; None for any size.
+    "broadcast/library:binomial" is for the communicator to find out.   settings: (name, value)
+    pairs that the user gave.   most: total bytes of the largest call that it serves; None for any.
     """
 
     algorithm: str

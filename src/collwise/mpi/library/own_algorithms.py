@@ -15,6 +15,7 @@ from collwise.mpi.library.tool_interface import Variable, missing, variables
 from collwise.system.quantities import parse_size
 
 CallForm: TypeAlias = Literal["blocking", "nonblocking", "persistent"]
+FORMS: tuple[CallForm, ...] = ("blocking", "nonblocking", "persistent")
 _NO_ALGORITHMS: Mapping[str, str] = {
     "auto": "it leaves the choice to the library",
     "sched_auto": "it leaves the choice to the library",

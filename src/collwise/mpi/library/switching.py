@@ -24,7 +24,7 @@ from mpi4py import MPI
 
 from collwise.errors import CollwiseError, InvalidArgument
 from collwise.mpi.engine.loading import COMPILED
-from collwise.mpi.library.own_algorithms import CallForm, OwnAlgorithm, catalogue, digest
+from collwise.mpi.library.own_algorithms import FORMS, CallForm, OwnAlgorithm, catalogue, digest
 from collwise.mpi.library.tool_interface import Variable, variables
 from collwise.mpi.runtime.private_communicator import plain_duplicate
 from collwise.schedule.collectives import COLLECTIVES
@@ -123,6 +123,12 @@ class OwnCalls:
         except CollwiseError as problem:
             return str(problem)
         return ""
+
+    def lacks(self, methods: Iterable[str], name: str, settings: Mapping[str, Any]) -> str:
+        """Why an algorithm can serve in no form of these methods, or empty."""
+        ways = [(method, form) for method in methods for form in FORMS]
+        reasons = [self.why_not(*way, name, settings) for way in ways]
+        return reasons[0] if all(reasons) else ""
 
     def agree(self, *, local: bool = False) -> bool:
         """Whether something forbids the library's own algorithms; equal on all ranks.

@@ -14,7 +14,7 @@ from mpi4py import MPI
 
 from collwise.comm.chosen import Chosen, Own
 from collwise.comm.decision import CallProblem, Decision, OpAndType
-from collwise.comm.learning import Learning, Trial
+from collwise.comm.learning import MAX_TRIALS, Learning, Trial
 from collwise.comm.recording import Record, Tally, Way, counting_starts, form_of
 from collwise.measure.race import LIBRARY
 from collwise.mpi.buffers.buffer import Buffer, combined_buffers
@@ -26,7 +26,7 @@ from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.library.switching import OwnCalls, Switched, by_default
 from collwise.mpi.runtime.private_communicator import PrivateDuplicate
 from collwise.planner.plans import Plan
-from collwise.profiles.records import Form
+from collwise.profiles.records import Form, RaceResult
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
@@ -246,6 +246,32 @@ class Dispatch:
             collective = own.algorithm.partition("/")[0]
             if reason := self.own.lacks(COLLECTIVES[collective].methods, *own.asked):
                 log.warning("the library's default serves, not %s: %s", own.label, reason)
+
+    def _tally(
+        self, way: Way, method: str, asked: CallProblem | None, op: MPI.Op | None
+    ) -> Tally | None:
+        """The tally of such calls, or None; a `Trial` where learning tries plans on them."""
+        record, learning = self.record, self.learning
+        if record is None:
+            return None
+        if learning is None or asked is None or way in ("nonblocking", "persistent"):
+            return record.tally(method, way, self.ranks, asked, self.decision)
+        # Decided at the first call of its kind, which is the same one on all ranks.
+        key = method, asked
+        if key not in self._trials and len(self._trials) < MAX_TRIALS:
+            predefined = op is None or op.is_predefined
+            self._trials[key] = None
+            if predefined and self.decision.learnable(asked):
+                new = self._trials[key] = Trial(method, way, asked, self, learning)
+                record.add(new)
+        return self._trials.get(key) or record.tally(method, way, self.ranks, asked, self.decision)
+
+    def trial_over(self, trial: Trial, result: RaceResult | None) -> None:
+        """Use what a trial learned.  All ranks do so at the same collective call."""
+        self._trials[trial.method, trial.asked] = None
+        if result is not None:
+            self.decision = self.decision.knowing(result)
+        self.forget()
 
     def chosen(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Chosen:
         """What serves a call, cached.   timed: see `Decision.chosen`."""

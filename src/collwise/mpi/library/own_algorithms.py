@@ -15,6 +15,7 @@ from collwise.mpi.library.tool_interface import Variable, missing, variables
 from collwise.system.quantities import parse_size
 
 CallForm: TypeAlias = Literal["blocking", "nonblocking", "persistent"]
+_WRONG = "MPICH 5.0.2's leaves wrong data unless the ranks are a power of two"
 FORMS: tuple[CallForm, ...] = ("blocking", "nonblocking", "persistent")
 _NO_ALGORITHMS: Mapping[str, str] = {
     "auto": "it leaves the choice to the library",
@@ -22,8 +23,12 @@ _NO_ALGORITHMS: Mapping[str, str] = {
     "ignore": "it leaves the choice to the library",
     "nb": "it is the library's non-blocking form",
     "ccl": "it needs a library for accelerators",
+    "tsp_scatterv_recexch_allgatherv": _WRONG,
+    "tsp_scatterv_ring_allgatherv": _WRONG,
 }
-"""Names that are no algorithms of the collective, with the reason."""
+"""Names that are not used, with the reason."""
+_RANKS: Mapping[str, int] = {"two_proc": 2}
+"""Algorithms for one number of ranks."""
 _LARGEST = 2**31 - 1
 _LISTED = re.compile(r"^\s*(\w+)\s+-\s", re.MULTILINE)
 
@@ -66,8 +71,10 @@ class Catalogue(NamedTuple):
     algorithms: Mapping[str, OwnAlgorithm] = {}
     left_out: Mapping[str, str] = {}
 
-    def find(self, name: str) -> OwnAlgorithm | str:
-        """An algorithm, or why there is none."""
+    def find(self, name: str, ranks: int) -> OwnAlgorithm | str:
+        """An algorithm for so many ranks, or why there is none."""
+        if _RANKS.get(name, ranks) != ranks:
+            return f"it is for {_RANKS[name]} ranks"
         if (known := self.algorithms.get(name)) is not None:
             return known
         if reason := self.left_out.get(name, self.left_out.get("")):

@@ -24,7 +24,8 @@ from mpi4py import MPI
 
 from collwise.errors import CollwiseError, InvalidArgument
 from collwise.mpi.engine.loading import COMPILED
-from collwise.mpi.library.own_algorithms import FORMS, CallForm, OwnAlgorithm, catalogue, digest
+from collwise.mpi.library import own_algorithms
+from collwise.mpi.library.own_algorithms import FORMS, CallForm, OwnAlgorithm, catalogue
 from collwise.mpi.library.tool_interface import Variable, variables
 from collwise.mpi.runtime.private_communicator import plain_duplicate
 from collwise.schedule.collectives import COLLECTIVES
@@ -115,7 +116,7 @@ class OwnCalls:
         """Why an algorithm cannot serve, as far as is known without communication, or empty."""
         if self.refused:
             return self.refused
-        known = catalogue(method, form).find(name)
+        known = catalogue(method, form).find(name, self.of.Get_size())
         if isinstance(known, str):
             return known
         try:
@@ -136,7 +137,7 @@ class OwnCalls:
         Collective when it is first asked, unless `local`.
         """
         if self.refused is None and not local:
-            here = sha256(digest().encode()).digest(), _forbidden(self._one_thread)
+            here = sha256(own_algorithms.digest().encode()).digest(), _forbidden(self._one_thread)
             every = self.of.allgather(here)
             reasons = [f"rank {rank}: {why}" for rank, (_, why) in enumerate(every) if why]
             if len({known for known, _ in every}) > 1:

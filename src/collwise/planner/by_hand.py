@@ -8,6 +8,7 @@ all sizes an algorithm is chosen as if the user had named none.
 
 import re
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from itertools import zip_longest
 from typing import Any, NamedTuple, TypeAlias
 
@@ -119,6 +120,14 @@ def _own_choice(collective: str, label: str, most: int | None) -> Choice:
         raise InvalidArgument(f"the algorithm {label!r}", seen, remedy)
     settings = [(name, str(parse_size(value))) for name, value in settings]
     return Choice(f"{collective}/{OWN}{match[1]}", tuple(settings), most)
+
+
+def own_choice(collective: str, label: str) -> Candidate | None:
+    """The library's own algorithm with this label; None if it is none of these."""
+    if not label.strip().startswith(OWN):
+        return None
+    choice = _own_choice(collective, label.strip(), None)
+    return Candidate(choice.algorithm, dict(choice.settings), Fraction(0))
 
 
 def choice_for(choices: Sequence[Choice], nbytes: int) -> Choice | None:

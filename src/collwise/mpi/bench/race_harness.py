@@ -4,9 +4,11 @@ Every competitor's result is checked on every rank, before and after the timing.
 """
 
 import gc
+import logging
 import random
 import time
 from collections.abc import Mapping, Sequence
+from statistics import median
 
 import numpy as np
 from mpi4py import MPI
@@ -15,10 +17,19 @@ from numpy.typing import NDArray
 from collwise.measure.race import Punctual, Race, punctual
 from collwise.mpi.bench.clock import CommonClock, StartingLine
 from collwise.mpi.bench.workloads import Competitor, Workload
+from collwise.mpi.library.switching import OwnCalls
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 
+log = logging.getLogger("collwise")
+
+FEW, BEHIND = 5, 1.5
+"""After FEW repetitions, the library's own algorithms leave that are so many times behind."""
+MOST_OWN = 3
+"""Most of them that stay."""
+TRYING_SHARE = 0.25
+"""The share of a race's time for these repetitions."""
 _WARM_UPS = 3
 _FEWEST = 3
 _CHUNK_S = 0.05
@@ -33,6 +44,7 @@ class RaceHarness:
 
     def __init__(self, private: PrivateCommunicator, oversubscribed: bool) -> None:
         self.private, self.comm = private, private.comm
+        self.own = OwnCalls(private.comm, one_thread=True)
         self.clock = CommonClock(self.comm)
         self.line = StartingLine(self.comm, self.clock, oversubscribed=oversubscribed)
 
@@ -49,11 +61,14 @@ def race(
     repetitions: int = 300,
     seed: int = 0,
     bare_sends: bool = False,
+    own: Mapping[str, tuple[str, Mapping[str, int]]] | None = None,
 ) -> Race:
     """Race the schedules, by label, against the library's own collective.  Collective.
 
     op, dtype: the operator and the elements of vectors.   budget_s: seconds for this race.
     repetitions: at most.   bare_sends: race the same messages by plain calls of mpi4py, too.
+    own: by label, names and settings of the library's own algorithms to race, as blocking calls;
+    those far behind leave after a few repetitions.
     Raises WrongResult, on all ranks, if a competitor leaves a wrong byte on any rank, and
     UnknownName for an operator that races do not support.
     """
@@ -63,9 +78,18 @@ def race(
         competitors += workload.candidates(label, schedule)
         if bare_sends:
             competitors.append(workload.bare_sends(label, schedule))
+    switched = []
+    for label, (name, settings) in (own or {}).items():
+        competitor = workload.own(harness.own, label, name, settings)
+        if isinstance(competitor, str):
+            log.info("%s is not raced: %s", label, competitor)
+        else:
+            switched.append(competitor)
     try:
-        for competitor in competitors:
+        for competitor in (*competitors, *switched):
             workload.check(competitor)
+        if switched:
+            competitors += _hopeful(harness, [*competitors, *switched], switched, budget_s, seed)
         samples, timed = time_competitors(harness, competitors, budget_s, repetitions, seed)
         for competitor in competitors:
             workload.check(competitor)
@@ -82,6 +106,25 @@ def race(
         timed.dropped,
         apart_s=timed.tolerance_s,
     )
+
+
+def _hopeful(
+    harness: RaceHarness,
+    competitors: Sequence[Competitor],
+    trying: Sequence[Competitor],
+    budget_s: float,
+    seed: int,
+) -> list[Competitor]:
+    """Those of `trying` that are worth more than FEW repetitions, the best MOST_OWN of them.
+
+    A few repetitions of all competitors tell, interleaved.
+    """
+    share_s = budget_s * TRYING_SHARE
+    samples, _ = time_competitors(harness, competitors, share_s, FEW, seed)
+    medians_s = {label: median(times) for label, times in samples.items()}
+    limit_s = BEHIND * min(medians_s.values())
+    ordered = sorted(trying, key=lambda one: medians_s[one.label])
+    return [one for one in ordered if medians_s[one.label] <= limit_s][:MOST_OWN]
 
 
 def time_competitors(

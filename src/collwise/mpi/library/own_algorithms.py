@@ -30,6 +30,10 @@ _NO_ALGORITHMS: Mapping[str, str] = {
 _RANKS: Mapping[str, int] = {"two_proc": 2}
 """Algorithms for one number of ranks."""
 _LARGEST = 2**31 - 1
+_RADIX = 4
+"""Algorithms with a radix are raced with the library's own value, and with this one."""
+_FLAT = re.compile(r"\b(\d+) NM only")
+"""What MPICH calls the composition that treats all ranks alike, whatever their nodes."""
 _LISTED = re.compile(r"^\s*(\w+)\s+-\s", re.MULTILINE)
 
 
@@ -113,7 +117,7 @@ _NAMINGS = (
             "nonblocking": _OPENMPI_LATER,
             "persistent": _OPENMPI_LATER,
         },
-        r"coll_tuned_{0}_algorithm_(?P<of>)(?P<what>segmentsize|knomial_radix|\w+_fanout)",
+        r"coll_tuned_{0}_algorithm_(?:(?P<of>knomial)_)?(?P<what>segmentsize|radix|\w+_fanout)",
         str.lower,
         frozenset({"blocking"}),
     ),
@@ -123,7 +127,7 @@ SETTINGS: Mapping[str, str] = {
     "PIPELINE_CHUNK_SIZE": "segment",
     "COMPOSITION": "composition",
     "segmentsize": "segment",
-    "knomial_radix": "k",
+    "radix": "k",
     "tree_fanout": "fanout",
     "chain_fanout": "chains",
 }
@@ -162,6 +166,42 @@ def _read(naming: _Naming, method: str, form: CallForm, variable: Variable) -> C
             name, variable, value, own, duplicated=form in naming.duplicated
         )
     return Catalogue(algorithms, left_out)
+
+
+def worth_racing(method: str, ranks: int, *, composed: bool) -> list[tuple[str, Mapping[str, int]]]:
+    """Names and settings of the algorithms of blocking calls that are worth a race.
+
+    composed: whether several nodes have several ranks, so that the library composes algorithms;
+    then each is raced without that, too, if the library lets it.
+    """
+    found: list[tuple[str, Mapping[str, int]]] = []
+    known = catalogue(method, "blocking")
+    for name, algorithm in known.algorithms.items():
+        if isinstance(known.find(name, ranks), str):
+            continue
+        variants: list[dict[str, int]] = [{}]
+        if "k" in algorithm.parameters and ranks > _RADIX:
+            variants.append({"k": _RADIX})
+        if composed and (composition := algorithm.parameters.get("composition")) is not None:
+            flat = _FLAT.search(composition.description)
+            variants += [{**one, "composition": int(flat[1])} for one in variants if flat]
+        found += [(name, settings) for settings in variants]
+    return found
+
+
+def refusing(name: str) -> tuple[tuple[Variable, int], ...]:
+    """What to write for the library to refuse what it would silently replace, if it can.
+
+    MPICH's smp calls the collective again, on some of the ranks; a refusal there would hang others.
+    """
+    variable = variables().get("MPIR_CVAR_COLLECTIVE_FALLBACK")
+    if (
+        variable is None
+        or "smp" in name
+        or "error" not in (words := _LISTED.findall(variable.description))
+    ):
+        return ()
+    return ((variable, words.index("error")),)
 
 
 def _parameters(naming: _Naming, method: str) -> Iterator[tuple[str, str, Variable]]:

@@ -189,7 +189,7 @@ def test_a_summary() -> None:
     assert lines[3] == "checked  every byte on every rank, before and after every race"
     assert len(lines) == 4
     lost = tuning_summary(session(outcome(512, 0.7)))
-    assert all("clearly ahead in 0 of 1; the library's own stays" in line for line in lost[1:3])
+    assert all("clearly beaten in 0 of 1; the library's own stays" in line for line in lost[1:3])
 
 
 def test_advice_is_passed_on() -> None:

@@ -112,7 +112,7 @@ def _winners(outcomes: Iterable[Outcome]) -> Iterator[Picture]:
     """The schedules that won, one for each algorithm: where it gains most."""
     won = sorted(
         ((d.speedup.middle, n, d.ours, o) for o in outcomes for n, d in enumerate(o.decisions)
-         if d.used == "collwise"), reverse=True
+         if d.serves == "collwise"), reverse=True
     )  # fmt: skip
     best: dict[str, tuple[str, Outcome]] = {}
     for _, _, label, outcome in won:

@@ -18,7 +18,7 @@ from collwise.report.html_report import render
 from collwise.report.tuning_tables import tuning_summary, tuning_table
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Problem
-from collwise.tuning.outcomes import Task
+from collwise.tuning.outcomes import Outcome, Task
 from tests.tuning.examples import PROFILE, RANKS, alone, outcome, session
 
 

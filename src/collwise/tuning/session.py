@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from collwise.errors import InvalidArgument, NothingApplies
-from collwise.measure.race import OWN, Race, own_algorithm
+from collwise.measure.race import BLOCKING, OWN, Race, own_algorithm
 from collwise.model.placement import Placement, check_placement
 from collwise.mpi.bench.measuring import run_campaign
 from collwise.mpi.bench.placing import NamedPlacement, find_placement, worth_measuring
@@ -180,7 +180,7 @@ class Session:
         if named is not None:
             candidates, own = (), {named.label: named}
 
-        def outcome(seed: int) -> Outcome:
+        def outcome(seed: int, own: Mapping[str, Candidate]) -> Outcome:
             everything = self.compare(
                 problem,
                 {candidate.label: candidate.schedule(problem) for candidate in candidates},
@@ -197,13 +197,17 @@ class Session:
                 task, estimated, everything, self.world.ranks_per_node, self.world.engine, own
             )
 
-        first = outcome(self.seed)
-        return outcome(self.seed + 1) if first.doubtful else first
+        first = outcome(self.seed, own)
+        if not first.doubtful:
+            return first
+        raced = {k: one for k, one in own.items() if k + BLOCKING in first.blocking.samples}
+        return outcome(self.seed + 1, raced)
 
     def _own(self, estimated: Plan) -> dict[str, Candidate]:
         """By label, the library's own algorithms to race.
 
-        Those that the model knows, as it has one of the same name, must not be hopeless by it.
+        Those that the model knows, as it has one of the same name, must not be hopeless by it, and
+        come last, the fastest first: where time is short, the others need the race more.
         """
         problem = estimated.problem
         sizes = Counter(self.world.hosts).values()
@@ -211,6 +215,7 @@ class Session:
         known_s = {c.name: c.predicted for c in reversed(estimated.candidates)}
         limit_s = MOST_SLOWER * estimated.choice.predicted
         every = worth_racing(problem.kind.methods[0], problem.ranks, composed=composed)
+        every.sort(key=lambda one: known_s.get(f"{problem.collective}/{one[0]}", 0))
         own = [
             Candidate(f"{problem.collective}/{OWN}{name}", settings, Fraction(0))
             for name, settings in every

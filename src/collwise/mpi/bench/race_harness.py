@@ -78,18 +78,11 @@ def race(
         competitors += workload.candidates(label, schedule)
         if bare_sends:
             competitors.append(workload.bare_sends(label, schedule))
-    switched = []
-    for label, (name, settings) in (own or {}).items():
-        competitor = workload.own(harness.own, label, name, settings)
-        if isinstance(competitor, str):
-            log.info("%s is not raced: %s", label, competitor)
-        else:
-            switched.append(competitor)
     try:
-        for competitor in (*competitors, *switched):
+        for competitor in competitors:
             workload.check(competitor)
-        if switched:
-            competitors += _hopeful(harness, [*competitors, *switched], switched, budget_s, seed)
+        if own:
+            competitors += _hopeful(harness, workload, own, competitors[0], budget_s, seed)
         samples, timed = time_competitors(harness, competitors, budget_s, repetitions, seed)
         for competitor in competitors:
             workload.check(competitor)
@@ -110,21 +103,41 @@ def race(
 
 def _hopeful(
     harness: RaceHarness,
-    competitors: Sequence[Competitor],
-    trying: Sequence[Competitor],
+    workload: Workload,
+    own: Mapping[str, tuple[str, Mapping[str, int]]],
+    default: Competitor,
     budget_s: float,
     seed: int,
 ) -> list[Competitor]:
-    """Those of `trying` that are worth more than FEW repetitions, the best MOST_OWN of them.
+    """The best of the library's own algorithms, if a few repetitions let them hope; checked.
 
-    A few repetitions of all competitors tell, interleaved.
+    As many are tried, the first ones, as TRYING_SHARE of the time allows.
     """
+    began_s = time.perf_counter()
+    default.run()
+    each_s = harness.comm.allreduce(time.perf_counter() - began_s, MPI.MAX) + harness.line.notice_s
+    most = int(budget_s * TRYING_SHARE / (each_s * (FEW + 3)))
+    trying = []
+    for label, (name, settings) in list(own.items())[:most]:
+        competitor = workload.own(harness.own, label, name, settings)
+        if isinstance(competitor, str):
+            log.info("%s is not raced: %s", label, competitor)
+        else:
+            trying.append(competitor)
+    if left_out := list(own)[most:]:
+        log.info("there is no time to race %s", ", ".join(left_out))
+    if not trying:
+        return []
     share_s = budget_s * TRYING_SHARE
-    samples, _ = time_competitors(harness, competitors, share_s, FEW, seed)
+    every = [default, *trying]
+    samples, _ = time_competitors(harness, every, share_s, FEW, seed, warm_ups=1)
     medians_s = {label: median(times) for label, times in samples.items()}
     limit_s = BEHIND * min(medians_s.values())
-    ordered = sorted(trying, key=lambda one: medians_s[one.label])
-    return [one for one in ordered if medians_s[one.label] <= limit_s][:MOST_OWN]
+    trying.sort(key=lambda one: medians_s[one.label])
+    hopeful = [one for one in trying if medians_s[one.label] <= limit_s][:MOST_OWN]
+    for competitor in hopeful:
+        workload.check(competitor)
+    return hopeful
 
 
 def time_competitors(
@@ -133,6 +146,7 @@ def time_competitors(
     budget_s: float,
     repetitions: int,
     seed: int,
+    warm_ups: int = _WARM_UPS,
 ) -> tuple[dict[str, tuple[float, ...]], Punctual]:
     """By competitor, the slowest rank's seconds in the repetitions that all ranks began together.
 
@@ -143,7 +157,7 @@ def time_competitors(
     shuffle = random.Random(seed).shuffle
     every: list[NDArray[np.float64]] = []  # of each chunk: times, and how far the starts were apart
     begin = time.perf_counter()
-    plan = np.array([_WARM_UPS])
+    plan = np.array([warm_ups])
     collecting = gc.isenabled()
     gc.disable()
     try:

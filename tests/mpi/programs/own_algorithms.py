@@ -4,6 +4,7 @@ A user's operator that joins its arguments as text returns the order in which th
 """
 
 import logging
+import math
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -15,13 +16,22 @@ import numpy as np
 from mpi4py import MPI
 
 import collwise as cw
+from collwise.algorithms.registry import describe
 from collwise.comm.decision import HINT
 from collwise.errors import InvalidArgument
+from collwise.measure.race import LIBRARY
+from collwise.mpi.bench import race_harness
+from collwise.mpi.bench.race_harness import RaceHarness, race
 from collwise.mpi.library import own_algorithms, switching
-from collwise.mpi.library.own_algorithms import FORMS, CallForm, catalogue
+from collwise.mpi.library.own_algorithms import FORMS, CallForm, catalogue, worth_racing
 from collwise.mpi.library.switching import OwnCalls, Switched, changed
 from collwise.mpi.library.tool_interface import Variable, variables
+from collwise.mpi.runtime.private_communicator import PrivateCommunicator
+from collwise.mpi.runtime.world import describe as describe_world
+from collwise.profiles.records import RaceResult
 from collwise.schedule.collectives import COLLECTIVES
+from collwise.schedule.problem import Problem
+from tests.mpi.programs.alike import assumed
 from tests.mpi.programs.checks import check, raises
 
 WIDTH = 64
@@ -273,6 +283,69 @@ def variables_are_restored(comm: MPI.Intracomm) -> None:
         assert first.variable.read() == first.value
         first.variable.write(before[first.variable.name])
     assert _variables_read() == before
+
+
+@check
+def a_race_is_run(comm: MPI.Intracomm) -> None:
+    """Of all that the library has; and of what cannot be proved or run, there is no competitor."""
+    if comm.size == 1:
+        return
+    private, behind = PrivateCommunicator(comm), race_harness.BEHIND
+    race_harness.BEHIND, race_harness.MOST_OWN = math.inf, 99  # times of a test decide nothing
+    try:
+        harness = RaceHarness(private, oversubscribed=True)
+        for method, problem in (
+            ("Bcast", Problem("broadcast", comm.size, 64)),
+            ("Allreduce", Problem("allreduce", comm.size, 64, itemsize=8, order="same")),
+        ):
+            own = {
+                describe(f"library:{name}", settings): (name, settings)
+                for name, settings in worth_racing(method, comm.size, composed=False)
+            }
+            own["library:no_such"] = ("no_such", {})
+            ran = race(harness, problem, {}, {}, own=own, budget_s=60.0, repetitions=2)
+            raced = {label for label in ran.samples if label.startswith("library:")}
+            assert raced <= {f"{label} (blocking)" for label in own} - {
+                "library:no_such (blocking)"
+            }
+            assert len(raced) > 2, ran.samples.keys()
+        harness.own.free()
+    finally:
+        race_harness.BEHIND, race_harness.MOST_OWN = behind, 3
+        private.free()
+
+
+@check
+def what_won_a_race_serves(comm: MPI.Intracomm) -> None:
+    if comm.size == 1:
+        return
+    name = own("Allreduce")[-1]
+    won = RaceResult(
+        collective="allreduce", form="blocking", ranks=comm.size, nbytes=ITEMS * WIDTH, root=0,
+        algorithm=f"allreduce/{name}", settings={}, ours_s=1e-6, library_s=2e-6, speedup_low=1.9,
+        speedup_high=2.1, decision="collwise",
+    )  # fmt: skip
+    with expressions() as combined:
+        usual = combined(comm, "Allreduce")
+        with wrapped(comm, algorithms={"allreduce": name}) as by_hand:
+            expected = combined(by_hand, "Allreduce")
+        ours = cw.Comm(comm.Dup(), profile=assumed(describe_world(comm), won), record=True)
+        for _ in range(3):
+            assert combined(ours, "Allreduce") == expected
+        assert combined(comm, "Allreduce") == usual
+        (told,) = ours.calls()
+        assert (told.algorithm, told.times) == (won.algorithm, 3)
+        assert told.saved_s is not None
+        why = ours.explain("allreduce", 512)
+        assert why.startswith(f"{won.algorithm}: it won the race of 512 bytes"), why
+        assert ours.explain("allreduce", 512, form="persistent").startswith("the library's own: ")
+        total = np.zeros(64)
+        ours.Iallreduce(np.ones(64), total).Wait()  # a race of blocking calls says nothing of it
+        told = ours.calls()[-1]
+        assert (told.way, told.algorithm) == ("nonblocking", LIBRARY)
+        assert "its race was of other calls" in told.why
+        assert (total == comm.size).all()
+        ours.Free()
 
 
 @check

@@ -47,9 +47,9 @@ def main() -> None:
     competitors = {"the library's default": served(None), f"library:{name}": served(own.in_c)}
     sent, received = np.ones(1), np.zeros(1)
     samples: dict[str, list[float]] = {label: [] for label in competitors}
-    for number in range(rounds):
+    for turn in range(rounds):
         labels = list(competitors)
-        random.Random(number).shuffle(labels)
+        random.Random(turn).shuffle(labels)
         for label in labels:
             call = competitors[label]
             call(sent, received)

@@ -16,13 +16,14 @@ from collwise.comm.chosen import Chosen, Own
 from collwise.comm.decision import CallProblem, Decision, OpAndType
 from collwise.comm.learning import MAX_TRIALS, Learning, Trial
 from collwise.comm.recording import Record, Tally, Way, counting_starts, form_of
-from collwise.measure.race import LIBRARY
+from collwise.measure.race import LIBRARY, OWN
 from collwise.mpi.buffers.buffer import Buffer, combined_buffers
 from collwise.mpi.buffers.mpi_operators import can_combine, planning_name, planning_type
 from collwise.mpi.buffers.vector_layout import SPECS, lengths_of
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.executor import BoundedCache, Executor
 from collwise.mpi.execution.executor_choice import executor_for
+from collwise.mpi.library.own_algorithms import worth_racing
 from collwise.mpi.library.switching import OwnCalls, Switched, by_default
 from collwise.mpi.runtime.private_communicator import PrivateDuplicate
 from collwise.planner.plans import Plan
@@ -166,9 +167,10 @@ class Dispatch:
         handler = self._handler(self.way, method, arguments)
         while isinstance(handler.tally, Trial) and not handler.tally.proceed(handler.op):
             handler = self._handler(self.way, method, arguments)  # the trial is over
-        executor, tally = handler.executor, handler.tally
+        tally = handler.tally
         if isinstance(tally, Trial):
-            executor = tally.executor
+            handler = handler._replace(executor=tally.executor, own=tally.own)
+        executor = handler.executor
         begin_ns = monotonic_ns()
         fast_call: Any = handler.librarys
         if executor is None:
@@ -224,6 +226,23 @@ class Dispatch:
         found = self.own.find(method, form, *own.asked, local=way == "nonblocking")
         if known is None and self.own.refused is not None:
             self.forget()  # non-blocking calls that were made before the ranks agreed
+        return found
+
+    def own_to_try(self, method: str, problem: Problem, most: int) -> dict[str, Switched]:
+        """By label, the library's own algorithms that may be tried on blocking calls.  Collective.
+
+        None where vectors must be combined in order.   most: so many at most, the first ones that
+        leave the same bits on all ranks.
+        """
+        found: dict[str, Switched] = {}
+        in_order = problem.kind.combines and problem.order == "rank"
+        for name, settings in worth_racing(method, self.ranks, composed=False) * (not in_order):
+            own = Own(f"{problem.collective}/{OWN}{name}", tuple(settings.items()), raced=True)
+            switched = self._own("blocking", method, own) if len(found) < most else None
+            if isinstance(switched, Switched) and switched.alike(
+                method, problem.nbytes, self.own.of
+            ):
+                found[own.label] = switched
         return found
 
     def explained(self, asked: CallProblem, form: Form) -> Chosen:

@@ -133,8 +133,8 @@ class Workload:
     ) -> Competitor | str:
         """One of the library's own algorithms as a blocking call, or why it is none.
 
-        It must not be replaced by the library in silence, nor leave other bits on other ranks if
-        the problem wants the same.   Collective.
+        It must not be replaced by the library in silence, nor leave other bits on other ranks.
+        Collective.
         """
         method = self.kind.methods[0]
         found = calls.find(method, "blocking", name, settings, local=False)
@@ -154,20 +154,9 @@ class Workload:
             refused = f"the library refuses it here: {problem.Get_error_string().splitlines()[0]}"
         if refused := next(filter(None, self.comm.allgather(refused)), ""):
             return refused
-        if not self._agrees(call):
+        if not switched.alike(method, self.problem.nbytes, self.comm):
             return "ranks end with different bits"
         return Competitor(label + BLOCKING, self._as_comm(call, planned=True), _nothing)
-
-    def _agrees(self, call: Callable[[], object]) -> bool:
-        """Whether all ranks end with the same bits, if they must, of numbers that round."""
-        if self.problem.order == "any" or self.kind.output != "everyone" or self.result is None:
-            return True
-        if self._type.kind != "f":
-            return True
-        numbers = np.resize([1e9, 1.0, -1e9, 3.0, 1e-3], len(self._own) + self.private.rank)
-        self._own[:] = numbers[self.private.rank :]
-        call()
-        return len(set(self.comm.allgather(self.result.tobytes()))) == 1
 
     def _as_comm(self, run: Callable[[], Any], *, planned: bool) -> Callable[[], object]:
         """A blocking call as `Comm` makes it.  From the second call on, C serves it if it can.

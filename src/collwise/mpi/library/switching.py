@@ -20,6 +20,7 @@ from hashlib import sha256
 from time import monotonic, sleep
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 from mpi4py import MPI
 
 from collwise.errors import CollwiseError, InvalidArgument
@@ -69,6 +70,19 @@ class Switched(NamedTuple):
             return library.func(self.comm, *library.args[1:])
         with changed(self.writes):
             return library()
+
+    def alike(self, method: str, nbytes: int, comm: MPI.Intracomm) -> bool:
+        """Whether an Allreduce of so many bytes of numbers that round ends alike on all ranks.
+
+        True for other methods.   Collective.   comm: a plain one, that this was found for.
+        """
+        if method != "Allreduce":
+            return True
+        first = comm.Get_rank()
+        numbers = np.resize([1e16, 1.0, -1e16, 3.0, 1e-3], first + max(nbytes // 8, 1))[first:]
+        total = np.zeros_like(numbers)
+        self.call(partial(MPI.Intracomm.Allreduce, comm, numbers, total, MPI.SUM))
+        return len(set(comm.allgather(sha256(total.tobytes()).digest()))) == 1
 
 
 class OwnCalls:

@@ -348,6 +348,44 @@ def what_won_a_race_serves(comm: MPI.Intracomm) -> None:
         ours.Free()
 
 
+class Differing(Switched):
+    """As an algorithm that leaves other bits on each rank."""
+
+    def call(self, library: "partial[Any]") -> Any:
+        comm, _, total, _ = library.args
+        library()
+        total[0] = comm.Get_rank()
+
+
+@check
+def other_bits_on_other_ranks_are_seen(comm: MPI.Intracomm) -> None:
+    calls = OwnCalls(comm)
+    for label in own("Allreduce"):
+        name = label.removeprefix("library:")
+        found = calls.find("Allreduce", "blocking", name, {}, local=False)
+        assert isinstance(found, Switched)
+        assert found.alike("Allreduce", 64, comm)
+        assert Differing(*found).alike("Allreduce", 64, comm) == (comm.size == 1)
+        assert Differing(*found).alike("Bcast", 64, comm)
+    calls.free()
+
+
+@check
+def a_call_waits_while_variables_are_switched(comm: MPI.Intracomm) -> None:
+    """Not for ever; and where another thread has them, C leaves the call to Python."""
+    limit_s, data = switching.LIMIT_S, np.zeros(4)
+    with wrapped(comm, algorithms={"broadcast": own("Bcast")[0]}) as ours:
+        for _ in range(2):
+            ours.Bcast(data)
+        if comm.size > 1 and not OPEN_MPI:
+            switching.LIMIT_S = 0.01
+            for _ in range(2):
+                with switching.alone(), raises(InvalidArgument, match="another thread has had"):
+                    ours.Bcast(data)
+            switching.LIMIT_S = limit_s
+        ours.Bcast(data)
+
+
 @check
 def ranks_that_disagree_keep_the_default(comm: MPI.Intracomm) -> None:
     known = own_algorithms.digest

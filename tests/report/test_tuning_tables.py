@@ -181,15 +181,15 @@ def test_a_summary() -> None:
     persistent = [found.outcomes[i].decisions[1].speedup.middle for i in (0, 2)]
     blocking = found.outcomes[1].decisions[0].speedup.middle
     assert lines[1:3] == [
-        "races    blocking calls: collwise is clearly ahead in 1 of 4:"
+        "races    blocking calls: the library's default is clearly beaten in 1 of 4:"
         f" broadcast of 4 KiB {blocking:.2f}×",
-        "         persistent calls: collwise is clearly ahead in 2 of 4:"
+        "         persistent calls: the library's default is clearly beaten in 2 of 4:"
         f" broadcast of 512 B {persistent[0]:.2f}×, broadcast of 64 KiB {persistent[1]:.2f}×",
     ]
     assert lines[3] == "checked  every byte on every rank, before and after every race"
     assert len(lines) == 4
     lost = tuning_summary(session(outcome(512, 0.7)))
-    assert all("clearly ahead in 0 of 1; the library's own stays" in line for line in lost[1:3])
+    assert all("clearly beaten in 0 of 1; the library's own stays" in line for line in lost[1:3])
 
 
 def test_advice_is_passed_on() -> None:

@@ -1,5 +1,7 @@
 """Tasks, and what outcomes say of themselves and teach."""
 
+from dataclasses import replace
+from fractions import Fraction
 from math import isfinite
 from typing import Any
 
@@ -9,14 +11,15 @@ from collwise.algorithms.registry import ALGORITHMS
 from collwise.measure.race import BLOCKING, LIBRARY, LIBRARY_PERSISTENT, MARGIN
 from collwise.model.postal import broadcast_time
 from collwise.planner.choose import problem_for
+from collwise.planner.plans import Candidate
 from collwise.planner.race_lookup import verdict
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import CombineTime, Form
 from collwise.report.html_report import render
-from collwise.report.tuning_tables import tuning_table
+from collwise.report.tuning_tables import tuning_summary, tuning_table
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Problem
-from collwise.tuning.outcomes import Task
+from collwise.tuning.outcomes import Outcome, Task
 from tests.profiles.example import SIZES, point, profile
 from tests.tuning.examples import FAR, NODE, ON_NODES, PROFILE, RANKS, alone, outcome, session
 
@@ -66,6 +69,25 @@ def test_what_is_learned() -> None:
     assert made.blocking.best == made.ours + BLOCKING
     settings = made.plan.candidate(made.ours).settings
     assert persistent.settings == {name: str(value) for name, value in settings.items()}
+
+
+def test_an_algorithm_of_the_library_that_wins() -> None:
+    """Its race is of blocking calls; persistent ones are decided among the others."""
+    one, label = outcome(512, 1.5), "broadcast/library:tree(k=4)"
+    samples = {**one.race.samples, **one.blocking.samples}
+    samples[label + BLOCKING] = tuple(time / 3 for time in one.blocking.samples[LIBRARY])
+    everything = replace(one.race, samples=samples)
+    tree = Candidate("broadcast/library:tree", {"k": 4}, Fraction(0))
+    made = Outcome.of(one.task, one.plan, everything, own={label: tree})
+    blocking, persistent = made.decisions
+    assert (blocking.used, blocking.serves) == ("collwise", "library:tree(k=4)")
+    assert (blocking.ours, blocking.predicted_s) == (label, None)
+    assert (persistent.used, persistent.serves) == ("collwise", "collwise")
+    assert not made.doubtful
+    result, other = made.results
+    assert (result.algorithm, result.settings) == ("broadcast/library:tree", {"k": "4"})
+    assert (result.decision, other.algorithm) == ("collwise", one.race.best)
+    assert "by library:tree(k=4)" in "".join(tuning_summary(session(made)))
 
 
 def test_what_is_learned_of_sources() -> None:

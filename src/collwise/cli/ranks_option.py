@@ -156,4 +156,4 @@ def _end_with_starter(status: Path) -> None:
             fcntl.flock(file, fcntl.LOCK_SH)
         os._exit(1)
 
-    threading.Thread(target=wait, daemon=True).start()
+    threading.Thread(target=wait, name="collwise", daemon=True).start()

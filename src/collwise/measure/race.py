@@ -30,11 +30,24 @@ LIBRARY = "library"
 """The name under which the MPI library's own collective runs in races and plans."""
 LIBRARY_PERSISTENT = "library_init"
 """Its persistent form."""
+OWN = "library:"
+"""Begins the short names of the library's own algorithms, such as "library:binomial"."""
 BLOCKING = " (blocking)"
 """Ends the label of a schedule that runs as a blocking call, not as a persistent request."""
 
 BY_HAND = " (by hand)"
 """Ends the label of the same messages, sent and received by mpi4py alone."""
+
+
+def own_algorithm(name: str) -> str | None:
+    """What the library calls its algorithm with this name, full or short; None if it is ours."""
+    _, own, called = name.partition(OWN)
+    return called if own else None
+
+
+def by_library(name: str) -> bool:
+    """Whether the library's own collective runs under this name, by default or otherwise."""
+    return name == LIBRARY or own_algorithm(name) is not None
 
 
 class Punctual(NamedTuple):

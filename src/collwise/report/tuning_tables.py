@@ -61,7 +61,7 @@ def _tuning_row(outcome: Outcome, d: RaceVerdict, known: int) -> dict[str, str]:
         "library": formatting.time(d.library.middle),
         "speed-up": f"{d.speedup.middle:.2f}" if d.raced else "-",
         "speed-up, 95 %": _interval(d.speedup) if d.raced else "-",
-        "used": d.used,
+        "used": d.serves,
         "verdict": verdict,
         "lower bound": formatting.time(outcome.plan.lower_bound_s, known),
     }
@@ -95,12 +95,13 @@ def tuning_summary(tuning: Tuning) -> list[str]:
     for number, decisions in enumerate(by_form):
         won = [
             f"{d.race.collective} of {size_of(outcome.plan.problem)} {d.speedup.middle:.2f}×"
+            + f" by {d.serves}" * (d.serves != d.used)
             for outcome, d in zip(tuning.outcomes, decisions, strict=True)
             if d.used == "collwise"
         ]
         lines.append(
-            f"{'' if number else 'races':<9}{decisions[0].form} calls: collwise is clearly ahead in"
-            f" {len(won)} of {len(decisions)}"
+            f"{'' if number else 'races':<9}{decisions[0].form} calls: the library's default is"
+            f" clearly beaten in {len(won)} of {len(decisions)}"
             + (f": {', '.join(won)}" if won else "; the library's own stays")
         )
     if tuning.unraced:

@@ -1,14 +1,14 @@
 """What a tuning session is about and what comes of it, as data.  Needs no MPI."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import isfinite
 from typing import Literal
 
 from collwise.algorithms.registry import ALGORITHMS
-from collwise.measure.race import BLOCKING, LIBRARY, Race
+from collwise.measure.race import BLOCKING, LIBRARY, Race, own_algorithm
 from collwise.measure.stability import STABLE
 from collwise.measure.statistics import Interval
 from collwise.model.exact import seconds
@@ -17,7 +17,7 @@ from collwise.model.machine import Cost, Machine
 from collwise.model.placement import Placement
 from collwise.planner.choose import decided, plan_for
 from collwise.planner.operator_order import DTYPE, OP
-from collwise.planner.plans import Plan
+from collwise.planner.plans import Candidate, Plan
 from collwise.planner.race_lookup import race_result
 from collwise.profiles.profile import Profile, with_measurements
 from collwise.profiles.records import Form, RaceResult
@@ -130,8 +130,14 @@ class RaceVerdict:
         return self.race.speedup(self.race.best)
 
     @property
+    def serves(self) -> str:
+        """Whose algorithm serves such calls from now on: "library" is the library's default."""
+        own = self.used == "collwise" and own_algorithm(self.ours) is not None
+        return self.ours.partition("/")[2] if own else self.used
+
+    @property
     def used(self) -> Literal["library", "collwise"]:
-        """Who serves such calls from now on."""
+        """What decided: "library" if its default stays, "collwise" if `ours` replaces it."""
         return "library" if self.race.winner == self.race.library else "collwise"
 
 
@@ -141,6 +147,7 @@ class Outcome:
 
     race: persistent collectives, for programs that repeat a call.   blocking: blocking calls, from
     the same repetitions.   ranks_per_node: such as "2x8".   engine: which one ran plans.
+    own: by label, the library's own algorithms that were to be raced.
     """
 
     task: Task
@@ -149,6 +156,7 @@ class Outcome:
     blocking: Race
     ranks_per_node: str = ""
     engine: str = ""
+    own: Mapping[str, Candidate] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -158,6 +166,7 @@ class Outcome:
         everything: Race,
         ranks_per_node: str = "",
         engine: str = "",
+        own: Mapping[str, Candidate] | None = None,
     ) -> "Outcome":
         """Decide a race of both forms.  Equal samples give equal decisions on all ranks.
 
@@ -173,6 +182,7 @@ class Outcome:
             everything.among(blocking | {everything.libraries[0]}),
             ranks_per_node,
             engine,
+            own or {},
         )
 
     @property
@@ -239,7 +249,8 @@ class Outcome:
         ]
 
     def _result(self, decision: RaceVerdict) -> RaceResult:
-        problem, candidate = self.plan.problem, self.plan.candidate(decision.ours)
+        problem, candidate = self.plan.problem, self.own.get(decision.ours)
+        candidate = candidate or self.plan.candidate(decision.ours)
         return race_result(
             problem,
             candidate,

@@ -3,22 +3,27 @@
 import logging
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import cached_property
 
 from collwise.errors import InvalidArgument, NothingApplies
-from collwise.measure.race import Race
+from collwise.measure.race import BLOCKING, OWN, Race, own_algorithm
 from collwise.model.placement import Placement, check_placement
 from collwise.mpi.bench.measuring import run_campaign
 from collwise.mpi.bench.placing import NamedPlacement, find_placement, worth_measuring
 from collwise.mpi.bench.race_harness import RaceHarness, race
 from collwise.mpi.bench.workloads import RACED
+from collwise.mpi.library.own_algorithms import worth_racing
 from collwise.mpi.runtime.agreement import everywhere, on_root
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import Communicator, World
+from collwise.planner.by_hand import own_choice
 from collwise.planner.operator_order import DTYPE, OP
-from collwise.planner.shortlist import worth_a_race
+from collwise.planner.plans import Candidate, Plan
+from collwise.planner.shortlist import MOST_SLOWER, worth_a_race
 from collwise.profiles.profile import Profile, with_measurements
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
@@ -76,6 +81,8 @@ class Session:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if "_harness" in vars(self):
+            self._harness.own.free()
         self.private.free()
 
     @cached_property
@@ -165,14 +172,19 @@ class Session:
         Raises what planning and racing raise, on all ranks.
         """
         placement = self.levels.placement
+        named = None if algorithm is None else own_choice(task.problem.collective, algorithm)
+        planned = algorithm if named is None else None
         estimated, candidates = everywhere(
             self.private.comm,
-            lambda: worth_a_race(task.plan(profile, algorithm, placement), algorithm),
+            lambda: worth_a_race(task.plan(profile, planned, placement), planned),
         )
         problem = estimated.problem  # it knows where the ranks are
         bound_s = task.least_s(profile, placement)
+        own = {} if planned is not None else self._own(estimated)
+        if named is not None:
+            candidates, own = (), {named.label: named}
 
-        def outcome(seed: int) -> Outcome:
+        def outcome(seed: int, own: Mapping[str, Candidate]) -> Outcome:
             everything = self.compare(
                 problem,
                 {candidate.label: candidate.schedule(problem) for candidate in candidates},
@@ -182,14 +194,38 @@ class Session:
                 dtype=task.dtype,
                 repetitions=repetitions,
                 seed=seed,
+                own=own,
             )
             everything = replace(everything, bound_s=bound_s)
             return Outcome.of(
-                task, estimated, everything, self.world.ranks_per_node, self.world.engine
+                task, estimated, everything, self.world.ranks_per_node, self.world.engine, own
             )
 
-        first = outcome(self.seed)
-        return outcome(self.seed + 1) if first.doubtful else first
+        first = outcome(self.seed, own)
+        if not first.doubtful:
+            return first
+        raced = {k: one for k, one in own.items() if k + BLOCKING in first.blocking.samples}
+        return outcome(self.seed + 1, raced)
+
+    def _own(self, estimated: Plan) -> dict[str, Candidate]:
+        """By label, the library's own algorithms to race.
+
+        Those that the model knows, as it has one of the same name, must not be hopeless by it, and
+        come last, the fastest first: where time is short, the others need the race more.
+        """
+        problem = estimated.problem
+        sizes = Counter(self.world.hosts).values()
+        composed = len(sizes) > 1 and max(sizes) > 1
+        known_s = {c.name: c.predicted for c in reversed(estimated.candidates)}
+        limit_s = MOST_SLOWER * estimated.choice.predicted
+        every = worth_racing(problem.kind.methods[0], problem.ranks, composed=composed)
+        every.sort(key=lambda one: known_s.get(f"{problem.collective}/{one[0]}", 0))
+        own = [
+            Candidate(f"{problem.collective}/{OWN}{name}", settings, Fraction(0))
+            for name, settings in every
+            if known_s.get(f"{problem.collective}/{name}", limit_s) <= limit_s
+        ]
+        return {candidate.label: candidate for candidate in own}
 
     def compare(
         self,
@@ -203,10 +239,12 @@ class Session:
         repetitions: int = 300,
         bare_sends: bool = False,
         seed: int | None = None,
+        own: Mapping[str, Candidate] | None = None,
     ) -> Race:
         """Prove schedules of a problem right (up to LARGEST_PROVED ranks), and race them.
 
-        schedules, predicted_s: by label.   The other arguments are those of `race`.
+        schedules, predicted_s: by label.   own: the library's own algorithms, by label.   The other
+        arguments are those of `race`.
         """
 
         def prove() -> None:
@@ -226,4 +264,8 @@ class Session:
             repetitions=repetitions,
             seed=self.seed if seed is None else seed,
             bare_sends=bare_sends,
+            own={
+                label: (own_algorithm(one.name) or "", one.settings)
+                for label, one in (own or {}).items()
+            },
         )

@@ -23,28 +23,18 @@ from collwise.mpi.bench.race_harness import RaceHarness, race
 from collwise.mpi.bench.workloads import Competitor, Workload
 from collwise.mpi.engine.loading import SERVING
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
-from collwise.mpi.runtime.world import World, describe
+from collwise.mpi.runtime.world import describe
 from collwise.papers import measured
 from collwise.profiles.profile import Profile, with_measurements
-from collwise.profiles.records import MeasuredSize, Measurements, RaceResult
+from collwise.profiles.records import RaceResult
 from collwise.schedule.problem import Problem
 from collwise.system.host import affinity, core_limit
 from collwise.tuning import session as sessions
 from collwise.tuning.outcomes import Outcome, Task
 from collwise.tuning.session import Session
+from tests.mpi.programs.alike import assumed
 from tests.mpi.programs.checks import check, raises
 from tests.tuning import examples
-
-
-def assumed(world: World, *results: RaceResult) -> Profile:
-    """A profile of this machine in which nothing is measured but what was raced."""
-    point = MeasuredSize(
-        nbytes=8, mode="nonblocking", t0_s=1e-6, lam=2.0, t0_interval_s=None, lam_interval=None,
-        t0_experiments_s=(None, None), lam_experiments=(None, None), disagreement=None,
-        repetitions=1, segment=0, verdict="assumed",
-    )  # fmt: skip
-    measured = Measurements(verdict="assumed", provenance=world.provenance(), points=(point,))
-    return Profile(fingerprint=world.fingerprint(), measurements=measured, race_results=results)
 
 
 @check

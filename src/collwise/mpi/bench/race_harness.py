@@ -4,9 +4,11 @@ Every competitor's result is checked on every rank, before and after the timing.
 """
 
 import gc
+import logging
 import random
 import time
 from collections.abc import Mapping, Sequence
+from statistics import median
 
 import numpy as np
 from mpi4py import MPI
@@ -16,10 +18,19 @@ from collwise.measure.race import Punctual, Race, punctual
 from collwise.measure.statistics import FEWEST
 from collwise.mpi.bench.clock import CommonClock, StartingLine
 from collwise.mpi.bench.workloads import Competitor, Workload
+from collwise.mpi.library.switching import OwnCalls
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 
+log = logging.getLogger("collwise")
+
+FEW, BEHIND = 5, 1.5
+"""After FEW repetitions, the library's own algorithms leave that are so many times behind."""
+MOST_OWN = 3
+"""Most of them that stay."""
+TRYING_SHARE = 0.25
+"""The share of a race's time for these repetitions."""
 _WARM_UPS = 3
 _CHUNK_S = 0.05
 _MAX_IN_CHUNK = 50
@@ -33,6 +44,7 @@ class RaceHarness:
 
     def __init__(self, private: PrivateCommunicator, oversubscribed: bool) -> None:
         self.private, self.comm = private, private.comm
+        self.own = OwnCalls(private.comm, one_thread=True)
         self.clock = CommonClock(self.comm)
         self.line = StartingLine(self.comm, self.clock, oversubscribed=oversubscribed)
 
@@ -49,11 +61,14 @@ def race(
     repetitions: int = 300,
     seed: int = 0,
     bare_sends: bool = False,
+    own: Mapping[str, tuple[str, Mapping[str, int]]] | None = None,
 ) -> Race:
     """Race the schedules, by label, against the library's own collective.  Collective.
 
     op, dtype: the operator and the elements of vectors.   budget_s: seconds for this race.
     repetitions: at most.   bare_sends: race the same messages by plain calls of mpi4py, too.
+    own: by label, names and settings of the library's own algorithms to race, as blocking calls;
+    those far behind leave after a few repetitions.
     Raises WrongResult, on all ranks, if a competitor leaves a wrong byte on any rank, and
     UnknownName for an operator that races do not support.
     """
@@ -66,6 +81,8 @@ def race(
     try:
         for competitor in competitors:
             workload.check(competitor)
+        if own:
+            competitors += _hopeful(harness, workload, own, competitors[0], budget_s, seed)
         samples, timed = time_competitors(harness, competitors, budget_s, repetitions, seed)
         for competitor in competitors:
             workload.check(competitor)
@@ -84,12 +101,52 @@ def race(
     )
 
 
+def _hopeful(
+    harness: RaceHarness,
+    workload: Workload,
+    own: Mapping[str, tuple[str, Mapping[str, int]]],
+    default: Competitor,
+    budget_s: float,
+    seed: int,
+) -> list[Competitor]:
+    """The best of the library's own algorithms, if a few repetitions let them hope; checked.
+
+    As many are tried, the first ones, as TRYING_SHARE of the time allows.
+    """
+    began_s = time.perf_counter()
+    default.run()
+    each_s = harness.comm.allreduce(time.perf_counter() - began_s, MPI.MAX) + harness.line.notice_s
+    most = int(budget_s * TRYING_SHARE / (each_s * (FEW + 3)))
+    trying = []
+    for label, (name, settings) in list(own.items())[:most]:
+        competitor = workload.own(harness.own, label, name, settings)
+        if isinstance(competitor, str):
+            log.info("%s is not raced: %s", label, competitor)
+        else:
+            trying.append(competitor)
+    if left_out := list(own)[most:]:
+        log.info("there is no time to race %s", ", ".join(left_out))
+    if not trying:
+        return []
+    share_s = budget_s * TRYING_SHARE
+    every = [default, *trying]
+    samples, _ = time_competitors(harness, every, share_s, FEW, seed, warm_ups=1)
+    medians_s = {label: median(times) for label, times in samples.items()}
+    limit_s = BEHIND * min(medians_s.values())
+    trying.sort(key=lambda one: medians_s[one.label])
+    hopeful = [one for one in trying if medians_s[one.label] <= limit_s][:MOST_OWN]
+    for competitor in hopeful:
+        workload.check(competitor)
+    return hopeful
+
+
 def time_competitors(
     harness: RaceHarness,
     competitors: Sequence[Competitor],
     budget_s: float,
     repetitions: int,
     seed: int,
+    warm_ups: int = _WARM_UPS,
 ) -> tuple[dict[str, tuple[float, ...]], Punctual]:
     """By competitor, the slowest rank's seconds in the repetitions that all ranks began together.
 
@@ -100,7 +157,7 @@ def time_competitors(
     shuffle = random.Random(seed).shuffle
     every: list[NDArray[np.float64]] = []  # of each chunk: times, and how far the starts were apart
     begin = time.perf_counter()
-    plan = np.array([_WARM_UPS])
+    plan = np.array([warm_ups])
     collecting = gc.isenabled()
     gc.disable()
     try:

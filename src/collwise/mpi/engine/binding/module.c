@@ -93,6 +93,9 @@ static PyObject *connect_library(PyObject *module, PyObject *args) {
 #define LOOK_UP(name) candidate.name = look_up(library, "MPI_", #name);
     LATER_FUNCTIONS(LOOK_UP)
 #undef LOOK_UP
+#define LOOK_UP(name) candidate.name = look_up(library, "", #name);
+    TOOL_FUNCTIONS(LOOK_UP)
+#undef LOOK_UP
     candidate.null_stream = 0x3c000000; /* MPIX_STREAM_NULL */
     candidate.byte = byte;
     candidate.patience = 300; /* some ten microseconds */
@@ -170,6 +173,23 @@ static PyObject *hooks(PyObject *module, PyObject *unused) {
     return PyBool_FromLong(mpi.hooks);
 }
 
+static PyObject *guard(PyObject *module, PyObject *unused) {
+    (void)module, (void)unused;
+    switch_guard();
+    Py_RETURN_NONE;
+}
+
+static PyObject *hold(PyObject *module, PyObject *unused) {
+    (void)module, (void)unused;
+    return PyBool_FromLong(switch_hold());
+}
+
+static PyObject *let_go(PyObject *module, PyObject *unused) {
+    (void)module, (void)unused;
+    switch_release();
+    Py_RETURN_NONE;
+}
+
 static PyObject *share_cores(PyObject *module, PyObject *unused) {
     (void)module, (void)unused;
     mpi.patience = 0;
@@ -196,6 +216,9 @@ static PyMethodDef functions[] = {
     {"allow_helper", allow_helper, METH_NOARGS, "Let a helper thread advance them."},
     {"stop", stop, METH_NOARGS, "End the helper thread."},
     {"hooks", hooks, METH_NOARGS, "Whether the library calls us when it makes progress."},
+    {"guard", guard, METH_NOARGS, "From now on the library's calls hold the lock of its variables."},
+    {"hold", hold, METH_NOARGS, "Take the lock of the library's variables; False if it is taken."},
+    {"release", let_go, METH_NOARGS, "Give it back."},
     {"share_cores", share_cores, METH_NOARGS, "From now on block at once: others need the core."},
     {"has_loop", has_loop, METH_VARARGS, "has_loop(operator, element)"},
     {NULL, NULL, 0, NULL},

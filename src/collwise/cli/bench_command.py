@@ -53,9 +53,11 @@ def _parse_order(text: str) -> Callable[[int], Sequence[int]]:
 
 def _check(options: dict[str, Any]) -> None:
     from collwise.algorithms.registry import find
+    from collwise.planner.by_hand import own_choice
 
-    if options["algorithm"] is not None:
-        find(options["algorithm"], options["collective"])
+    collective, algorithm = options["collective"], options["algorithm"]
+    if algorithm is not None and own_choice(collective, algorithm) is None:
+        find(algorithm, collective)
     options["request"].check([options["collective"]])
 
 
@@ -75,7 +77,7 @@ def _check(options: dict[str, Any]) -> None:
     f"  [default: {_NBYTES}].",
 )
 @problem_options(default_sources=DEFAULT_SOURCES)
-@click.option("--algorithm", help="Race this algorithm  [default: the planned best few].")
+@click.option("--algorithm", help="Race this algorithm, or library:NAME  [default: the best few].")
 @click.option("--budget", type=BUDGET, default=5.0, help="Seconds for the race.")
 @click.option("--repetitions", type=POSITIVE, default=1000, help="The most repetitions.")
 @click.option("--seed", type=INTEGER, default=0, help="Seed of the order of the competitors.")
@@ -106,8 +108,8 @@ def command(
     """Race collwise against the MPI library's own collective in one interleaved run.
 
     Competitors: mpi4py's method (Comm.Bcast, Comm.Allgatherv, …), the library's persistent form,
-    and planned schedules, as persistent requests and as blocking calls.  The slowest rank's time is
-    what counts.
+    its other algorithms as blocking calls, and planned schedules, as persistent requests and as
+    blocking calls.  The slowest rank's time is what counts.
 
     \b
         collwise bench -n 4 --collective allreduce --bytes 64k --op max

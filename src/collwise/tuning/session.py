@@ -182,6 +182,11 @@ class Session:
         bound_s = task.least_s(profile, placement)
         own = {} if planned is not None else self._own(estimated)
         if named is not None:
+            method, name = problem.kind.methods[0], own_algorithm(named.name) or ""
+            of_library = self._harness.own
+            found = of_library.find(method, "blocking", name, named.settings, local=False)
+            if isinstance(found, str):
+                raise InvalidArgument(f"a race of {named.label}", found, "race another one")
             candidates, own = (), {named.label: named}
 
         def outcome(seed: int, own: Mapping[str, Candidate]) -> Outcome:

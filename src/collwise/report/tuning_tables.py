@@ -16,6 +16,7 @@ from collwise.schedule.collectives import kind_of
 from collwise.schedule.problem import Problem
 from collwise.system import formatting
 from collwise.tuning.outcomes import Outcome, RaceVerdict, Tuning
+from collwise.tuning.race_records import TUNING, VERSION
 
 UNRACED = "nothing to race: the library's own stays"
 
@@ -270,6 +271,8 @@ def race_summary(outcome: Outcome) -> list[str]:
 def tuning_document(tuning: Tuning) -> dict[str, Any]:
     """A tuning session as JSON."""
     return {
+        "format": TUNING,
+        "version": VERSION,
         "profile": tuning.profile.to_document(),
         "races": [race_document(outcome) for outcome in tuning.outcomes],
         "unraced": [
@@ -284,13 +287,16 @@ def race_document(outcome: Outcome) -> dict[str, Any]:
 
     Times are in seconds.  What stands outside of "forms" is about persistent calls.
     """
-    race = outcome.race
+    race, task = outcome.race, outcome.task
     forms = {decision.form: _decision_document(decision) for decision in outcome.decisions}
+    combines = task.problem.kind.combines
+    elements = {"op": task.op, "dtype": task.dtype} if combines else {}
     return {
         "collective": race.collective,
         "ranks": race.ranks,
         "nbytes": race.nbytes,
         "root": race.root,
+        **elements,
         **sources_document(outcome.plan.problem),
         "t0_s": outcome.t0_s,
         "lam": outcome.lam,
@@ -323,9 +329,12 @@ def _decision_document(decision: RaceVerdict) -> dict[str, Any]:
         "algorithm": decision.ours,
         "predicted_s": decision.predicted_s,
         "ours_s": decision.measured.middle,
+        "ours_interval_s": decision.measured[1:],
         "library": decision.race.library,
         "library_s": decision.library.middle,
+        "library_interval_s": decision.library[1:],
         "ratio": 1 / gain.middle,
+        "ratio_interval": [1 / gain.high, 1 / gain.low if gain.low else None],
         "speedup": gain.middle,
         "speedup_interval": [gain.low, gain.high if isfinite(gain.high) else None],
         "winner": decision.race.library if decision.used == "library" else decision.ours,

@@ -1,5 +1,6 @@
 """Sessions that measure, plan, race and learn; simulations that are compared.  Results are data.
 
 Read `outcomes` (a task, what was decided about it), then `session` (on MPI), `saving` (what becomes
-of an older profile), `occurred` (tasks from a program's calls) and `simulations` (no MPI).
+of an older profile), `occurred` (tasks from a program's calls), `race_records` (races read from
+documents), `comparison` (of two of them) and `simulations` (no MPI).
 """

@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from math import inf
 
 from collwise.errors import InvalidArgument, NothingApplies
-from collwise.measure.race import Race
+from collwise.measure.race import BEHIND, Race
 from collwise.model.placement import Placement, check_placement
 from collwise.mpi.bench.measuring import run_campaign
 from collwise.mpi.bench.placing import NamedPlacement, find_placement, worth_measuring
@@ -154,11 +155,13 @@ class Session:
         budget_s: float,
         repetitions: int = 300,
         algorithm: str | None = None,
+        within: float = 0.0,
     ) -> Outcome:
         """Plan one task, prove candidates right (up to LARGEST_PROVED ranks), race them, decide.
 
         What is doubtful is raced again, interleaved anew; then that race decides.
         budget_s: seconds for the race.   repetitions: the most of them.   algorithm: only this one.
+        within: the race ends once medians are known to ± this share.
         Raises what planning and racing raise, on all ranks.
         """
         placement = self.levels.placement
@@ -178,6 +181,8 @@ class Session:
                 dtype=task.dtype,
                 repetitions=repetitions,
                 seed=seed,
+                behind=BEHIND,
+                within=within,
             )
             everything = replace(everything, bound_s=estimated.lower_bound_s)
             return Outcome.of(
@@ -199,6 +204,8 @@ class Session:
         repetitions: int = 300,
         bare_sends: bool = False,
         seed: int | None = None,
+        behind: float = inf,
+        within: float = 0.0,
     ) -> Race:
         """Prove schedules of a problem right (up to LARGEST_PROVED ranks), and race them.
 
@@ -222,4 +229,6 @@ class Session:
             repetitions=repetitions,
             seed=self.seed if seed is None else seed,
             bare_sends=bare_sends,
+            behind=behind,
+            within=within,
         )

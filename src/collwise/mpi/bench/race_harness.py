@@ -7,20 +7,25 @@ import gc
 import random
 import time
 from collections.abc import Mapping, Sequence
+from math import inf
 
 import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from collwise.measure.race import Punctual, Race, punctual
+from collwise.measure.race import Punctual, Race, contenders, punctual
+from collwise.measure.statistics import median_interval
 from collwise.mpi.bench.clock import CommonClock, StartingLine
 from collwise.mpi.bench.workloads import Competitor, Workload
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 
-_WARM_UPS = 3
 _FEWEST = 3
+_FOR_INTERVALS = 20
+"""Repetitions before the width of intervals may end a race."""
+_TRIALS, _TRIAL_SHARE = 5, 0.25
+"""Who is behind after so many repetitions, or after this share of the budget, leaves."""
 _CHUNK_S = 0.05
 _MAX_IN_CHUNK = 50
 
@@ -49,14 +54,19 @@ def race(
     repetitions: int = 300,
     seed: int = 0,
     bare_sends: bool = False,
+    behind: float = inf,
+    within: float = 0.0,
 ) -> Race:
     """Race the schedules, by label, against the library's own collective.  Collective.
 
     op, dtype: the operator and the elements of vectors.   budget_s: seconds for this race.
     repetitions: at most.   bare_sends: race the same messages by plain calls of mpi4py, too.
+    behind: who takes so many times as long as the best of its form leaves early.   within: the race
+    ends once medians are known to ± this share.
     Raises WrongResult, on all ranks, if a competitor leaves a wrong byte on any rank, and
     UnknownName for an operator that races do not support.
     """
+    begin = time.perf_counter()
     workload = Workload(harness.private, problem, op, dtype)
     competitors = workload.libraries()
     for label, schedule in schedules.items():
@@ -66,9 +76,14 @@ def race(
     try:
         for competitor in competitors:
             workload.check(competitor)
-        samples, timed = time_competitors(harness, competitors, budget_s, repetitions, seed)
+        left_s = budget_s - (time.perf_counter() - begin)
+        samples, timed = time_competitors(
+            harness, competitors, left_s, repetitions, seed, behind=behind, within=within
+        )
+        last = max(map(len, samples.values()))
         for competitor in competitors:
-            workload.check(competitor)
+            if len(samples.get(competitor.label, ())) == last:
+                workload.check(competitor)
     finally:
         for competitor in competitors:
             competitor.free()
@@ -90,17 +105,22 @@ def time_competitors(
     budget_s: float,
     repetitions: int,
     seed: int,
+    *,
+    behind: float = inf,
+    within: float = 0.0,
 ) -> tuple[dict[str, tuple[float, ...]], Punctual]:
     """By competitor, the slowest rank's seconds in the repetitions that all ranks began together.
 
     Times count from the first rank's start, so nobody looks faster because another was late.
+    budget_s: rank 0's counts.   behind, within: as of `race`.
     """
     comm, line, now = harness.comm, harness.line, harness.clock.now
-    order = list(range(len(competitors)))
+    racing = np.ones(len(competitors), bool)
+    tried = behind == inf
     shuffle = random.Random(seed).shuffle
     every: list[NDArray[np.float64]] = []  # of each chunk: times, and how far the starts were apart
     begin = time.perf_counter()
-    plan = np.array([_WARM_UPS])
+    plan = np.array([1])
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -108,6 +128,7 @@ def time_competitors(
             count = int(plan[0])
             began, last, ended = np.zeros((3, count, len(competitors)))
             late = np.zeros((count, len(competitors)), dtype=np.uint8)
+            order = np.flatnonzero(racing).tolist()
             for repetition in range(count):
                 shuffle(order)
                 for index in order:
@@ -120,18 +141,42 @@ def time_competitors(
             for latest in (last, ended, late):
                 comm.Allreduce(MPI.IN_PLACE, latest, MPI.MAX)
             line.adapt(float(late.mean()))
-            every.append(np.stack([ended - began, last - began]))
-            kept = punctual(*np.concatenate(every[1:] or every, axis=1))  # the first are warm-ups
-            each_s = float((ended - began).sum(axis=1).mean()) + line.notice_s * len(competitors)
-            left_s = begin + budget_s - time.perf_counter()
+            times = np.where(racing, ended - began, np.nan)
+            every.append(np.stack([times, last - began]))
+            kept = punctual(*np.concatenate(every[1:] or every, axis=1))  # the first is a warm-up
+            each_s = float(np.nansum(times, axis=1).mean()) + line.notice_s * len(order)
+            spent_s = time.perf_counter() - begin
             have = len(kept.kept) if every[1:] else 0
-            plan[0] = _next_chunk(left_s, each_s, have, repetitions)
+            if not tried and have and (have >= _TRIALS or spent_s > _TRIAL_SHARE * budget_s):
+                tried = True
+                racing[:] = _stay(competitors, kept.kept, behind)
+                comm.Bcast(racing, root=0)
+            enough = have >= _FOR_INTERVALS and _narrow(kept.kept[:, racing], within)
+            plan[0] = 0 if enough else _next_chunk(budget_s - spent_s, each_s, have, repetitions)
             comm.Bcast(plan, root=0)
     finally:
         if collecting:
             gc.enable()
-    columns = kept.kept[:repetitions].T.tolist()
-    return {one.label: tuple(c) for one, c in zip(competitors, columns, strict=True)}, kept
+    samples = {}
+    for competitor, column in zip(competitors, kept.kept[:repetitions].T, strict=True):
+        if timed := tuple(column[~np.isnan(column)].tolist()):
+            samples[competitor.label] = timed
+    return samples, kept
+
+
+def _stay(
+    competitors: Sequence[Competitor], times_s: NDArray[np.float64], behind: float
+) -> list[bool]:
+    """Who stays in the race after these repetitions."""
+    labels = [competitor.label for competitor in competitors]
+    medians_s = np.median(times_s, axis=0).tolist()
+    staying = contenders(dict(zip(labels, medians_s, strict=True)), behind)
+    return [label in staying for label in labels]
+
+
+def _narrow(times_s: NDArray[np.float64], within: float) -> bool:
+    """Whether the medians of all competitors are known to ± this share."""
+    return within > 0 and all(median_interval(c).uncertainty <= within for c in times_s.T)
 
 
 def _next_chunk(left_s: float, each_s: float, have: int, repetitions: int) -> int:

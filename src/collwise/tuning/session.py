@@ -24,6 +24,14 @@ from collwise.profiles.profile import Profile, with_measurements
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.system import formatting
+from collwise.tuning.agenda import (
+    AGENDA_SHARE,
+    LEAST_S,
+    Item,
+    announcement,
+    most_useful_first,
+    share_s,
+)
 from collwise.tuning.outcomes import Outcome, Task, Tuning
 from collwise.verifier import verify
 
@@ -122,30 +130,58 @@ class Session:
             profile = with_measurements(profile, advice=(*profile.advice, line))
         return profile
 
-    def tune(self, tasks: Sequence[Task], budget_s: float) -> Tuning:
-        """Measure, plan, race and learn.
+    def tune(
+        self,
+        tasks: Mapping[Task, float],
+        budget_s: float,
+        known: Profile | None = None,
+        announce: Callable[[str], object] = lambda line: None,
+    ) -> Tuning:
+        """Measure, plan, race and learn; the most useful races come first (`most_useful_first`).
 
-        tasks: what to race, in this order.   budget_s: seconds for everything; tasks for which
-        nothing is left are not raced, except the first.
+        tasks: what to race, with the seconds that a program spends on each, or 0.   budget_s:
+        seconds for everything; tasks for which nothing is left are not raced, except the first.
+        known: what was measured before, instead of measuring.   announce: told, on rank 0, what
+        there is to do before it begins.
         Raises InvalidArgument for values out of range, WrongResult for a wrong byte, on all ranks.
         """
         begin = time.monotonic()
+        measuring = 0 if known is not None else MEASURING_SHARE
         largest = max((task.problem.nbytes for task in tasks), default=None)
-        profile = self.measure(budget_s * MEASURING_SHARE, share=MEASURING_SHARE, largest=largest)
+        profile = known or self.measure(budget_s * measuring, share=measuring, largest=largest)
+
+        def left_s() -> float:
+            return budget_s - (time.monotonic() - begin)
+
+        placement = self.levels.placement if profile.levels else None
+
+        def plan_agenda() -> list[Item]:
+            items, enough_s = [], left_s() - AGENDA_SHARE * budget_s
+            for task, spent_s in tasks.items():
+                planned = left_s() > enough_s
+                item = Item(task, None, LEAST_S, spent_s)
+                items.append(Item.of(task, profile, spent_s, placement) if planned else item)
+            items = most_useful_first(items)
+            if items:
+                announce(announcement(items, max(left_s(), 0.0)))
+            return items
+
+        items = on_root(self.private.comm, plan_agenda, takes_long=True)
         outcomes: list[Outcome] = []
-        unraced: list[Task] = []
-        for number, task in enumerate(tasks):
-            passed_s = on_root(self.private.comm, lambda: time.monotonic() - begin)
-            self.progress(f"racing: {task}", max(passed_s / budget_s, MEASURING_SHARE))
-            if number and passed_s > budget_s:
-                unraced.append(task)
-                continue
+        for number, item in enumerate(items):
+            remaining_s = on_root(self.private.comm, left_s)
+            if number and remaining_s <= 0:
+                break
+            self.progress(f"racing: {item.task}", max(1 - remaining_s / budget_s, measuring))
             try:
-                left_s = max(budget_s - passed_s, 0.0) / (len(tasks) - number)
-                outcomes.append(self.race(task, profile, left_s))
+                share = share_s(items[number:], max(remaining_s, 0.0))
+                outcomes.append(self.race(item.task, profile, share))
             except NothingApplies as nothing:  # on all ranks alike: the library's own stays
                 log.warning("not raced: %s", nothing)
+        else:
+            number = len(items)
         self.progress("done", 1.0)
+        unraced = [(item.task, item.gain) for item in items[number:]]
         return Tuning.of(profile, outcomes, unraced)
 
     def race(

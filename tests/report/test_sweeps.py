@@ -8,7 +8,7 @@ import pytest
 
 from collwise.errors import InvalidArgument
 from collwise.report.sweep_files import SweepKeeper, SweepPaths
-from collwise.report.sweep_tables import CSV_COLUMNS, sweep_csv, sweep_lines, sweep_row
+from collwise.report.sweep_tables import sweep_csv, sweep_lines, sweep_row
 from collwise.tuning.outcomes import Outcome
 from collwise.tuning.race_records import read_sweep
 from tests.report.html_page import Page
@@ -19,7 +19,10 @@ from tests.tuning.test_race_records import sweep
 def test_a_row_and_its_line_in_the_csv_say_the_same() -> None:
     made = sweep(outcome(4096, blocking_gain=2.0), outcome(8, repetitions=2))
     rows = list(csv.DictReader(sweep_csv(made.races, "blocking").splitlines()))
-    assert tuple(rows[0]) == CSV_COLUMNS
+    assert [*rows[0]][:10] == [
+        "collective", "ranks", "nbytes", "repetitions", "library_s", "ours_s", "ratio", "low",
+        "high", "algorithm",
+    ]  # fmt: skip
     first = sweep_row(made.races[0], "blocking")
     assert first["size"] == "4 KiB"
     assert first["ours/library"] == f"{float(rows[0]['ratio']):.2f}"

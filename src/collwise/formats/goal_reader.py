@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
 from math import lcm
@@ -28,7 +27,7 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program, Schedule
 from collwise.schedule.rows import NONE, Rows
 from collwise.system.files import read_input
-from collwise.system.integers import MOST_RANKS
+from collwise.system.integers import MOST_RANKS, Ints
 from collwise.system.quantities import LARGEST_SIZE
 from collwise.timing import Timing
 from collwise.timing.event_loop import play
@@ -42,27 +41,22 @@ _OPERATION = re.compile(
 )
 _RELATION = re.compile(rf"(?P<later>{_NAME})\s+(?P<how>i?requires)\s+(?P<earlier>{_NAME})")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_LARGEST = LARGEST_SIZE
-"""Bytes, and nanoseconds, of one operation."""
 
 
 class _Operation(NamedTuple):
-    """kind: "send", "recv" or "calc".   size: bytes, or nanoseconds.   line: in the file."""
+    """kind: "send", "recv" or "calc".   size: bytes, or nanoseconds.   line: in the file.
 
+    place: in its rank's list.   needs: the places of what it waits for there.
+    """
+
+    rank: int
     kind: str
     size: int
     peer: int
     tag: int
     line: int
-
-
-class _Message(NamedTuple):
-    """Where an operation is: its rank, its place in the list, and what it waits for there."""
-
-    rank: int
-    place: int
-    operation: _Operation
-    needs: tuple[int, ...]
+    place: int = NONE
+    needs: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,19 +68,14 @@ class Goal:
     rows: Rows
 
     @property
-    def messages(self) -> int:
-        """How many messages are sent."""
-        return int((~self.rows.combines).sum())
-
-    @cached_property
-    def largest(self) -> int:
-        """Bytes of the largest message; 0 if none is sent."""
-        return int(self.rows.nbytes[~self.rows.combines].max(initial=0))
+    def sizes(self) -> Ints:
+        """Bytes of every message."""
+        return self.rows.nbytes[~self.rows.combines]
 
     @property
-    def nbytes(self) -> int:
-        """Bytes of all messages."""
-        return int(self.rows.nbytes[~self.rows.combines].sum())
+    def largest(self) -> int:
+        """Bytes of the largest message; 0 if none is sent."""
+        return int(self.sizes.max(initial=0))
 
     @property
     def calc_s(self) -> float:
@@ -181,7 +170,7 @@ class _Reader:
         if header is None or not 1 <= int(header[1]) <= MOST_RANKS:
             self._refuse(number, f"{first[:40]!r}", "begin with num_ranks and their number")
         ranks = int(header[1])
-        listed: dict[int, list[_Message]] = {}
+        listed: dict[int, list[_Operation]] = {}
         for number, line in lines:
             begin = re.fullmatch(r"rank\s+(\d{1,9})\s*\{", line)
             if begin is None:
@@ -203,14 +192,14 @@ class _Reader:
 
     def _read_rank(
         self, rank: int, ranks: int, begun: int, lines: Iterator[tuple[int, str]]
-    ) -> list[_Message]:
+    ) -> list[_Operation]:
         """The operations of a rank, in an order that its relations allow."""
         operations: list[_Operation] = []
         labels: dict[str, int] = {}
         relations: list[tuple[int, str, str, str]] = []
         for number, line in lines:
             if line == "}":
-                return self._in_order(rank, operations, labels, relations)
+                return self._in_order(operations, labels, relations)
             if relation := _RELATION.fullmatch(line):
                 relations.append((number, relation["later"], relation["how"], relation["earlier"]))
                 continue
@@ -226,12 +215,12 @@ class _Reader:
 
     def _operation(self, number: int, found: re.Match[str], rank: int, ranks: int) -> _Operation:
         size = int(found["nbytes"] or found["ns"] or 0)
-        if size > _LARGEST:
-            self._refuse(number, f"{size} is too much", f"give at most {_LARGEST}")
+        if size > LARGEST_SIZE:  # also in nanoseconds
+            self._refuse(number, f"{size} is too much", f"give at most {LARGEST_SIZE}")
         if found["unit"] not in (None, "0"):
             self._refuse(number, "a second processor", "put everything on cpu 0, or leave it out")
         if (kind := found["kind"]) is None:
-            return _Operation("calc", size, NONE, 0, number)
+            return _Operation(rank, "calc", size, NONE, 0, number)
         peer = int(found["peer"])
         for wrong, seen in (
             (peer >= ranks, f"there is no rank {peer}"),
@@ -242,15 +231,14 @@ class _Reader:
                 self._refuse(number, seen, "give another rank, and 1 byte or more")
         if (found["way"] == "to") != (kind == "send"):
             self._refuse(number, f"{kind} {found['way']}", "write send … to, recv … from")
-        return _Operation(kind, size, peer, int(found["tag"] or 0), number)
+        return _Operation(rank, kind, size, peer, int(found["tag"] or 0), number)
 
     def _in_order(
         self,
-        rank: int,
         operations: Sequence[_Operation],
         labels: dict[str, int],
         relations: Sequence[tuple[int, str, str, str]],
-    ) -> list[_Message]:
+    ) -> list[_Operation]:
         """Sort by the relations, as near to the order of lines as can be."""
         after: list[set[int]] = [set() for _ in operations]
         needs: list[set[int]] = [set() for _ in operations]
@@ -279,7 +267,7 @@ class _Reader:
             sorter.done(one)
         place = {one: at for at, one in enumerate(order)}
         return [
-            _Message(rank, at, operations[one], tuple(sorted(place[n] for n in needs[one])))
+            operations[one]._replace(place=at, needs=tuple(sorted(place[n] for n in needs[one])))
             for at, one in enumerate(order)
         ]
 
@@ -292,45 +280,39 @@ class _Reader:
             seen = f"a {later} that waits until a receive is posted, which all are at the start"
             self._refuse(number, seen, "write requires, or leave it out")
 
-    def _match(self, listed: dict[int, list[_Message]]) -> Rows:
+    def _match(self, listed: dict[int, list[_Operation]]) -> Rows:
         """The rows: a row for each send with its receive, and for each calc."""
-        every = [message for rank in sorted(listed) for message in listed[rank]]
-        waiting: dict[tuple[int, int, int], list[_Message]] = {}
-        for message in reversed(every):
-            operation = message.operation
-            if operation.kind == "recv":
-                key = operation.peer, message.rank, operation.tag
-                waiting.setdefault(key, []).append(message)
+        every = [operation for rank in sorted(listed) for operation in listed[rank]]
+        waiting: dict[tuple[int, int, int], list[_Operation]] = {}
+        for receive in reversed([one for one in every if one.kind == "recv"]):
+            waiting.setdefault((receive.peer, receive.rank, receive.tag), []).append(receive)
         columns: list[tuple[int, ...]] = []
         brought: dict[tuple[int, int], int] = {}
-        kept = [message for message in every if message.operation.kind != "recv"]
-        for row, (rank, place, operation, _) in enumerate(kept):
-            kind, size, peer, tag, line = operation
-            if kind == "calc":
-                brought[rank, place] = row
-                columns.append((rank, NONE, place, NONE, size))
+        kept = [operation for operation in every if operation.kind != "recv"]
+        for row, one in enumerate(kept):
+            if one.kind == "calc":
+                brought[one.rank, one.place] = row
+                columns.append((one.rank, NONE, one.place, NONE, one.size))
                 continue
-            heard = waiting.get((rank, peer, tag))
-            if not heard:
-                seen = f"rank {peer} receives no such message from rank {rank} with tag {tag}"
-                self._refuse(line, seen, "add its receive")
+            if not (heard := waiting.get((one.rank, one.peer, one.tag))):
+                seen = f"rank {one.peer} receives no such message from rank {one.rank}"
+                self._refuse(one.line, f"{seen} with tag {one.tag}", "add its receive")
             receive = heard.pop()
-            if receive.operation.size != size:
-                seen = f"{size} bytes are sent, line {receive.operation.line} receives"
-                self._refuse(line, f"{seen} {receive.operation.size}", "give both the same size")
-            brought[peer, receive.place] = row
-            columns.append((rank, peer, place, receive.place, size))
-        left = [message for some in waiting.values() for message in some]
-        if left:
-            first = min(left, key=lambda message: message.operation.line)
-            seen = f"rank {first.operation.peer} sends no such message to rank {first.rank}"
-            self._refuse(first.operation.line, seen, "add its send")
-        table = np.array(columns, np.int64).reshape(-1, 5)
-        begins = np.cumsum([0, *(len(message.needs) for message in kept)], dtype=np.int64)
-        needs = [brought[message.rank, need] for message in kept for need in message.needs]
-        source, target, at_source, at_target, nbytes = table.T.copy()
-        needed = np.array(needs, np.int64)
-        return Rows(source, target, at_source, at_target, nbytes, begins, needed)
+            if receive.size != one.size:
+                seen = f"{one.size} bytes are sent, line {receive.line} receives {receive.size}"
+                self._refuse(one.line, seen, "give both the same size")
+            brought[one.peer, receive.place] = row
+            columns.append((one.rank, one.peer, one.place, receive.place, one.size))
+        if left := [receive for some in waiting.values() for receive in some]:
+            first = min(left, key=lambda receive: receive.line)
+            seen = f"rank {first.peer} sends no such message to rank {first.rank}"
+            self._refuse(first.line, seen, "add its send")
+        source, target, at_source, at_target, nbytes = (
+            np.array(columns, np.int64).reshape(-1, 5).T.copy()
+        )
+        begins = np.cumsum([0, *(len(one.needs) for one in kept)], dtype=np.int64)
+        needs = np.array([brought[one.rank, n] for one in kept for n in one.needs], np.int64)
+        return Rows(source, target, at_source, at_target, nbytes, begins, needs)
 
     def _refuse(self, line: int, seen: str, remedy: str) -> NoReturn:
         raise InvalidArgument(f"read {self.name}", f"line {line}: {seen}", remedy)

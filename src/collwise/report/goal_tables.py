@@ -29,7 +29,7 @@ def goal_lines(
         f"complete     after {formatting.time(timing.completion)}",
         f"ranks        the first is done after {formatting.time(finish[first])} (rank {first}),"
         f" the last after {formatting.time(finish[last])} (rank {last})",
-        f"messages     {goal.messages:,}; {goal.nbytes:,} bytes in all",
+        f"messages     {len(goal.sizes):,}; {int(goal.sizes.sum()):,} bytes in all",
     ]
     if goal.calc_s:
         lines.append(f"calcs        {formatting.time(goal.calc_s)} in all")
@@ -47,8 +47,8 @@ def goal_document(
         "machine_from": origin,
         "topology": topology.describe() if topology is not None else None,
         "completion_s": seconds(timing.completion),
-        "messages": goal.messages,
-        "bytes_sent": goal.nbytes,
+        "messages": len(goal.sizes),
+        "bytes_sent": int(goal.sizes.sum()),
         "calc_s": goal.calc_s,
         "finish_s": list(timing.finish_s) if goal.ranks <= MAX_FINISHES else None,
     }
@@ -60,8 +60,8 @@ def draw_goal(goal: Goal, timing: Timing, path: Path) -> Saved:
     from collwise.figures.timeline import timeline
     from collwise.report.schedule_files import check_drawable
 
-    check_drawable(goal.ranks, goal.messages)
-    counts = formatting.count(goal.ranks, "rank"), formatting.count(goal.messages, "message")
+    check_drawable(goal.ranks, len(goal.sizes))
+    counts = formatting.count(goal.ranks, "rank"), formatting.count(len(goal.sizes), "message")
     completion = formatting.time(timing.completion)
     title = f"{goal.name}\n{', '.join(counts)}, complete after {completion}"
     file = save(timeline(timing, goal.outline, title=title), path)

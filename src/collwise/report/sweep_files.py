@@ -13,8 +13,8 @@ import msgspec
 from collwise.errors import InvalidArgument
 from collwise.measure.statistics import Interval
 from collwise.profiles.records import Form
-from collwise.report.sweep_tables import sweep_csv, sweep_lines, sweep_row, sweep_table
-from collwise.report.tables import Saved
+from collwise.report.sweep_tables import sweep_csv, sweep_lines, sweep_row
+from collwise.report.tables import Saved, Table
 from collwise.report.tuning_tables import race_document
 from collwise.tuning.outcomes import Outcome, Task
 from collwise.tuning.race_records import RaceRecord, Sweep, save_text
@@ -103,7 +103,7 @@ class SweepKeeper:
             title=f"Sweep of {self.form} calls, {library}",
             lead="; ".join(line[9:] for line in sweep_lines(self.sweep, self.form)) + ".",
             picture=Picture("Sweep", title, svg(self._chart(), title)),
-            table=sweep_table(self.sweep, self.form),
+            table=Table("", [sweep_row(race, self.form) for race in self.sweep.races]),
             provenance=self.sweep.provenance,
         )
         save_text(path, page, "page")

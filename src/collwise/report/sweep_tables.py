@@ -6,7 +6,6 @@ from io import StringIO
 from typing import Any
 
 from collwise.profiles.records import Form
-from collwise.report.tables import Table
 from collwise.system import formatting
 from collwise.tuning.race_records import RaceRecord, Sweep
 
@@ -24,31 +23,17 @@ COLUMNS = {
     "algorithm": 1,
 }
 """Titles, and the least widths in characters that keep rows below each other."""
+NAMED = 5
+"""Races that are named in a line."""
 ABBREVIATED = {"reduce_scatter_block": "red_scat_b"}
 """So that names fit their column."""
-
-CSV_COLUMNS = (
-    "collective",
-    "ranks",
-    "nbytes",
-    "repetitions",
-    "library_s",
-    "ours_s",
-    "ratio",
-    "low",
-    "high",
-    "algorithm",
-    "form",
-    "predicted_s",
-)
-"""Times in seconds; ratio is ours_s / library_s, low and high the ends of its 95 % interval."""
 
 
 def sweep_row(race: RaceRecord, form: Form) -> dict[str, str]:
     """One race, for one form of the call.  Bandwidths are those of our schedule."""
     decided = race.forms[form]
     low, high = decided.ratio_interval
-    rates = (significant_rate(rate) for rate in race.bandwidths(decided.ours_s))
+    rates = (formatting.significant(rate / 1e6) for rate in race.bandwidths(decided.ours_s))
     cells = (
         ABBREVIATED.get(race.collective, race.collective),
         str(race.ranks),
@@ -62,16 +47,6 @@ def sweep_row(race: RaceRecord, form: Form) -> dict[str, str]:
         decided.algorithm.removeprefix(f"{race.collective}/"),
     )
     return dict(zip(COLUMNS, cells, strict=True))
-
-
-def significant_rate(rate: float) -> str:
-    """Bytes per second in millions."""
-    return formatting.significant(rate / 1e6)
-
-
-def sweep_table(sweep: Sweep, form: Form, title: str = "") -> Table:
-    """All rows, for the page."""
-    return Table(title, [sweep_row(race, form) for race in sweep.races])
 
 
 def sweep_lines(sweep: Sweep, form: Form) -> list[str]:
@@ -88,33 +63,33 @@ def sweep_lines(sweep: Sweep, form: Form) -> list[str]:
     return lines
 
 
-NAMED = 5
-"""Races that are named in a line."""
-
-
 def sweep_csv(races: Sequence[RaceRecord], form: Form) -> str:
-    """One line for each race, after a line of titles."""
+    """One line for each race, after a line of titles.
+
+    Times are in seconds; ratio is ours_s / library_s, low and high the ends of its 95 % interval.
+    """
+    rows = [_csv_row(race, form) for race in races]
     written = StringIO()
-    lines = csv.writer(written, lineterminator="\n")
-    lines.writerow(CSV_COLUMNS)
-    lines.writerows(_csv_row(race, form) for race in races)
+    lines = csv.DictWriter(written, rows[0] if rows else [], lineterminator="\n")
+    lines.writeheader()
+    lines.writerows(rows)
     return written.getvalue()
 
 
-def _csv_row(race: RaceRecord, form: Form) -> tuple[Any, ...]:
+def _csv_row(race: RaceRecord, form: Form) -> dict[str, Any]:
     decided = race.forms[form]
     low, high = decided.ratio_interval
-    return (
-        race.collective,
-        race.ranks,
-        race.nbytes,
-        race.repetitions,
-        decided.library_s,
-        decided.ours_s,
-        decided.ratio,
-        low,
-        "inf" if high is None else high,
-        decided.algorithm,
-        form,
-        decided.predicted_s,
-    )
+    return {
+        "collective": race.collective,
+        "ranks": race.ranks,
+        "nbytes": race.nbytes,
+        "repetitions": race.repetitions,
+        "library_s": decided.library_s,
+        "ours_s": decided.ours_s,
+        "ratio": decided.ratio,
+        "low": low,
+        "high": "inf" if high is None else high,
+        "algorithm": decided.algorithm,
+        "form": form,
+        "predicted_s": decided.predicted_s,
+    }

@@ -35,15 +35,11 @@ class DecidedForm(msgspec.Struct, frozen=True):
     algorithm: str
     ours_s: float
     ours_interval_s: Bounds
-    library: str
     library_s: float
     library_interval_s: Bounds
     ratio: float
     """Our time over the library's."""
     ratio_interval: tuple[float, float | None]
-    speedup: float
-    decision: str
-    verdict: str
     predicted_s: float | None = None
 
     @property

@@ -13,6 +13,7 @@ from collwise.tuning.agenda import (
     covered,
     most_useful_first,
     not_raced,
+    share_at_pace,
     share_s,
 )
 from collwise.tuning.outcomes import Task
@@ -72,6 +73,15 @@ def test_a_race_has_its_share_of_what_is_covered() -> None:
     assert share_s(items(1, 2, 300), 12.0) == 4
     assert share_s(items(9, 1), 3.0) == 3
     assert sum(share_s([one], 1.0) for one in items(1, 1)) == 2
+
+
+def test_races_that_take_longer_than_expected() -> None:
+    """The rest is expected to take as much longer: fewer are covered, and they have more time."""
+    rest = items(1, 1, 1, 1)
+    assert share_at_pace(rest, [], 0.0, 8.0) == share_s(rest, 8.0) == 2
+    assert share_at_pace(rest, items(2), 1.0, 8.0) == 2
+    assert share_at_pace(rest, items(2), 8.0, 8.0) == 4
+    assert share_at_pace(rest, items(2), 16.0, 8.0) == 8
 
 
 def test_the_announcement() -> None:

@@ -13,9 +13,9 @@ from collwise.profiles.records import FORMS
 from collwise.system import formatting
 from collwise.tuning.outcomes import Task
 
-RUNS = 60
-"""Runs of a race that decides, of all competitors together: all are checked, warmed up and tried
-once, and the four or so that are left run six times more."""
+RUNS = 120
+"""Collectives in a race that decides: all competitors are checked, warmed up and tried once, the
+four or so that are left run six times more, and ranks line up before each run."""
 LEAST_S = 0.05
 """Seconds that any race takes: requests are made, and bytes compared."""
 AGENDA_SHARE = 0.1
@@ -97,6 +97,17 @@ def share_s(items: Sequence[Item], budget_s: float) -> float:
     """
     within = items[: covered(items, budget_s)]
     return budget_s * items[0].cost_s / sum(item.cost_s for item in within)
+
+
+def share_at_pace(
+    items: Sequence[Item], done: Sequence[Item], spent_s: float, left_s: float
+) -> float:
+    """The seconds that the first of the items may take, where races may cost more than expected.
+
+    done: were raced before, in `spent_s` seconds.   left_s: for all of the items.
+    """
+    pace = max(1.0, spent_s / sum(item.cost_s for item in done)) if done else 1.0
+    return pace * share_s(items, left_s / pace)
 
 
 def announcement(items: Sequence[Item], budget_s: float) -> str:

@@ -30,7 +30,7 @@ from collwise.tuning.agenda import (
     Item,
     announcement,
     most_useful_first,
-    share_s,
+    share_at_pace,
 )
 from collwise.tuning.outcomes import Outcome, Task, Tuning
 from collwise.verifier import verify
@@ -168,13 +168,15 @@ class Session:
 
         items = on_root(self.private.comm, plan_agenda, takes_long=True)
         outcomes: list[Outcome] = []
+        racing_s = on_root(self.private.comm, left_s)
         for number, item in enumerate(items):
             remaining_s = on_root(self.private.comm, left_s)
             if number and remaining_s <= 0:
                 break
             self.progress(f"racing: {item.task}", max(1 - remaining_s / budget_s, measuring))
             try:
-                share = share_s(items[number:], max(remaining_s, 0.0))
+                done, spent_s = items[:number], racing_s - remaining_s
+                share = share_at_pace(items[number:], done, spent_s, max(remaining_s, 0.0))
                 outcomes.append(self.race(item.task, profile, share))
             except NothingApplies as nothing:  # on all ranks alike: the library's own stays
                 log.warning("not raced: %s", nothing)

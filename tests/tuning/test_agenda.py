@@ -9,6 +9,7 @@ from collwise.tuning.agenda import (
     LEAST_S,
     RUNS,
     Item,
+    agenda,
     announcement,
     covered,
     most_useful_first,
@@ -17,7 +18,10 @@ from collwise.tuning.agenda import (
     share_s,
 )
 from collwise.tuning.outcomes import Task
+from tests.profiles.example import SIZES, point, profile
 from tests.tuning.examples import PROFILE, outcome, session
+
+SLOW = profile(tuple(point(n, "nonblocking", 8.0, t0_s=(n + 100) / 1e6) for n in SIZES))
 
 
 def task(collective: str = "broadcast", nbytes: int = 8) -> Task:
@@ -38,6 +42,24 @@ def test_an_item_knows_what_the_model_says() -> None:
     assert item.cost_s == max(LEAST_S, RUNS * plan.predicted_s)
     assert item.saving_s == pytest.approx(10 * (1 - plan.predicted_s / usual))
     assert Item.of(asked, PROFILE).saving_s == Item(asked, None, 1.0, 9.0).saving_s == 0
+
+
+def test_what_is_not_planned_goes_by_its_lower_bound() -> None:
+    asked = task("allreduce", 1 << 20)
+    rough, planned = (Item.of(asked, SLOW, planned=planned) for planned in (False, True))
+    assert rough.gain is None
+    bound_s = asked.lower_bound_s(SLOW)
+    assert LEAST_S < rough.cost_s == RUNS * bound_s <= planned.cost_s
+
+
+def test_an_agenda_plans_in_its_order_while_there_is_time() -> None:
+    tasks = {task(name, n): 0.0 for name in ("broadcast", "reduce") for n in (8, 512)}
+    time = iter((True, True, False, False))
+    found = agenda(tasks, PROFILE, None, lambda: next(time))
+    assert [(i.task.problem.collective, i.task.problem.nbytes) for i in found] == [
+        ("broadcast", 8), ("reduce", 8), ("broadcast", 512), ("reduce", 512)
+    ]  # fmt: skip
+    assert [item.gain is not None for item in found] == [True, True, False, False]
 
 
 def test_collectives_take_turns() -> None:
@@ -96,9 +118,9 @@ def test_the_announcement() -> None:
 
 def test_what_a_profile_knows_is_not_raced_again() -> None:
     made = outcome(4096)
-    profile = session(made).profile
+    known = session(made).profile
     asked = {made.task: 0.0, outcome(8).task: 1.0}
-    assert not_raced(asked, profile, "") == [outcome(8).task]
-    assert not_raced(asked, profile, "2x8") == [*asked]
+    assert not_raced(asked, known, "") == [outcome(8).task]
+    assert not_raced(asked, known, "2x8") == [*asked]
     sources = outcome(40, sources=(0, 2))
     assert not_raced({sources.task: 0.0}, session(sources).profile, "") == []

@@ -103,6 +103,14 @@ def test_tunings_and_profiles_are_records(tmp_path: Path) -> None:
     path.write_bytes(msgspec.json.encode(tuning_document(made), enc_hook=float))
     found = read_record(path)
     assert (len(found.races), found.profile) == (2, made.profile)
+    path.write_text(
+        json.dumps(
+            {"format": "collwise measurement", "version": 1}
+            | {"profile": made.profile.to_document(), "hockney": []}
+        )
+    )
+    found = read_record(path)
+    assert (found.kind, found.races, found.profile) == ("a measurement", (), made.profile)
     made.profile.save(tmp_path / "profile.json")
     found = read_record(tmp_path / "profile.json")
     assert (found.races, found.profile) == ((), made.profile)

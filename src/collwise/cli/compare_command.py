@@ -24,10 +24,10 @@ from collwise.cli.parameter_types import EXACT, FILE
 def command(first: Path, second: Path, above: Fraction | None, as_json: bool) -> int:
     """Compare record B with record A, value by value, the worst first.
 
-    A record is what bench --json (or --record) and tune --json printed, or a saved profile:
-    yesterday's and today's, or two libraries', or two machines'.  B/A above 1 is slower.  A
-    difference is significant if the 95 % interval of the ratio does not hold 1: of many values that
-    have not changed, one in 40 looks worse by chance, so leave room with --fail-above.
+    A record is what bench (or its --record), tune or measure printed with --json, or a saved
+    profile: yesterday's and today's, or two libraries', or two machines'.  B/A above 1 is slower.
+    A difference is significant if the 95 % interval of the ratio does not hold 1: of many values
+    that have not changed, one in 40 looks worse by chance, so leave room with --fail-above.
 
     \b
         collwise bench -n 2 --bytes 8:1M --record monday.json

@@ -1,6 +1,7 @@
 """What a session races first, what that costs by the model, and how far a budget goes.  No MPI."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 
@@ -19,7 +20,7 @@ four or so that are left run six times more, and ranks line up before each run."
 LEAST_S = 0.05
 """Seconds that any race takes: requests are made, and bytes compared."""
 AGENDA_SHARE = 0.1
-"""The share of the budget in which items are planned; those beyond it keep their order."""
+"""The share of the budget in which items are planned; beyond it they go by their lower bounds."""
 
 
 @dataclass(frozen=True)
@@ -43,15 +44,20 @@ class Item:
         profile: Profile,
         spent_s: float = 0.0,
         placement: Placement | None = None,
+        *,
+        planned: bool = True,
     ) -> "Item":
-        """By the plan on a measured machine.   placement: where the ranks are in its levels."""
-        try:
-            plan = task.plan(profile, placement=placement)
-        except NothingApplies:
-            return cls(task, None, LEAST_S, spent_s)
-        usual_s = _usual(plan)
-        gain = usual_s / plan.predicted_s if usual_s and plan.predicted_s else None
-        return cls(task, gain, max(LEAST_S, RUNS * plan.predicted_s), spent_s)
+        """By the plan on a measured machine.   placement: where the ranks are in its levels.
+
+        planned: False to go by the lower bound, which takes no search; then no gain is known.
+        """
+        gain, run_s = None, task.lower_bound_s(profile, placement)
+        with suppress(NothingApplies):
+            if planned:
+                plan = task.plan(profile, placement=placement)
+                usual_s, run_s = _usual(plan), plan.predicted_s
+                gain = usual_s / run_s if usual_s and run_s else None
+        return cls(task, gain, max(LEAST_S, RUNS * run_s), spent_s)
 
     @property
     def saving_s(self) -> float:
@@ -78,6 +84,22 @@ def most_useful_first(items: Iterable[Item]) -> list[Item]:
         by_collective.setdefault(item.task.problem.collective, []).append(item)
     turns = chain.from_iterable(zip_longest(*by_collective.values()))
     return [item for item in turns if item is not None]
+
+
+def agenda(
+    tasks: Mapping[Task, float],
+    profile: Profile,
+    placement: Placement | None,
+    has_time: Callable[[], bool],
+) -> list[Item]:
+    """The items of all tasks, the most useful first.
+
+    tasks: with the seconds that a program spends on each.   has_time: whether to go on planning.
+    """
+    first = most_useful_first(Item(task, None, LEAST_S, spent) for task, spent in tasks.items())
+    return most_useful_first(
+        Item.of(item.task, profile, item.spent_s, placement, planned=has_time()) for item in first
+    )
 
 
 def covered(items: Sequence[Item], budget_s: float) -> int:

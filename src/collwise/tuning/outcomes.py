@@ -13,7 +13,7 @@ from collwise.measure.stability import STABLE
 from collwise.measure.statistics import Interval
 from collwise.model.exact import seconds
 from collwise.model.levels import Levels
-from collwise.model.machine import Cost
+from collwise.model.machine import Cost, Machine
 from collwise.model.placement import Placement
 from collwise.planner.choose import decided, plan_for
 from collwise.planner.operator_order import DTYPE, OP
@@ -53,9 +53,16 @@ class Task:
 
         placement: where the ranks are, in the levels of the profile.
         """
-        op = self.op if self.problem.kind.combines else None
-        machine = profile.machine_on(placement, op, self.dtype)
+        machine = self._machine(profile, placement)
         return plan_for(self.problem, machine, algorithm, reason=self.reason)
+
+    def lower_bound_s(self, profile: Profile, placement: Placement | None = None) -> float:
+        """Seconds that every schedule takes at least, by the model."""
+        return self.problem.lower_bounds(self._machine(profile, placement))[0].time_s
+
+    def _machine(self, profile: Profile, placement: Placement | None) -> Machine:
+        op = self.op if self.problem.kind.combines else None
+        return profile.machine_on(placement, op, self.dtype)
 
     def resized(self, nbytes: int) -> "Task":
         """The task with another message size, in bytes, or other bytes from each source.

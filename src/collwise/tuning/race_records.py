@@ -25,8 +25,10 @@ SWEEP = "collwise sweep"
 """The format of the document that `collwise bench` writes."""
 TUNING = "collwise tuning"
 """The format of the document that `collwise tune --json` prints."""
+MEASUREMENT = "collwise measurement"
+"""The format of the document that `collwise measure --json` prints."""
 VERSION = 1
-"""Of both."""
+"""Of all three."""
 
 
 class DecidedForm(msgspec.Struct, frozen=True):
@@ -175,7 +177,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 class _Tuning(msgspec.Struct, frozen=True):
     profile: dict[str, Any]
-    races: tuple[RaceRecord, ...]
+    races: tuple[RaceRecord, ...] = ()
 
 
 class _Header(msgspec.Struct):
@@ -212,19 +214,21 @@ def read_sweep(path: Path) -> Sweep:
 
 
 def read_record(path: Path) -> Record:
-    """What `bench --json`, `tune --json` or a saved profile says.
+    """What bench, tune or measure printed with --json, or a saved profile, says.
 
     Raises InvalidArgument, and DamagedProfile for a profile that is one by its format only.
     """
     content = _content(path)
-    kind = _check(path, content, {SWEEP: VERSION, TUNING: VERSION, Profile.format: None})
+    known = {SWEEP: VERSION, TUNING: VERSION, MEASUREMENT: VERSION, Profile.format: None}
+    kind = _check(path, content, known)
     if kind == SWEEP:
         sweep: Sweep = _decoded(path, content, Sweep)
         return Record(path, "a sweep", sweep.fingerprint, sweep.races)
-    if kind == TUNING:
+    if kind in (TUNING, MEASUREMENT):
         tuning = _decoded(path, content, _Tuning)
         profile = Profile.from_json(msgspec.json.encode(tuning.profile).decode())
-        return Record(path, "a tuning", profile.fingerprint, tuning.races, profile)
+        name = f"a {kind.removeprefix('collwise ')}"
+        return Record(path, name, profile.fingerprint, tuning.races, profile)
     profile = Profile.load(path)
     return Record(path, "a profile", profile.fingerprint, profile=profile)
 
@@ -262,5 +266,5 @@ def _decoded(path: Path, content: bytes, form: type[Any]) -> Any:
 
 
 def _unreadable(path: Path, seen: str) -> InvalidArgument:
-    remedy = "give what collwise bench --json or tune --json printed, or a saved profile"
+    remedy = "give what bench, tune or measure printed with --json, or a saved profile"
     return InvalidArgument(f"read the record {os.fspath(path)}", seen, remedy)

@@ -26,10 +26,9 @@ from collwise.schedule.program import Schedule
 from collwise.system import formatting
 from collwise.tuning.agenda import (
     AGENDA_SHARE,
-    LEAST_S,
     Item,
+    agenda,
     announcement,
-    most_useful_first,
     share_at_pace,
 )
 from collwise.tuning.outcomes import Outcome, Task, Tuning
@@ -156,12 +155,8 @@ class Session:
         placement = self.levels.placement if profile.levels else None
 
         def plan_agenda() -> list[Item]:
-            items, enough_s = [], left_s() - AGENDA_SHARE * budget_s
-            for task, spent_s in tasks.items():
-                planned = left_s() > enough_s
-                item = Item(task, None, LEAST_S, spent_s)
-                items.append(Item.of(task, profile, spent_s, placement) if planned else item)
-            items = most_useful_first(items)
+            enough_s = left_s() - AGENDA_SHARE * budget_s
+            items = agenda(tasks, profile, placement, lambda: left_s() > enough_s)
             if items:
                 announce(announcement(items, max(left_s(), 0.0)))
             return items

@@ -193,7 +193,7 @@ class Session:
         """Plan one task, prove candidates right (up to LARGEST_PROVED ranks), race them, decide.
 
         What is doubtful is raced again, interleaved anew; then that race decides.
-        budget_s: seconds for the race.   repetitions: the most of them.   algorithm: only this one.
+        budget_s: seconds for the race, half as many again for a second one.   repetitions: the most of them.   algorithm: only this one.
         within: the race ends once medians are known to ± this share.
         Raises what planning and racing raise, on all ranks.
         """
@@ -204,12 +204,12 @@ class Session:
         )
         problem = estimated.problem  # it knows where the ranks are
 
-        def outcome(seed: int) -> Outcome:
+        def outcome(seed: int, most_s: float) -> Outcome:
             everything = self.compare(
                 problem,
                 {candidate.label: candidate.schedule(problem) for candidate in candidates},
                 {candidate.label: candidate.predicted_s for candidate in candidates},
-                budget_s,
+                most_s,
                 op=task.op,
                 dtype=task.dtype,
                 repetitions=repetitions,
@@ -222,8 +222,10 @@ class Session:
                 task, estimated, everything, self.world.ranks_per_node, self.world.engine
             )
 
-        first = outcome(self.seed)
-        return outcome(self.seed + 1) if first.doubtful else first
+        begin = time.monotonic()
+        first = outcome(self.seed, budget_s)
+        left_s = budget_s - (time.monotonic() - begin)  # rank 0's counts
+        return outcome(self.seed + 1, max(left_s, budget_s / 2)) if first.doubtful else first
 
     def compare(
         self,

@@ -193,8 +193,9 @@ class Session:
         """Plan one task, prove candidates right (up to LARGEST_PROVED ranks), race them, decide.
 
         What is doubtful is raced again, interleaved anew; then that race decides.
-        budget_s: seconds for the race, half as many again for a second one.   repetitions: the most of them.   algorithm: only this one.
-        within: the race ends once medians are known to ± this share.
+        budget_s: seconds for the race, half as many again for a second one.   repetitions: the
+        most of them.   algorithm: only this one.   within: the race ends once medians are known to
+        ± this share.
         Raises what planning and racing raise, on all ranks.
         """
         placement = self.levels.placement

@@ -13,7 +13,7 @@ from collwise.profiles.records import MeasuredSize
 from collwise.tuning.comparison import compare
 from collwise.tuning.race_records import Record
 from tests.profiles.example import example
-from tests.tuning.examples import PROFILE, WITH_NODES, outcome, session
+from tests.tuning.examples import PROFILE, WITH_NODES, alone, outcome, session
 from tests.tuning.test_race_records import sweep
 
 
@@ -34,6 +34,11 @@ def test_a_record_equals_itself() -> None:
         assert {cell.verdict for cell in found.cells} == {"no clear difference"}
         assert (found.only_first, found.only_second, found.differences) == (0, 0, ())
         assert not any(cell.fails(1.0) for cell in found.cells)
+
+
+def test_where_nothing_of_ours_ran_the_library_is_compared() -> None:
+    found = compare(raced(alone(8)), raced(alone(8)))
+    assert {cell.quantity for cell in found.cells} == {LIBRARY, "library_init"}
 
 
 def test_what_became_slower_comes_first() -> None:

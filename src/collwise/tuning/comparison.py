@@ -105,7 +105,7 @@ def _race_cells(race: RaceRecord) -> Iterator[tuple[tuple[str, str], Quantity]]:
     labels = {label: label for label in LIBRARIES}
     for form, decided in race.forms.items():
         mark = BLOCKING if form == "blocking" else ""
-        labels[decided.algorithm + mark] = f"ours, {form}"
+        labels.setdefault(decided.algorithm + mark, f"ours, {form}")
     for one in race.competitors:
         if one.label in labels:
             quantity = Quantity(one.median_s, one.interval_s, one.samples_s)

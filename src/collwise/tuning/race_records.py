@@ -4,7 +4,7 @@
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -207,9 +207,7 @@ def save_text(path: Path, text: str, what: str) -> None:
 
 def read_sweep(path: Path) -> Sweep:
     """The record of a sweep.  Raises InvalidArgument for what is none."""
-    content = _content(path)
-    _check(path, content, {SWEEP: VERSION})
-    sweep: Sweep = _decoded(path, content, Sweep)
+    sweep: Sweep = _read(path, {SWEEP: Sweep})[1]
     return sweep
 
 
@@ -218,53 +216,39 @@ def read_record(path: Path) -> Record:
 
     Raises InvalidArgument, and DamagedProfile for a profile that is one by its format only.
     """
-    content = _content(path)
-    known = {SWEEP: VERSION, TUNING: VERSION, MEASUREMENT: VERSION, Profile.format: None}
-    kind = _check(path, content, known)
+    forms = {SWEEP: Sweep, TUNING: _Tuning, MEASUREMENT: _Tuning, Profile.format: None}
+    kind, read = _read(path, forms)
+    name = f"a {kind.removeprefix('collwise ')}"
     if kind == SWEEP:
-        sweep: Sweep = _decoded(path, content, Sweep)
-        return Record(path, "a sweep", sweep.fingerprint, sweep.races)
-    if kind in (TUNING, MEASUREMENT):
-        tuning = _decoded(path, content, _Tuning)
-        profile = Profile.from_json(msgspec.json.encode(tuning.profile).decode())
-        name = f"a {kind.removeprefix('collwise ')}"
-        return Record(path, name, profile.fingerprint, tuning.races, profile)
-    profile = Profile.load(path)
-    return Record(path, "a profile", profile.fingerprint, profile=profile)
+        return Record(path, name, read.fingerprint, read.races)
+    if kind == Profile.format:
+        profile, races = Profile.load(path), ()
+    else:
+        profile, races = Profile.from_json(msgspec.json.encode(read.profile)), read.races
+    return Record(path, name, profile.fingerprint, races, profile)
 
 
-def _content(path: Path) -> bytes:
-    try:
-        return read_input(path)
-    except OSError as problem:
-        raise _unreadable(path, problem.strerror or str(problem)) from None
+def _read(path: Path, forms: Mapping[str, type[Any] | None]) -> tuple[str, Any]:
+    """The format of a document, and what it says.
 
-
-def _check(path: Path, content: bytes, known: dict[str, int | None]) -> str:
-    """The format of a document; raises InvalidArgument unless it is a known one and version.
-
-    known: the version that can be read, by format; None: whoever reads it says so.
+    forms: how to read each format that is known; None: whoever reads it looks at its version.
     """
-    header = _decoded(path, content, _Header)
-    if header.format not in known:
-        seen = f"its format is {header.format!r}, not one of {', '.join(map(repr, known))}"
-        raise _unreadable(path, seen)
-    version = known[header.format]
-    if version not in (None, header.version):
-        raise _unreadable(path, f"its version is {header.version!r}; this collwise reads {version}")
-    return str(header.format)
-
-
-def _decoded(path: Path, content: bytes, form: type[Any]) -> Any:
+    read = None
     try:
-        decoded = decode_json(content, form)
-        if isinstance(decoded, Sweep):
-            _ = decoded.races
-    except ValueError as problem:  # msgspec's errors are ValueErrors
-        raise _unreadable(path, str(problem)) from None
-    return decoded
-
-
-def _unreadable(path: Path, seen: str) -> InvalidArgument:
-    remedy = "give what bench, tune or measure printed with --json, or a saved profile"
-    return InvalidArgument(f"read the record {os.fspath(path)}", seen, remedy)
+        content = read_input(path)
+        header = decode_json(content, _Header)
+        if header.format not in forms:
+            known = ", ".join(map(repr, forms))
+            raise ValueError(f"its format is {header.format!r}, not one of {known}")
+        if (form := forms[header.format]) is not None:
+            if header.version != VERSION:
+                wanted = f"this collwise reads {VERSION}"
+                raise ValueError(f"its version is {header.version!r}; {wanted}")
+            read = decode_json(content, form)
+            if isinstance(read, Sweep):
+                _ = read.races  # raises for what is none
+    except (OSError, ValueError) as problem:  # msgspec's errors are ValueErrors
+        seen = getattr(problem, "strerror", None) or str(problem)
+        remedy = "give what bench, tune or measure printed with --json, or a saved profile"
+        raise InvalidArgument(f"read the record {os.fspath(path)}", seen, remedy) from None
+    return str(header.format), read

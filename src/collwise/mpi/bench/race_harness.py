@@ -112,20 +112,19 @@ def time_competitors(
     """By competitor, the slowest rank's seconds in the repetitions that all ranks began together.
 
     Times count from the first rank's start, so nobody looks faster because another was late.
-    budget_s: rank 0's counts.   behind, within: as of `race`.
+    budget_s: by rank 0's clock.   behind, within: as of `race`.
     """
     comm, line, now = harness.comm, harness.line, harness.clock.now
-    racing = np.ones(len(competitors), bool)
     tried = behind == inf
     shuffle = random.Random(seed).shuffle
     every: list[NDArray[np.float64]] = []  # of each chunk: times, and how far the starts were apart
     begin = time.perf_counter()
-    plan = np.array([1])
+    plan = np.ones(1 + len(competitors), np.int64)  # repetitions to time next, and who is in them
     collecting = gc.isenabled()
     gc.disable()
     try:
         while plan[0]:
-            count = int(plan[0])
+            count, racing = int(plan[0]), plan[1:] > 0
             began, last, ended = np.zeros((3, count, len(competitors)))
             late = np.zeros((count, len(competitors)), dtype=np.uint8)
             order = np.flatnonzero(racing).tolist()
@@ -144,15 +143,16 @@ def time_competitors(
             times = np.where(racing, ended - began, np.nan)
             every.append(np.stack([times, last - began]))
             kept = punctual(*np.concatenate(every[1:] or every, axis=1))  # the first is a warm-up
-            each_s = float(np.nansum(times, axis=1).mean()) + line.notice_s * len(order)
-            spent_s = time.perf_counter() - begin
             have = len(kept.kept) if every[1:] else 0
-            if not tried and have and (have >= _TRIALS or spent_s > _TRIAL_SHARE * budget_s):
-                tried = True
-                racing[:] = _stay(competitors, kept.kept, behind)
-                comm.Bcast(racing, root=0)
-            enough = have >= _FOR_INTERVALS and _narrow(kept.kept[:, racing], within)
-            plan[0] = 0 if enough else _next_chunk(budget_s - spent_s, each_s, have, repetitions)
+            if comm.Get_rank() == 0:  # whose clock counts
+                each_s = float(np.nansum(times, axis=1).mean()) + line.notice_s * len(order)
+                spent_s = time.perf_counter() - begin
+                if not tried and have and (have >= _TRIALS or spent_s > _TRIAL_SHARE * budget_s):
+                    tried = True
+                    plan[1:] = _stay(competitors, kept.kept, behind)
+                enough = have >= _FOR_INTERVALS and _narrow(kept.kept[:, plan[1:] > 0], within)
+                left_s = budget_s - spent_s
+                plan[0] = 0 if enough else _next_chunk(left_s, each_s, have, repetitions)
             comm.Bcast(plan, root=0)
     finally:
         if collecting:

@@ -277,7 +277,7 @@ def command(
 
     saved, sweep = on_root(comm, begin)
     paths = SweepPaths(csv_path, record_path, picture, report_path)
-    keeper = SweepKeeper(sweep, form, paths, None if as_json else _shown(several))
+    keeper = SweepKeeper(sweep, form, paths, None if as_json else _shown(grid))
     what = f"{grid.races} times" if several else str(tasks[counts[-1]][0])
     budget_s = each_s * grid.races + (0 if saved else _MEASURING_S)
     beginning = f"racing {what} on {counts[-1]} ranks for {budget_s:g} s at most"
@@ -318,15 +318,15 @@ def command(
     return partial(output.deliver, as_json, sweep.document, show, keeper.savings)
 
 
-def _shown(several: bool) -> "Callable[[Outcome, dict[str, str], str], None]":
+def _shown(grid: Grid) -> "Callable[[Outcome, dict[str, str], str], None]":
     """What prints a race as soon as it has ended: a row of the sweep, or the whole of it."""
     from collwise.report.sweep_tables import COLUMNS
     from collwise.report.tuning_tables import race_summary, race_table
 
-    rows = output.Rows(COLUMNS)
+    rows = output.Rows({**COLUMNS, "collective": max(map(len, grid.collectives))})
 
     def show(outcome: "Outcome", row: dict[str, str], library: str) -> None:
-        if several:
+        if grid.races > 1:
             rows.add(row)
             return
         from collwise.planner.plans import source_lines

@@ -25,8 +25,6 @@ COLUMNS = {
 """Titles, and the least widths in characters that keep rows below each other."""
 NAMED = 5
 """Races that are named in a line."""
-ABBREVIATED = {"reduce_scatter_block": "red_scat_b"}
-"""So that names fit their column."""
 
 
 def sweep_row(race: RaceRecord, form: Form) -> dict[str, str]:
@@ -35,7 +33,7 @@ def sweep_row(race: RaceRecord, form: Form) -> dict[str, str]:
     low, high = decided.ratio_interval
     rates = (formatting.significant(rate / 1e6) for rate in race.bandwidths(decided.ours_s))
     cells = (
-        ABBREVIATED.get(race.collective, race.collective),
+        race.collective,
         str(race.ranks),
         formatting.size(race.nbytes),
         str(race.repetitions),

@@ -27,6 +27,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
         "switching.py --rounds 0",
         "simulating.py --ranks 1e6",
         "simulating_levels.py --only nope",
+        "sweeping.py --budget 0",
     ],
 )
 def test_usage(

@@ -27,7 +27,8 @@ ODD = (
     *("0,1", "0-3", "3-0", "0-99999999", "0,0", "5,", ",", "equal", "cross", "chain", "lam=4"),
     *("lam=", "=4", "segment=0", "segment=4k", "paragon", "cray", "postal_tree", "br_lin"),
     *("/dev/zero", "/dev/null", "/", "pipe", "folder", "absent.json", "empty.json", "large.json"),
-    *("machine.toml", "2x2: 1us,2; 5us,3", "ethernet:2x2", "1x1000000x1000000", "out.json"),
+    *("machine.toml", "program.goal", "8:64:2", "64:8", "8:8:8:8", "1:1G:1.0001", "5%", "200%"),
+    *("2x2: 1us,2; 5us,3", "ethernet:2x2", "1x1000000x1000000", "out.json"),
     *("calls.json", "chain <= 4k, library", "knomial(k=²)", "list", "forget", "2+2, round robin"),
     *("profile.json", "half.json", "folder/x.png", "pipe.png", "x.svg", "x.gif", "/proc/self/mem"),
 )
@@ -54,6 +55,11 @@ RIGHT = [
         f"simulate {POSTAL} --picture x.svg --algorithm chain",
         "plan -n 4 --bytes 512 --levels machine.toml",
         "simulate allreduce -n 4 --bytes 64 --levels 2x2:1us,2;5us,3",
+        f"export goal {POSTAL} --out out.json",
+        "export smpi reduce -n 4 --bytes 64 --alpha 1us --beta 1ns --algorithm binomial",
+        f"export chrome-trace {POSTAL} --json",
+        "simulate --goal program.goal --t0 1ms --lam 4 --picture x.svg",
+        "compare profile.json profile.json --fail-above 1.1",
         "wisdom list --json",
         "wisdom show profile.json",
         "wisdom why allreduce -n 4 --bytes 64 --profile profile.json --json",
@@ -65,6 +71,8 @@ RIGHT = [
         "tune -n 2 --from-summary calls.json --budget 1 --save",
         "tune -n 2 --bytes 64 --budget 1 --save",
         "bench -n 2 --bytes 64 --budget 1 --profile",
+        "bench -n 2 --bytes 8:64k:2 --on 2 --collective all --record out.json --profile",
+        "bench -n 2 -b 8 -e 64 -f 2 --precision 5% --csv out.csv --profile",
         "measure -n 2 --budget 1 --save",
         "reproduce bruck1996 fig6 --claims --json",
     )
@@ -92,6 +100,9 @@ def odd_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("empty.json").touch()
     level = '[[levels]]\ncosts = "1us,2"\n'
     Path("machine.toml").write_text(f'placement = "2x2"\n{level}{level}')
+    Path("program.goal").write_text(
+        "num_ranks 2\nrank 0 { send 8b to 1 }\nrank 1 {\nrecv 8b from 0 }"
+    )
     Path("calls.json").write_text('{"format": "collwise calls", "ranks": 2, "calls": []}')
     with Path("large.json").open("wb") as file:
         file.truncate(1 << 34)  # a hole: it takes no room

@@ -56,7 +56,7 @@ def on_ranks(
             "--ranks",
             type=POSITIVE,
             help="Start so many ranks here  [default: "
-            + ("none]." if optional else "one per core, 4 to 16]."),
+            + ("none]." if optional else "one per core, 2 to 16]."),
         )
         @functools.wraps(command)
         def run(ranks: int | None, **options: Any) -> Any:
@@ -69,7 +69,7 @@ def on_ranks(
                 command(comm=None, here=None, **options)()
                 return
             if not ours and (launcher is None or (launcher.size == 1 and ranks is not None)):
-                count = ranks or min(max(usable_cores(), 4), 16)
+                count = ranks or min(max(usable_cores(), 2), 16)
                 if (placement := options.get("placement")) is not None:
                     check_placement(placement, count)
                 sys.exit(_start(count, budget_s(options)))

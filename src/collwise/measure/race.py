@@ -7,6 +7,7 @@ keeps its place unless another is significantly better, and by a margin.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -32,11 +33,15 @@ LIBRARY_PERSISTENT = "library_init"
 """Its persistent form."""
 OWN = "library:"
 """Begins the short names of the library's own algorithms, such as "library:binomial"."""
+LIBRARIES = (LIBRARY, LIBRARY_PERSISTENT)
 BLOCKING = " (blocking)"
 """Ends the label of a schedule that runs as a blocking call, not as a persistent request."""
 
 BY_HAND = " (by hand)"
 """Ends the label of the same messages, sent and received by mpi4py alone."""
+
+BEHIND = 1.5
+"""A competitor that takes so many times as long as the best of its form may leave a race early."""
 
 
 def own_algorithm(name: str) -> str | None:
@@ -64,22 +69,41 @@ class Punctual(NamedTuple):
 def punctual(times_s: NDArray[np.float64], apart_s: NDArray[np.float64]) -> Punctual:
     """The repetitions to judge by: none in which ranks began far apart, for any competitor.
 
-    times_s, apart_s: how long each took, and from the first rank's start to the last one's; both
-    repetitions × competitors.
+    times_s, apart_s: how long each took (NaN once it has left), and from the first rank's start to
+    the last one's; both repetitions × competitors.
     Starts may be apart by APART of the fastest competitor's time, or as far as those of half of the
     repetitions are: where nobody starts together, nothing better is to be had.
     """
     furthest = apart_s.max(axis=1)
     usual = float(np.sort(furthest)[(len(furthest) - 1) // 2])
-    tolerance_s = max(APART * float(np.median(times_s, axis=0).min()), usual)
+    tolerance_s = max(APART * float(np.nanmedian(times_s, axis=0).min()), usual)
     good = furthest <= tolerance_s
     return Punctual(times_s[good], int((~good).sum()), tolerance_s)
+
+
+def contenders(medians_s: Mapping[str, float], behind: float) -> list[str]:
+    """Who stays in a race: the library's own, and of each form whoever is near its best.
+
+    medians_s: so far, by label, in seconds.   behind: the multiple of the best one's time beyond
+    which a competitor leaves.
+    """
+    ours = {True: inf, False: inf}
+    for label, median_s in medians_s.items():
+        if label not in LIBRARIES:
+            form = label.endswith(BLOCKING)
+            ours[form] = min(ours[form], median_s)
+    return [
+        label
+        for label, median_s in medians_s.items()
+        if label in LIBRARIES or median_s <= behind * ours[label.endswith(BLOCKING)]
+    ]
 
 
 @dataclass(frozen=True)
 class Race:
     """The samples of one race, in seconds, repetition by repetition, by competitor.
 
+    Who left early (`contenders`) has the first of them only.
     libraries: the labels of the MPI library's own forms (blocking, persistent).   predicted_s: what
     the model said, by label.   dropped: repetitions thrown away since ranks did not start together.
     apart_s: how far apart the starts of the others were at most.
@@ -93,7 +117,7 @@ class Race:
     samples: Mapping[str, tuple[float, ...]]
     predicted_s: Mapping[str, float]
     dropped: int = 0
-    libraries: tuple[str, ...] = (LIBRARY, LIBRARY_PERSISTENT)
+    libraries: tuple[str, ...] = LIBRARIES
     apart_s: float = 0.0
     bound_s: float = 0.0
 
@@ -110,7 +134,8 @@ class Race:
 
     def against(self, other: str, label: str) -> Interval:
         """How many times as fast as the other competitor `label` is."""
-        return ratio_interval(self.samples[other], self.samples[label])
+        pairs = zip(self.samples[other], self.samples[label], strict=False)
+        return ratio_interval(*zip(*pairs, strict=True))
 
     def speedup(self, label: str) -> Interval:
         """How many times as fast as the library's own, the faster form of it."""
@@ -118,8 +143,13 @@ class Race:
 
     @cached_property
     def best(self) -> str:
-        """The fastest competitor that is not the library's own (the library's if it ran alone)."""
-        others = [label for label in self.samples if label not in self.libraries]
+        """The fastest of ours that ran to the end; the library's own if it ran alone."""
+        last = max(map(len, self.samples.values()))
+        others = [
+            label
+            for label, times in self.samples.items()
+            if label not in self.libraries and len(times) == last
+        ]
         return min(others, key=lambda label: self.medians[label].middle, default=self.library)
 
     @cached_property

@@ -15,8 +15,11 @@ from collwise.report.tables import Table
 from collwise.schedule.collectives import kind_of
 from collwise.schedule.problem import Problem
 from collwise.system import formatting
-from collwise.tuning.outcomes import Outcome, RaceVerdict, Tuning
+from collwise.tuning.outcomes import Outcome, RaceVerdict, Task, Tuning
+from collwise.tuning.race_records import TUNING, VERSION
 
+FEWEST_FOR_TREES = 4
+"""Ranks on which λ decides between trees."""
 UNRACED = "nothing to race: the library's own stays"
 
 
@@ -105,10 +108,38 @@ def tuning_summary(tuning: Tuning) -> list[str]:
             + (f": {', '.join(won)}" if won else "; the library's own stays")
         )
     if tuning.unraced:
-        tasks = ", ".join(map(str, tuning.unraced))
-        lines.append(f"left out {tasks}: the budget ended; give more --budget")
+        races = formatting.count(len(tuning.unraced), "race")
+        named = ", ".join(_unraced(task, gain) for task, gain in tuning.unraced)
+        lines.append(f"left out {races}, since the budget ended: {named}")
+        lines.append("next     collwise tune --continue, with the same options, races these")
+    lines += _first_steps(tuning)
     lines.append("checked  every byte on every rank, before and after every race")
     return lines + [f"advice   {line}" for line in tuning.profile.advice]
+
+
+def _first_steps(tuning: Tuning) -> list[str]:
+    """On fewer ranks than trees need to differ: what is saved all the same, and where to go on."""
+    if tuning.profile.provenance.ranks >= FEWEST_FOR_TREES:
+        return []
+    won = [d for outcome in tuning.outcomes for d in outcome.decisions if d.used == "collwise"]
+    lines = []
+    if won:
+        best = max(won, key=lambda d: d.library.middle - d.measured.middle)
+        times = (best.library.middle - best.measured.middle, best.measured.middle)
+        saved_s, ours_s = map(formatting.time, times)
+        size = formatting.size(best.race.nbytes)
+        lines.append(f"saves    up to {saved_s} of a call: {call(best)} of {size} takes {ours_s}")
+    ranks = formatting.count(tuning.profile.provenance.ranks, "rank")
+    return [
+        *lines,
+        f"next     trees are all alike on {ranks}, and differ from {FEWEST_FOR_TREES} on; emulated"
+        " hosts show it: collwise lab --hosts 8 -- collwise tune",
+    ]
+
+
+def _unraced(task: Task, gain: float | None) -> str:
+    """A task with the gain that the model predicts over what libraries have."""
+    return str(task) if gain is None else f"{task} (the model predicts {gain:.2f}×)"
 
 
 def measured_table(profile: Profile, title: str = "") -> Table:
@@ -271,11 +302,17 @@ def race_summary(outcome: Outcome) -> list[str]:
 def tuning_document(tuning: Tuning) -> dict[str, Any]:
     """A tuning session as JSON."""
     return {
+        "format": TUNING,
+        "version": VERSION,
         "profile": tuning.profile.to_document(),
         "races": [race_document(outcome) for outcome in tuning.outcomes],
         "unraced": [
-            {"collective": task.problem.collective, "nbytes": task.problem.nbytes}
-            for task in tuning.unraced
+            {
+                "collective": task.problem.collective,
+                "nbytes": task.problem.nbytes,
+                "predicted_speedup": gain,
+            }
+            for task, gain in tuning.unraced
         ],
     }
 
@@ -285,13 +322,16 @@ def race_document(outcome: Outcome) -> dict[str, Any]:
 
     Times are in seconds.  What stands outside of "forms" is about persistent calls.
     """
-    race = outcome.race
+    race, task = outcome.race, outcome.task
     forms = {decision.form: _decision_document(decision) for decision in outcome.decisions}
+    combines = task.problem.kind.combines
+    elements = {"op": task.op, "dtype": task.dtype} if combines else {}
     return {
         "collective": race.collective,
         "ranks": race.ranks,
         "nbytes": race.nbytes,
         "root": race.root,
+        **elements,
         **sources_document(outcome.plan.problem),
         "t0_s": outcome.t0_s,
         "lam": outcome.lam,
@@ -324,9 +364,12 @@ def _decision_document(decision: RaceVerdict) -> dict[str, Any]:
         "algorithm": decision.ours,
         "predicted_s": decision.predicted_s,
         "ours_s": decision.measured.middle,
+        "ours_interval_s": decision.measured[1:],
         "library": decision.race.library,
         "library_s": decision.library.middle,
+        "library_interval_s": decision.library[1:],
         "ratio": 1 / gain.middle,
+        "ratio_interval": [1 / gain.high, 1 / gain.low if gain.low else None],
         "speedup": gain.middle,
         "speedup_interval": [gain.low, gain.high if isfinite(gain.high) else None],
         "winner": decision.race.library if decision.used == "library" else decision.ours,

@@ -269,16 +269,19 @@ class Tuning:
     """The results of a session; equal on all ranks.
 
     profile: what was measured, with the results of the races.   unraced: what was left out for want
-    of time.
+    of time, with the gain that the model predicts (None: it does not know).
     """
 
     profile: Profile
     outcomes: tuple[Outcome, ...]
-    unraced: tuple[Task, ...] = ()
+    unraced: tuple[tuple[Task, float | None], ...] = ()
 
     @classmethod
     def of(
-        cls, profile: Profile, outcomes: Sequence[Outcome], unraced: Sequence[Task] = ()
+        cls,
+        profile: Profile,
+        outcomes: Sequence[Outcome],
+        unraced: Sequence[tuple[Task, float | None]] = (),
     ) -> "Tuning":
         """What races teach a measured profile, also that it is wrong."""
         wrong = [str(o.task) for o in outcomes if o.race.impossible or o.blocking.impossible]

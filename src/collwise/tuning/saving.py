@@ -166,7 +166,7 @@ def _together(
 
     And which sizes were kept and replaced, as phrases.
     """
-    if old is None:
+    if old is None or old == new:  # nothing was measured again
         return new, [], []
     size = attrgetter("mode", "nbytes")
     levels = tuple(_of_level(*pair) for pair in zip(old.levels, new.levels, strict=True))

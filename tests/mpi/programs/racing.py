@@ -19,7 +19,7 @@ from collwise.model.placement import Placement
 from collwise.mpi.bench.clock import _SPIN_S, CommonClock, StartingLine
 from collwise.mpi.bench.measuring import run_campaign
 from collwise.mpi.bench.placing import NamedPlacement, find_placement, pair_times, worth_measuring
-from collwise.mpi.bench.race_harness import RaceHarness, race
+from collwise.mpi.bench.race_harness import RaceHarness, race, time_competitors
 from collwise.mpi.bench.workloads import Competitor, Workload
 from collwise.mpi.engine.loading import SERVING
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
@@ -119,11 +119,12 @@ def races_have_their_share_of_the_budget(comm: MPI.Intracomm) -> None:
     with (late := Late(comm, describe(comm))):
         vars(sessions)["time"] = SimpleNamespace(monotonic=lambda: late.now_s)
         try:
-            tuning = late.tune([Task(Problem("broadcast", comm.size, 8))] * 26, 10.0)
+            tasks = {Task(Problem("broadcast", comm.size, 8 + n)): 0.0 for n in range(26)}
+            tuning = late.tune(tasks, 10.0)
         finally:
             vars(sessions)["time"] = time
     share = round(10 * (1 - sessions.MEASURING_SHARE))
-    assert (len(tuning.outcomes), len(tuning.unraced)) == (share + 1, 25 - share)
+    assert (len(tuning.outcomes), len(tuning.unraced)) == (share, 26 - share)
 
 
 @check
@@ -222,6 +223,26 @@ def ranks_agree_about_levels(comm: MPI.Intracomm) -> None:
         data = np.full(64, made.Get_rank(), np.uint8)
         made.Bcast(data, 1)
         assert (data == 1).all()
+
+
+@check
+def who_is_behind_leaves_and_narrow_intervals_end_a_race(comm: MPI.Intracomm) -> None:
+    harness = RaceHarness(private := PrivateCommunicator(comm), oversubscribed=True)
+    naps_s = {"library": 4e-3, "near": 4e-3, "far": 0.4}
+    naps = [
+        Competitor(label, partial(time.sleep, nap_s), lambda: None)
+        for label, nap_s in naps_s.items()
+    ]
+    budget_s = 0.1 if comm.rank == 0 else 1000.0  # rank 0 decides for all who leaves, and when
+    samples, _ = time_competitors(harness, naps, budget_s, 30, 0, behind=1.5)
+    assert len(samples["near"]) == len(samples["library"]) >= 3
+    assert len(samples.get("far", ())) <= 1
+    ends = [
+        len(time_competitors(harness, naps[:2], 60.0, 40, 0, within=within)[0]["near"])
+        for within in (1e6, 0.0)
+    ]
+    assert ends[0] < ends[1] == 40
+    private.free()
 
 
 @check

@@ -8,14 +8,14 @@ import logging
 import random
 import time
 from collections.abc import Mapping, Sequence
-from statistics import median
+from math import inf
 
 import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from collwise.measure.race import Punctual, Race, punctual
-from collwise.measure.statistics import FEWEST
+from collwise.measure.race import Punctual, Race, contenders, punctual
+from collwise.measure.statistics import FEWEST, median_interval
 from collwise.mpi.bench.clock import CommonClock, StartingLine
 from collwise.mpi.bench.workloads import Competitor, Workload
 from collwise.mpi.library.switching import OwnCalls
@@ -25,13 +25,10 @@ from collwise.schedule.program import Schedule
 
 log = logging.getLogger("collwise")
 
-FEW, BEHIND = 5, 1.5
-"""After FEW repetitions, the library's own algorithms leave that are so many times behind."""
-MOST_OWN = 3
-"""Most of them that stay."""
-TRYING_SHARE = 0.25
-"""The share of a race's time for these repetitions."""
-_WARM_UPS = 3
+_FOR_INTERVALS = 20
+"""Repetitions before the width of intervals may end a race."""
+_TRIALS, _TRIAL_SHARE = 5, 0.25
+"""Who is behind after so many repetitions, or after this share of the budget, leaves."""
 _CHUNK_S = 0.05
 _MAX_IN_CHUNK = 50
 
@@ -62,16 +59,21 @@ def race(
     seed: int = 0,
     bare_sends: bool = False,
     own: Mapping[str, tuple[str, Mapping[str, int]]] | None = None,
+    behind: float = inf,
+    within: float = 0.0,
 ) -> Race:
     """Race the schedules, by label, against the library's own collective.  Collective.
 
     op, dtype: the operator and the elements of vectors.   budget_s: seconds for this race.
     repetitions: at most.   bare_sends: race the same messages by plain calls of mpi4py, too.
-    own: by label, names and settings of the library's own algorithms to race, as blocking calls;
-    those far behind leave after a few repetitions.
+    own: by label, names and settings of the library's own algorithms to race, as blocking calls; as
+    many, the first ones, as _TRIAL_SHARE of the time allows.
+    behind: a competitor leaves early if it takes so many times as long as the best of its form.
+    within: the race ends once medians are known to ± this share.
     Raises WrongResult, on all ranks, if a competitor leaves a wrong byte on any rank, and
     UnknownName for an operator that races do not support.
     """
+    begin = time.perf_counter()
     workload = Workload(harness.private, problem, op, dtype)
     competitors = workload.libraries()
     for label, schedule in schedules.items():
@@ -82,10 +84,15 @@ def race(
         for competitor in competitors:
             workload.check(competitor)
         if own:
-            competitors += _hopeful(harness, workload, own, competitors[0], budget_s, seed)
-        samples, timed = time_competitors(harness, competitors, budget_s, repetitions, seed)
+            competitors += _own_competitors(harness, workload, own, competitors[0], budget_s)
+        left_s = budget_s - (time.perf_counter() - begin)
+        samples, timed = time_competitors(
+            harness, competitors, left_s, repetitions, seed, behind=behind, within=within
+        )
+        last = max(map(len, samples.values()))
         for competitor in competitors:
-            workload.check(competitor)
+            if len(samples.get(competitor.label, ())) == last:
+                workload.check(competitor)
     finally:
         for competitor in competitors:
             competitor.free()
@@ -101,22 +108,18 @@ def race(
     )
 
 
-def _hopeful(
+def _own_competitors(
     harness: RaceHarness,
     workload: Workload,
     own: Mapping[str, tuple[str, Mapping[str, int]]],
     default: Competitor,
     budget_s: float,
-    seed: int,
 ) -> list[Competitor]:
-    """The best of the library's own algorithms, if a few repetitions let them hope; checked.
-
-    As many are tried, the first ones, as TRYING_SHARE of the time allows.
-    """
+    """The library's own algorithms that can run here, as many as there is time to try."""
     began_s = time.perf_counter()
     default.run()
     each_s = harness.comm.allreduce(time.perf_counter() - began_s, MPI.MAX) + harness.line.notice_s
-    most = int(budget_s * TRYING_SHARE / (each_s * (FEW + 3)))
+    most = int(budget_s * _TRIAL_SHARE / (each_s * (_TRIALS + 3)))
     trying = []
     for label, (name, settings) in list(own.items())[:most]:
         competitor = workload.own(harness.own, label, name, settings)
@@ -126,18 +129,7 @@ def _hopeful(
             trying.append(competitor)
     if left_out := list(own)[most:]:
         log.info("there is no time to race %s", ", ".join(left_out))
-    if not trying:
-        return []
-    share_s = budget_s * TRYING_SHARE
-    every = [default, *trying]
-    samples, _ = time_competitors(harness, every, share_s, FEW, seed, warm_ups=1)
-    medians_s = {label: median(times) for label, times in samples.items()}
-    limit_s = BEHIND * min(medians_s.values())
-    trying.sort(key=lambda one: medians_s[one.label])
-    hopeful = [one for one in trying if medians_s[one.label] <= limit_s][:MOST_OWN]
-    for competitor in hopeful:
-        workload.check(competitor)
-    return hopeful
+    return trying
 
 
 def time_competitors(
@@ -146,25 +138,29 @@ def time_competitors(
     budget_s: float,
     repetitions: int,
     seed: int,
-    warm_ups: int = _WARM_UPS,
+    *,
+    behind: float = inf,
+    within: float = 0.0,
 ) -> tuple[dict[str, tuple[float, ...]], Punctual]:
     """By competitor, the slowest rank's seconds in the repetitions that all ranks began together.
 
     Times count from the first rank's start, so nobody looks faster because another was late.
+    budget_s: by rank 0's clock.   behind, within: as of `race`.
     """
     comm, line, now = harness.comm, harness.line, harness.clock.now
-    order = list(range(len(competitors)))
+    tried = behind == inf
     shuffle = random.Random(seed).shuffle
     every: list[NDArray[np.float64]] = []  # of each chunk: times, and how far the starts were apart
     begin = time.perf_counter()
-    plan = np.array([warm_ups])
+    plan = np.ones(1 + len(competitors), np.int64)  # repetitions to time next, and who is in them
     collecting = gc.isenabled()
     gc.disable()
     try:
         while plan[0]:
-            count = int(plan[0])
+            count, racing = int(plan[0]), plan[1:] > 0
             began, last, ended = np.zeros((3, count, len(competitors)))
             late = np.zeros((count, len(competitors)), dtype=np.uint8)
+            order = np.flatnonzero(racing).tolist()
             for repetition in range(count):
                 shuffle(order)
                 for index in order:
@@ -177,18 +173,43 @@ def time_competitors(
             for latest in (last, ended, late):
                 comm.Allreduce(MPI.IN_PLACE, latest, MPI.MAX)
             line.adapt(float(late.mean()))
-            every.append(np.stack([ended - began, last - began]))
-            kept = punctual(*np.concatenate(every[1:] or every, axis=1))  # the first are warm-ups
-            each_s = float((ended - began).sum(axis=1).mean()) + line.notice_s * len(competitors)
-            left_s = begin + budget_s - time.perf_counter()
+            times = np.where(racing, ended - began, np.nan)
+            every.append(np.stack([times, last - began]))
+            kept = punctual(*np.concatenate(every[1:] or every, axis=1))  # the first is a warm-up
             have = len(kept.kept) if every[1:] else 0
-            plan[0] = _next_chunk(left_s, each_s, have, repetitions)
+            if comm.Get_rank() == 0:  # whose clock counts
+                each_s = float(np.nansum(times, axis=1).mean()) + line.notice_s * len(order)
+                spent_s = time.perf_counter() - begin
+                if not tried and have and (have >= _TRIALS or spent_s > _TRIAL_SHARE * budget_s):
+                    tried = True
+                    plan[1:] = _stay(competitors, kept.kept, behind)
+                enough = have >= _FOR_INTERVALS and _narrow(kept.kept[:, plan[1:] > 0], within)
+                left_s = budget_s - spent_s
+                plan[0] = 0 if enough else _next_chunk(left_s, each_s, have, repetitions)
             comm.Bcast(plan, root=0)
     finally:
         if collecting:
             gc.enable()
-    columns = kept.kept[:repetitions].T.tolist()
-    return {one.label: tuple(c) for one, c in zip(competitors, columns, strict=True)}, kept
+    samples = {}
+    for competitor, column in zip(competitors, kept.kept[:repetitions].T, strict=True):
+        if timed := tuple(column[~np.isnan(column)].tolist()):
+            samples[competitor.label] = timed
+    return samples, kept
+
+
+def _stay(
+    competitors: Sequence[Competitor], times_s: NDArray[np.float64], behind: float
+) -> list[bool]:
+    """Who stays in the race after these repetitions."""
+    labels = [competitor.label for competitor in competitors]
+    medians_s = np.median(times_s, axis=0).tolist()
+    staying = contenders(dict(zip(labels, medians_s, strict=True)), behind)
+    return [label in staying for label in labels]
+
+
+def _narrow(times_s: NDArray[np.float64], within: float) -> bool:
+    """Whether the medians of all competitors are known to ± this share."""
+    return within > 0 and all(median_interval(c).uncertainty <= within for c in times_s.T)
 
 
 def _next_chunk(left_s: float, each_s: float, have: int, repetitions: int) -> int:

@@ -316,6 +316,18 @@ def a_race_is_run(comm: MPI.Intracomm) -> None:
 
 
 @check
+def a_composition_is_a_candidate_of_its_own(comm: MPI.Intracomm) -> None:
+    """The same number of ranks on each of several nodes; MPICH says which number means no levels."""
+    plain = worth_racing("Allreduce", comm.size, composed=False)
+    both = worth_racing("Allreduce", comm.size, composed=True)
+    assert len(both) == len(plain) * (1 if OPEN_MPI else 2)
+    assert all(settings.keys() <= {"k", "composition"} for _, settings in both)
+    assert ("k" in {key for _, settings in plain for key in settings}) == (
+        comm.size > 4 and not OPEN_MPI
+    )
+
+
+@check
 def what_won_a_race_serves(comm: MPI.Intracomm) -> None:
     if comm.size == 1:
         return

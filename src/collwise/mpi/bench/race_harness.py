@@ -128,9 +128,8 @@ def _hopeful(
         log.info("there is no time to race %s", ", ".join(left_out))
     if not trying:
         return []
-    share_s = budget_s * TRYING_SHARE
-    every = [default, *trying]
-    samples, _ = time_competitors(harness, every, share_s, FEW, seed, warm_ups=1)
+    about = harness, [default, *trying], budget_s * TRYING_SHARE, FEW, seed
+    samples, _ = time_competitors(*about, warm_ups=1)
     medians_s = {label: median(times) for label, times in samples.items()}
     limit_s = BEHIND * min(medians_s.values())
     trying.sort(key=lambda one: medians_s[one.label])

@@ -420,6 +420,8 @@ def ranks_that_disagree_keep_the_default(comm: MPI.Intracomm) -> None:
 @check
 def with_two_threads_nothing_of_the_process_is_switched(comm: MPI.Intracomm) -> None:
     """One thread calls on a communicator of ours, the other on a raw one, the same collective."""
+    if OPEN_MPI:  # its duplicates switch nothing of the process
+        return
     raw, told, go = comm.Dup(), np.zeros(4), threading.Event()
 
     def other() -> None:
@@ -431,9 +433,7 @@ def with_two_threads_nothing_of_the_process_is_switched(comm: MPI.Intracomm) -> 
     thread.start()
     label = own("Allreduce")[-1]
     with warnings(), wrapped(comm, algorithms={"allreduce": label}) as ours:
-        assert OPEN_MPI or "threads" in str(ours._dispatch.own.refused)
-        total = np.zeros(4)
-        ours.Allreduce(np.ones(4), total)  # the duplicate is made while one thread is in MPI
+        assert "threads" in str(ours._dispatch.own.refused)
         go.set()
         for _ in range(200):
             total = np.zeros(4)

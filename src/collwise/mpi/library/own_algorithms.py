@@ -89,37 +89,32 @@ class Catalogue(NamedTuple):
 class _Naming(NamedTuple):
     """What a library calls its variables.   {0} is the method's name, such as Bcast.
 
-    choice: by form, the variable that chooses.   parameter: finds the name of a setting in that of
-    a variable.   duplicated: the forms that read variables when a communicator is made.
+    blocking, later: the variables that choose, for blocking calls and for the other forms.
+    parameter: finds the name of a setting in that of a variable.   duplicated: whether those of
+    blocking calls are read when a communicator is made.
     """
 
-    choice: Mapping[CallForm, str]
+    blocking: str
+    later: str
     parameter: str
     case: Callable[[str], str]
-    duplicated: frozenset[CallForm] = frozenset()
+    duplicated: bool
 
 
-_MPICH_LATER = "MPIR_CVAR_I{0}_INTRA_ALGORITHM"
-_OPENMPI_LATER = "coll_libnbc_i{0}_algorithm"
 _NAMINGS = (
     _Naming(
-        {
-            "blocking": "MPIR_CVAR_{0}_INTRA_ALGORITHM",
-            "nonblocking": _MPICH_LATER,
-            "persistent": _MPICH_LATER,
-        },
+        "MPIR_CVAR_{0}_INTRA_ALGORITHM",
+        "MPIR_CVAR_I{0}_INTRA_ALGORITHM",
         r"MPIR_CVAR_{0}_(?:(?P<of>\w+)_)?(?P<what>KVAL|PIPELINE_CHUNK_SIZE|COMPOSITION)",
         str.upper,
+        duplicated=False,
     ),
     _Naming(
-        {
-            "blocking": "coll_tuned_{0}_algorithm",
-            "nonblocking": _OPENMPI_LATER,
-            "persistent": _OPENMPI_LATER,
-        },
+        "coll_tuned_{0}_algorithm",
+        "coll_libnbc_i{0}_algorithm",
         r"coll_tuned_{0}_algorithm_(?:(?P<of>knomial)_)?(?P<what>segmentsize|radix|\w+_fanout)",
         str.lower,
-        frozenset({"blocking"}),
+        duplicated=True,
     ),
 )
 SETTINGS: Mapping[str, str] = {
@@ -140,7 +135,8 @@ def catalogue(method: str, form: CallForm) -> Catalogue:
     if not variables():
         return Catalogue(left_out={"": missing()})
     for naming in _NAMINGS:
-        name = naming.choice[form].format(naming.case(method))
+        name = naming.blocking if form == "blocking" else naming.later
+        name = name.format(naming.case(method))
         if (variable := variables().get(name)) is not None:
             return _read(naming, method, form, variable)
     nothing = f"the library says of no variable that it chooses for {form} calls of {method}"
@@ -163,7 +159,7 @@ def _read(naming: _Naming, method: str, form: CallForm, variable: Variable) -> C
             continue
         own = {short: one for of, short, one in parameters if _belongs(of, name, choices)}
         algorithms[name] = OwnAlgorithm(
-            name, variable, value, own, duplicated=form in naming.duplicated
+            name, variable, value, own, duplicated=naming.duplicated and form == "blocking"
         )
     return Catalogue(algorithms, left_out)
 

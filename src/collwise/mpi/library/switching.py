@@ -166,8 +166,9 @@ class OwnCalls:
         with alone():
             before = [(one, one.read()) for one, _ in wanted]
             try:
-                fails = _written(wanted)
-                if not self.of.allreduce(fails, MPI.LOR):
+                failed = np.array([_written(wanted)], "i4")
+                self.of.Allreduce(MPI.IN_PLACE, failed, MPI.MAX)
+                if not failed[0]:
                     made = plain_duplicate(self.of)
                     made.Set_errhandler(self.of.Get_errhandler())
             except MPI.Exception as problem:  # no room, which all ranks find out

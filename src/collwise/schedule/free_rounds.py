@@ -63,13 +63,16 @@ def _messages(
         return None
 
     def choice(rank: int) -> tuple[int, int, int] | None:
-        pieces = held[rank]
+        free = 0  # ranks that may receive from this one now
+        for level in range(depth if across >> rank & 1 else depth - 1):
+            free |= meet[level][rank] & ~busy[now + latencies[level]]
+        pieces = held[rank] if free else 0
         while pieces:
             piece = pieces.bit_length() - 1
             pieces ^= 1 << piece
             if not lack[piece]:
                 held[rank] ^= 1 << piece
-            elif message := wanted(rank, piece):
+            elif lack[piece] & free and (message := wanted(rank, piece)):
                 return message
         return None
 

@@ -77,7 +77,7 @@ def test_a_full_disk_ends_the_sweep_and_loses_nothing(
     def full(path: Path, content: bytes) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("collwise.tuning.race_records.replace_file", full)
+    monkeypatch.setattr("collwise.system.files.replace_file", full)
     keeper.add(outcome(16), "MPI")
     assert not keeper.wants(outcome(32).task)
     with pytest.raises(InvalidArgument, match=r"write the record .*: No space left on device"):

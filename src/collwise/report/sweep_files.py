@@ -16,8 +16,9 @@ from collwise.profiles.records import Form
 from collwise.report.sweep_tables import sweep_csv, sweep_lines, sweep_row
 from collwise.report.tables import Saved, Table
 from collwise.report.tuning_tables import race_document
+from collwise.system.files import save_text
 from collwise.tuning.outcomes import Outcome, Task
-from collwise.tuning.race_records import RaceRecord, Sweep, save_text
+from collwise.tuning.race_records import RaceRecord, Sweep
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

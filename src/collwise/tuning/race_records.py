@@ -18,7 +18,7 @@ from collwise.profiles.profile import Profile
 from collwise.profiles.records import Bounds, Form, Provenance
 from collwise.schedule.collectives import kind_of
 from collwise.system import formatting
-from collwise.system.files import decode_json, read_input, replace_file
+from collwise.system.files import decode_json, read_input, save_text
 from collwise.tuning.outcomes import Task
 
 SWEEP = "collwise sweep"
@@ -193,16 +193,6 @@ class Record(msgspec.Struct, frozen=True):
     fingerprint: Fingerprint
     races: Sequence[RaceRecord] = ()
     profile: Profile | None = None
-
-
-def save_text(path: Path, text: str, what: str) -> None:
-    """Replace a file.  Raises InvalidArgument if it cannot be written."""
-    try:
-        replace_file(path, text.encode())
-    except OSError as problem:
-        seen = problem.strerror or str(problem)
-        asked = f"write the {what} {path}"
-        raise InvalidArgument(asked, seen, "make room, or name another file") from None
 
 
 def read_sweep(path: Path) -> Sweep:

@@ -1,17 +1,16 @@
 """GOAL programs, read into rows, and timed.  They are neither run nor verified.
 
-The list of a rank is the order of its lines, as far as `requires` and `irequires` leave it so.
-What a list cannot say is refused with its line: receives are posted at once, so none can wait for a
-send; and what waits for another operation's start only is in list order with it, or not to be had.
+The list of a rank is the order of its lines.  What that cannot say is refused with its line:
+nothing waits for what stands below it; receives are posted at once, so none can wait for a send;
+and what waits for another operation's start only is in list order with it, or not to be had.
 A calc is processor time: like a combine it keeps both ports of its rank busy.
 """
 
 import re
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from graphlib import CycleError, TopologicalSorter
-from heapq import heappop, heappush
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -121,13 +120,17 @@ def read_goal(path: Path) -> Goal:
 
 @dataclass
 class _Reader:
-    """Reads one file.   labels: which operation has a label on a rank.   relations: with lines."""
+    """Reads one file.
+
+    operations: in the order of lines; an operation's place is its number here.   labels: the place
+    of a rank's label.   needs: for each operation, the places of what it waits for.
+    """
 
     path: Path
     ranks: int = 0
     operations: list[_Operation] = field(default_factory=list)
     labels: dict[tuple[int, str], int] = field(default_factory=dict)
-    relations: list[tuple[int, int, str, str, str]] = field(default_factory=list)
+    needs: list[list[int]] = field(default_factory=list)
 
     def read(self, text: str) -> None:
         """Read all lines."""
@@ -143,7 +146,7 @@ class _Reader:
             if found is None or (rank is None) != (found["begun"] is not None):
                 remedy = "write rank NUMBER { … }" if rank is None else _IN_A_RANK
                 self._refuse(number, f"{line[:40]!r}", remedy)
-            if found["begun"]:
+            if rank is None:
                 rank = int(found["begun"])
                 if rank >= self.ranks or rank in begun:
                     seen = "is there twice" if rank in begun else f"is none of {self.ranks}"
@@ -152,10 +155,9 @@ class _Reader:
             elif found["end"]:
                 rank = None
             elif found["how"]:
-                later, how, earlier = found.group("later", "how", "earlier")
-                self.relations.append((number, rank or 0, later, how, earlier))
+                self._relate(number, rank, *found.group("later", "how", "earlier"))
             else:
-                self._add(number, rank or 0, found)
+                self._add(number, rank, found)
         if rank is not None:
             self._refuse(begun[rank], f"rank {rank} has no end", "close it with }")
 
@@ -177,85 +179,65 @@ class _Reader:
             self.labels[rank, label] = len(self.operations)
         tag = int(found["tag"] or 0)
         self.operations.append(_Operation(rank, kind, size, peer, tag, number))
+        self.needs.append([])
 
-    def _needs(self) -> tuple[list[set[int]], list[set[int]]]:
-        """For each operation, what stands before it in its list, and what of this it waits for."""
-        before, needs = ([set[int]() for _ in self.operations] for _ in range(2))
-        for number, rank, later, how, earlier in self.relations:
-            for label in (later, earlier):
-                if (rank, label) not in self.labels:
-                    self._refuse(number, f"there is no label {label}", "define it on this rank")
-            one, other = self.labels[rank, later], self.labels[rank, earlier]
-            kind, awaited = self.operations[one].kind, self.operations[other].kind
-            if (kind, awaited) == ("recv", "send") or (
-                how == "irequires" and (kind == "recv") != (awaited == "recv")
-            ):
-                seen = f"a {kind} that {how} a {awaited}, and all receives are posted at the start"
-                self._refuse(number, seen, "let the sender wait, or write requires")
-            before[one].add(other)
-            if how == "requires" and kind != "recv" and awaited != "send":
-                needs[one].add(other)
-        return before, needs
+    def _relate(self, number: int, rank: int, later: str, how: str, earlier: str) -> None:
+        """Take in what an operation waits for."""
+        for label in (later, earlier):
+            if (rank, label) not in self.labels:
+                self._refuse(number, f"there is no label {label} above", "define it on this rank")
+        one, other = self.labels[rank, later], self.labels[rank, earlier]
+        kind, awaited = self.operations[one].kind, self.operations[other].kind
+        if other >= one:
+            seen = f"{later} {how} {earlier}, which does not stand above it"
+            self._refuse(number, seen, "list first what others wait for, in no circle")
+        if (kind, awaited) == ("recv", "send") or (
+            how == "irequires" and (kind == "recv") != (awaited == "recv")
+        ):
+            seen = f"a {kind} that {how} a {awaited}, and all receives are posted at the start"
+            self._refuse(number, seen, "let the sender wait, or write requires")
+        if how == "requires" and kind != "recv" and awaited != "send":
+            self.needs[one].append(other)
 
-    def _in_order(self, before: list[set[int]]) -> list[int]:
-        """The operations rank by rank, each rank's as near to the order of lines as can be."""
-        sorter = TopologicalSorter(dict(enumerate(before)))
-        try:
-            sorter.prepare()
-        except CycleError as problem:
-            line = min(self.operations[one].line for one in problem.args[1])
-            self._refuse(line, "what it waits for waits for it", "break the cycle")
-        ready: list[int] = []
-        order: list[int] = []
-        while sorter.is_active():
-            for one in sorter.get_ready():
-                heappush(ready, one)
-            order.append(heappop(ready))
-            sorter.done(order[-1])
-        return sorted(order, key=lambda one: self.operations[one].rank)
-
-    def _receives(self, order: list[int]) -> dict[int, int]:
-        """The receive of each send: the next one that matches its ranks and its tag."""
-        waiting: dict[tuple[int, int, int], list[int]] = {}
+    def _receives(self) -> dict[int, int]:
+        """The place of each send's receive: the next one that matches its ranks and its tag."""
+        waiting: dict[tuple[int, int, int], deque[int]] = defaultdict(deque)
+        for place, op in enumerate(self.operations):
+            if op.kind == "recv":
+                waiting[op.peer, op.rank, op.tag].append(place)
         receives = {}
-        for one in reversed([one for one in order if self.operations[one].kind == "recv"]):
-            op = self.operations[one]
-            waiting.setdefault((op.peer, op.rank, op.tag), []).append(one)
-        for one in order:
-            op = self.operations[one]
+        for place, op in enumerate(self.operations):
             if op.kind != "send":
                 continue
-            if not (heard := waiting.get((op.rank, op.peer, op.tag))):
+            if not (heard := waiting[op.rank, op.peer, op.tag]):
                 seen = f"rank {op.peer} receives no such message with tag {op.tag}"
                 self._refuse(op.line, seen, "add its receive")
-            receive = self.operations[heard[-1]]
+            receive = self.operations[heard[0]]
             if receive.size != op.size:
                 seen = f"{op.size} bytes are sent, line {receive.line} receives {receive.size}"
                 self._refuse(op.line, seen, "give both the same size")
-            receives[one] = heard.pop()
-        if left := [self.operations[heard[-1]] for heard in waiting.values() if heard]:
+            receives[place] = heard.popleft()
+        if left := [self.operations[heard[0]] for heard in waiting.values() if heard]:
             seen = f"rank {left[0].peer} sends no such message with tag {left[0].tag}"
             self._refuse(left[0].line, seen, "add its send")
         return receives
 
     def rows(self) -> Rows:
         """The rows: a row for each send with its receive, and for each calc."""
-        before, needs = self._needs()
-        order = self._in_order(before)
-        place = {one: at for at, one in enumerate(order)}
-        receives = self._receives(order)
-        kept = [one for one in order if self.operations[one].kind != "recv"]
-        row_of = {receives.get(one, one): row for row, one in enumerate(kept)}
-        columns = [
-            (op.rank, op.peer, place[one], place.get(receives.get(one, NONE), NONE), op.size)
-            for one, op in ((one, self.operations[one]) for one in kept)
-        ]
+        receives = self._receives()
+        kept = [place for place, op in enumerate(self.operations) if op.kind != "recv"]
+        kept.sort(key=lambda place: self.operations[place].rank)
+        row_of = {receives.get(place, place): row for row, place in enumerate(kept)}
+        columns = []
+        for place in kept:
+            op = self.operations[place]
+            columns.append((op.rank, op.peer, place, receives.get(place, NONE), op.size))
         source, target, at_source, at_target, nbytes = (
             np.array(columns, np.int64).reshape(-1, 5).T.copy()
         )
-        begins = np.cumsum([0, *(len(needs[one]) for one in kept)], dtype=np.int64)
-        awaited = np.array([row_of[n] for one in kept for n in sorted(needs[one])], np.int64)
-        return Rows(source, target, at_source, at_target, nbytes, begins, awaited)
+        begins = np.cumsum([0, *(len(self.needs[place]) for place in kept)], dtype=np.int64)
+        needs = np.array([row_of[n] for place in kept for n in self.needs[place]], np.int64)
+        return Rows(source, target, at_source, at_target, nbytes, begins, needs)
 
     def _refuse(self, line: int, seen: str, remedy: str) -> NoReturn:
         raise InvalidArgument(f"read {self.path}", f"line {line}: {seen}", remedy)

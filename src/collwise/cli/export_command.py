@@ -3,22 +3,16 @@
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from collwise.cli import output
 from collwise.cli.grouped_command import GroupedCommand, all_of
 from collwise.cli.parameter_types import OUTPUT
-from collwise.cli.planning_options import (
-    PlanningQuestion,
-    algorithm_options,
-    planning_options,
-)
-
-if TYPE_CHECKING:
-    from collwise.model.machine import Machine
-    from collwise.schedule.program import Schedule
+from collwise.cli.planning_options import PlanningQuestion, algorithm_options, planning_options
+from collwise.model.machine import Machine
+from collwise.schedule.program import Schedule
 
 exporting = all_of(
     planning_options(
@@ -81,7 +75,7 @@ def chrome_trace_(question: PlanningQuestion, **asked: Any) -> None:
     from collwise.formats.export_rows import check_exportable
     from collwise.timing import ideal
 
-    def events(schedule: "Schedule", machine: "Machine") -> list[str]:
+    def events(schedule: Schedule, machine: Machine) -> list[str]:
         check_exportable(schedule)
         timing = ideal(schedule, machine, question.machine.topology)
         return [json.dumps(chrome_trace(timing, f"{schedule.problem}, {schedule.algorithm}"))]
@@ -91,7 +85,7 @@ def chrome_trace_(question: PlanningQuestion, **asked: Any) -> None:
 
 def _export(
     kind: str,
-    write: "Callable[[Schedule, Machine], Iterable[str]]",
+    write: Callable[[Schedule, Machine], Iterable[str]],
     question: PlanningQuestion,
     algorithm: str | None,
     settings: dict[str, str],

@@ -1,7 +1,6 @@
 """What each rank does, in list order, from the rows of a schedule."""
 
 from collections import Counter
-from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -49,25 +48,23 @@ def by_rank(schedule: Schedule, machine: Machine) -> list[list[Listed]]:
     check_exportable(schedule)
     rows = schedule.rows(combines=machine.combine(1) is not None, in_order=False)
     # A row that another one waits for is named by its place on the rank that waits.
-    place_there = np.where(rows.combines, rows.place_at_source, rows.place_at_target).tolist()
-    needed, bounds = rows.needs.tolist(), pairwise(rows.begins.tolist())
-    needs = [tuple(place_there[row] for row in needed[begin:end]) for begin, end in bounds]
-    columns = (rows.source, rows.target, rows.place_at_source, rows.nbytes)
-    source_of, target_of, place_of, nbytes_of = (column.tolist() for column in columns)
+    named = np.where(rows.combines, rows.place_at_source, rows.place_at_target)
+    columns = rows.source, rows.target, rows.place_at_source, named, rows.nbytes
+    ends = np.column_stack(columns).tolist()
+    begins, needed = rows.begins.tolist(), named[rows.needs].tolist()
     listed: list[list[Listed]] = [[] for _ in range(schedule.ranks)]
     sent = Counter[tuple[int, int]]()
     for row in ordered(rows.source, rows.place_at_source).tolist():
-        source, target, place, nbytes = (
-            source_of[row], target_of[row], place_of[row], nbytes_of[row]
-        )  # fmt: skip
+        source, target, place, place_there, nbytes = ends[row]
+        needs = tuple(needed[begins[row] : begins[row + 1]])
         if target == NONE:
             calc_ns = round((machine.combine(nbytes) or 0) * NANOSECONDS)
-            listed[source].append(Listed("calc", place, NONE, calc_ns, 0, needs[row]))
+            listed[source].append(Listed("calc", place, NONE, calc_ns, 0, needs))
             continue
         tag = sent[source, target]
         sent[source, target] += 1
-        listed[source].append(Listed("send", place, target, nbytes, tag, needs[row]))
-        listed[target].append(Listed("recv", place_there[row], source, nbytes, tag, ()))
+        listed[source].append(Listed("send", place, target, nbytes, tag, needs))
+        listed[target].append(Listed("recv", place_there, source, nbytes, tag, ()))
     for operations in listed:
         operations.sort(key=attrgetter("place"))
     return listed

@@ -47,7 +47,7 @@ class Item:
         *,
         planned: bool = True,
     ) -> "Item":
-        """By the plan on a measured machine.   placement: where the ranks are in its levels.
+        """A task with its plan on a measured machine.   placement: of the ranks in its levels.
 
         planned: False to go by the lower bound, which takes no search; then no gain is known.
         """

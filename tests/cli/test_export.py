@@ -51,11 +51,6 @@ def test_a_program_is_timed_as_the_schedule_was(collwise: Run, folder: Path) -> 
     assert {"complete", "topology", "calcs", "messages"} <= set(lines)
 
 
-def test_what_is_rounded_is_said(collwise: Run, folder: Path) -> None:
-    ended = collwise("export", "goal", *ASKED[:-1], "0.1ns")
-    assert ended.err == "collwise: combining is rounded to whole nanoseconds\n"
-
-
 def test_refused(collwise: Run, folder: Path) -> None:
     (folder / "odd.goal").write_text("num_ranks 2\nrank 0 {\nsend 8b to 7\n}\n")
     for words, *said in (
@@ -73,4 +68,4 @@ def test_refused(collwise: Run, folder: Path) -> None:
         collwise(*words).refused(*said)
     (folder / "odd.goal").write_text("num_ranks 2\n")
     asked = ("simulate", "--goal", "odd.goal", "--algorithm", "binomial", *POSTAL)
-    collwise(*asked).refused("leave out --algorithm")
+    collwise(*asked).refused("--goal says what --algorithm would; leave them out")

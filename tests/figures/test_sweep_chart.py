@@ -3,16 +3,17 @@
 import numpy as np
 from matplotlib.collections import LineCollection
 
-from collwise.figures.sweep_chart import MAX_PANELS, SweepPanel, sweep_chart
+from collwise.figures.sweep_chart import MAX_PANELS, sweep_chart
 from collwise.measure.statistics import Interval
 from tests.figures.examples import xs, ys
 
 TIMES = {n: Interval(n * 1e-6, n * 0.9e-6, n * 1.3e-6) for n in (8, 64, 512)}
-PANEL = SweepPanel("broadcast, 4 ranks", {"library": TIMES, "collwise": TIMES}, {8: 7e-6, 64: 7e-5})
+PREDICTED = {8: 7e-6, 64: 7e-5}
+PANEL = {n: (time, time, PREDICTED.get(n)) for n, time in TIMES.items()}
 
 
 def test_a_panel_shows_medians_intervals_and_predictions() -> None:
-    axes = sweep_chart([PANEL]).axes[0]
+    axes = sweep_chart({"broadcast, 4 ranks": PANEL}).axes[0]
     library, ours, predicted = axes.lines
     assert xs(library) == xs(ours) == [8, 64, 512]
     assert ys(library) == [time.middle for time in TIMES.values()]
@@ -27,14 +28,15 @@ def test_a_panel_shows_medians_intervals_and_predictions() -> None:
 
 
 def test_what_has_no_place_on_logarithmic_axes() -> None:
-    nothing = PANEL._replace(measured={"library": {0: TIMES[8]}}, predicted={0: 1e-6})
-    assert "No size above 0 bytes" in sweep_chart([nothing]).texts[0].get_text()
-    with_zero = PANEL._replace(measured={"library": {0: TIMES[8], **TIMES}})
-    assert xs(sweep_chart([nothing, with_zero]).axes[0].lines[0]) == [8, 64, 512]
+    nothing = {0: PANEL[8]}
+    assert "No size above 0 bytes" in sweep_chart({"a": nothing}).texts[0].get_text()
+    with_zero = {**nothing, **PANEL}
+    figure = sweep_chart({"a": nothing, "b": with_zero})
+    assert xs(figure.axes[0].lines[0]) == [8, 64, 512]
 
 
 def test_several_panels() -> None:
     for count, shown in ((2, 2), (3, 4), (20, MAX_PANELS)):
-        axes = sweep_chart([PANEL] * count).axes
+        axes = sweep_chart({str(n): PANEL for n in range(count)}).axes
         assert len(axes) == shown
         assert sum(one.axison for one in axes) == min(count, MAX_PANELS)

@@ -14,7 +14,6 @@ from collwise.tuning.agenda import (
     covered,
     most_useful_first,
     not_raced,
-    share_at_pace,
     share_s,
 )
 from collwise.tuning.outcomes import Task
@@ -100,10 +99,10 @@ def test_a_race_has_its_share_of_what_is_covered() -> None:
 def test_races_that_take_longer_than_expected() -> None:
     """The rest is expected to take as much longer: fewer are covered, and they have more time."""
     rest = items(1, 1, 1, 1)
-    assert share_at_pace(rest, [], 0.0, 8.0) == share_s(rest, 8.0) == 2
-    assert share_at_pace(rest, items(2), 1.0, 8.0) == 2
-    assert share_at_pace(rest, items(2), 8.0, 8.0) == 4
-    assert share_at_pace(rest, items(2), 16.0, 8.0) == 8
+    assert share_s(rest, 8.0) == 2
+    assert share_s(rest, 8.0, items(2), 1.0) == 2
+    assert share_s(rest, 8.0, items(2), 8.0) == 4
+    assert share_s(rest, 8.0, items(2), 16.0) == 8
 
 
 def test_the_announcement() -> None:

@@ -256,7 +256,7 @@ def command(
         mpiexec -n 64 collwise bench --algorithm postal_tree --order random:1
     """  # noqa: D301
     from collwise.mpi.runtime.agreement import in_team, on_root
-    from collwise.report.sweep_files import SweepKeeper, SweepPaths
+    from collwise.report.sweep_files import SweepKeeper
     from collwise.report.sweep_tables import sweep_lines
     from collwise.tuning.race_records import Sweep
     from collwise.tuning.session import Session
@@ -278,7 +278,8 @@ def command(
         return profile_for(fingerprint, profile_path), sweep
 
     saved, sweep = on_root(comm, begin)
-    paths = SweepPaths(csv_path, record_path, picture, report_path)
+    named = {"record": record_path, "csv": csv_path, "picture": picture, "report": report_path}
+    paths = {kind: path for kind, path in named.items() if path is not None}
     keeper = SweepKeeper(sweep, form, paths, None if as_json else _shown(grid))
     what = f"{grid.races} times" if several else str(tasks[counts[-1]][0])
     budget_s = each_s * grid.races + (0 if saved else _MEASURING_S)

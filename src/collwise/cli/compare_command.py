@@ -34,19 +34,17 @@ def command(first: Path, second: Path, above: Fraction | None, as_json: bool) ->
         collwise bench -n 2 --bytes 8:1M --record tuesday.json
         collwise compare monday.json tuesday.json --fail-above 1.1
     """  # noqa: D301
-    from collwise.report.comparison_tables import (
-        compared_document,
-        compared_lines,
-        compared_table,
-    )
+    import msgspec
+
+    from collwise.report.comparison_tables import compared_lines, compared_table
     from collwise.tuning.comparison import compare
     from collwise.tuning.race_records import read_record
 
-    compared = compare(read_record(first), read_record(second))
     limit = None if above is None else float(above)
+    compared = compare(read_record(first), read_record(second), limit)
     if as_json:
-        output.write_json(compared_document(compared, str(first), str(second), limit))
+        output.write_json(msgspec.to_builtins(compared))
     else:
-        output.table(compared_table(compared, limit, f"A: {first}, B: {second}"))
-        output.write(*compared_lines(compared, limit))
-    return int(any(cell.fails(limit) for cell in compared.cells))
+        output.table(compared_table(compared))
+        output.write(*compared_lines(compared))
+    return int(compared.failed)

@@ -1,6 +1,7 @@
 """`collwise export`: schedules for other tools.  Needs no MPI."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +10,13 @@ import click
 from collwise.cli import output
 from collwise.cli.grouped_command import GroupedCommand, all_of
 from collwise.cli.parameter_types import OUTPUT
-from collwise.cli.planning_options import PlanningQuestion, planning_options, settings_option
-
-FORMAT = "collwise export"
-VERSION = 1
+from collwise.cli.planning_options import PlanningQuestion, algorithm_options, planning_options
+from collwise.model.machine import Machine
+from collwise.schedule.program import Schedule
 
 exporting = all_of(
     planning_options(
-        click.option("--algorithm", help="Export this one  [default: the planned one]."),
-        settings_option,
+        algorithm_options("Export this one  [default: the planned one]."),
         click.option("--out", type=OUTPUT, help="The file  [default: standard output]."),
     )
 )
@@ -39,23 +38,20 @@ def command() -> None:
 
 @command.command("goal", cls=GroupedCommand)
 @exporting
-def goal_(question: PlanningQuestion, **options: Any) -> None:
+def goal_(**asked: Any) -> None:
     """Write a schedule of COLLECTIVE as GOAL, which LogGOPSim reads.
 
     COLLECTIVE is {collectives}; broadcast if none is given.  Sizes are in bytes.
-    Combining is a calc in nanoseconds, where the machine says how long it takes.
+    Combining is a calc in whole nanoseconds, where the machine says how long it takes.
     """
-    from collwise.formats.goal_writer import goal, is_rounded
+    from collwise.formats.goal_writer import goal
 
-    label, schedule = _schedule(question, options)
-    machine = question.machine.machine
-    remarks = ["combining is rounded to whole nanoseconds"] * is_rounded(schedule, machine)
-    _deliver("goal", label, question, goal(schedule, machine), options, remarks)
+    _export("goal", goal, **asked)
 
 
 @command.command(cls=GroupedCommand)
 @exporting
-def smpi(question: PlanningQuestion, **options: Any) -> None:
+def smpi(**asked: Any) -> None:
     """Write a schedule of COLLECTIVE as a trace that SimGrid's smpirun -replay reads.
 
     COLLECTIVE is {collectives}; broadcast if none is given.  It is a
@@ -64,76 +60,58 @@ def smpi(question: PlanningQuestion, **options: Any) -> None:
     """
     from collwise.formats.time_independent_trace import time_independent_trace
 
-    label, schedule = _schedule(question, options)
-    actions = time_independent_trace(schedule, question.machine.machine)
-    _deliver("smpi", label, question, actions, options)
+    _export("smpi", time_independent_trace, **asked)
 
 
 @command.command("chrome-trace", cls=GroupedCommand)
 @exporting
-def chrome_trace_(question: PlanningQuestion, **options: Any) -> None:
+def chrome_trace_(question: PlanningQuestion, **asked: Any) -> None:
     """Simulate a schedule of COLLECTIVE; write its times for Perfetto, or chrome://tracing.
 
     COLLECTIVE is {collectives}; broadcast if none is given.  Each rank is a
     process with tracks for what it sends, receives and combines; arrows are messages.
     """
-    import json
-
     from collwise.formats.chrome_trace import chrome_trace
     from collwise.formats.export_rows import check_exportable
-    from collwise.simulator import simulate
+    from collwise.timing import ideal
 
-    label, schedule = _schedule(question, options)
-    check_exportable(schedule)
-    machine, _, topology, *_ = question.machine
-    trace = simulate(schedule, machine, topology)
-    document = chrome_trace(trace.timing, f"{schedule.problem}, {label}")
-    _deliver("chrome-trace", label, question, [json.dumps(document)], options)
+    def events(schedule: Schedule, machine: Machine) -> list[str]:
+        check_exportable(schedule)
+        timing = ideal(schedule, machine, question.machine.topology)
+        return [json.dumps(chrome_trace(timing, f"{schedule.problem}, {schedule.algorithm}"))]
+
+    _export("chrome-trace", events, question, **asked)
 
 
-def _schedule(question: PlanningQuestion, options: dict[str, Any]) -> Any:
+def _export(
+    kind: str,
+    write: Callable[[Schedule, Machine], Iterable[str]],
+    question: PlanningQuestion,
+    algorithm: str | None,
+    settings: dict[str, str],
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Plan, and deliver the lines to a file, to standard output, or in a document."""
+    from collwise.report.plan_document import problem_document
+    from collwise.system.files import save_text
     from collwise.tuning.simulations import planned_schedule
 
-    if options["settings"] and options["algorithm"] is None:
-        raise click.UsageError("--set is about one algorithm: name it with --algorithm")
+    (machine, origin, topology, *_), problem = question.machine, question.problem
     note = question.waiting_note("planning")
-    with output.progress(options["as_json"] or not note, note) as progress:
+    with output.progress(as_json or not note, note) as progress:
         progress("planning", 0.0)
-        return planned_schedule(
-            question.problem,
-            question.machine.machine,
-            question.machine.topology,
-            options["algorithm"],
-            options["settings"],
-            question.reason,
+        label, schedule = planned_schedule(
+            problem, machine, topology, algorithm, settings, question.reason
         )
-
-
-def _deliver(
-    kind: str,
-    label: str,
-    question: PlanningQuestion,
-    lines: Iterable[str],
-    options: dict[str, Any],
-    remarks: Iterable[str] = (),
-) -> None:
-    """Write the lines to the file or to standard output, or put them into a document."""
-    from collwise.report.plan_document import problem_document
-    from collwise.tuning.race_records import save_text
-
-    machine, origin, topology, *_ = question.machine
-    path: Path | None = options["out"]
-    text = "".join(f"{line}\n" for line in lines)
-    if path is not None:
-        save_text(path, text, "export")
-    if options["as_json"]:
-        problem = problem_document(question.problem, machine, topology, origin, question.reason)
-        where = {"path": str(path)} if path is not None else {"text": text}
-        about = {"format": FORMAT, "version": VERSION, "exported": kind, "algorithm": label}
-        output.write_json({**about, **problem, **where, "remarks": list(remarks)})
-        return
-    if path is None:
-        click.echo(text, nl=False)
+    text = "".join(f"{line}\n" for line in write(schedule, machine))
+    if out is not None:
+        save_text(out, text, "export")
+    if as_json:
+        about = {"format": "collwise export", "version": 1, "exported": kind, "algorithm": label}
+        asked = problem_document(problem, machine, topology, origin, question.reason)
+        output.write_json({**about, **asked, **({"path": str(out)} if out else {"text": text})})
+    elif out is not None:
+        output.write(f"algorithm    {label}", f"{kind:<12} {out}")
     else:
-        output.write(f"algorithm    {label}", f"{kind:<12} {path}")
-    output.write(*(f"collwise: {remark}" for remark in remarks), stream="err")
+        click.echo(text, nl=False)

@@ -6,6 +6,9 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from fractions import Fraction
+from functools import partial
+from itertools import accumulate, repeat, takewhile
+from operator import mul
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -111,24 +114,17 @@ def size_range(first: int, last: int, factor: Fraction) -> tuple[int, ...]:
 
     Raises InvalidArgument for ranges that hold nothing, or more than MAX_SIZES.
     """
-    asked = "sizes"
-    if first > last:
-        seen = f"the first, {first} bytes, is above the last, {last}"
-        raise InvalidArgument(asked, seen, "give the smaller one first")
     if first == last:
         return (first,)
-    if first == 0 or factor <= 1:
-        seen = "a range from 0 bytes" if first == 0 else f"the factor {factor}"
-        remedy = "begin at 1 byte or more, and give a factor above 1"
-        raise InvalidArgument(asked, f"{seen} never comes to its end", remedy)
-    sizes: list[int] = []
-    at = Fraction(first)
-    while at <= last:
-        sizes.append(int(at))
-        at *= factor
-        if len(sizes) > MAX_SIZES:
-            remedy = "give a larger factor"
-            raise InvalidArgument(asked, f"these are more than {MAX_SIZES}", remedy)
+    if not 0 < first < last or factor <= 1:
+        seen = f"from {first} to {last} bytes by a factor of {float(factor):g} there are none"
+        remedy = "begin at 1 byte or more, end above it, and give a factor above 1"
+        raise InvalidArgument("sizes", seen, remedy)
+    powers = accumulate(repeat(factor, MAX_SIZES), mul, initial=Fraction(first))
+    sizes = [int(at) for at in takewhile(lambda at: at <= last, powers)]
+    if len(sizes) > MAX_SIZES:
+        seen = f"these are more than {MAX_SIZES}"
+        raise InvalidArgument("sizes", seen, "give a larger factor")
     return tuple(dict.fromkeys(sizes))
 
 
@@ -139,11 +135,6 @@ def _parse_counts(text: str) -> tuple[int, ...]:
         remedy = "give some such as 2,4,8"
         raise InvalidArgument("numbers of ranks", f"{odd[0][:20]!r} is none", remedy)
     return tuple(sorted(set(map(int, counts))))
-
-
-def _parse_precision(text: str) -> float:
-    """The ± to which a median should be known, relative: 5% or 0.05; 0: as well as it can be."""
-    return parse_share(text, "a precision")
 
 
 def _parse_budget(text: str) -> float:
@@ -219,7 +210,7 @@ PICTURE = FilePath(writes=True, suffixes=(".png", ".svg"))
 SIZE = ParsedType("bytes", parse_size)
 SIZES = ParsedType("bytes,first:last:factor,…", _parse_sizes)
 COUNTS = ParsedType("ranks,ranks,…", _parse_counts)
-PRECISION = ParsedType("percent", _parse_precision)
+PRECISION = ParsedType("percent", partial(parse_share, what="a precision"))
 BUDGET = ParsedType("seconds", _parse_budget)
 EXACT = ParsedType("number", parse_number)
 SECONDS = ParsedType("seconds", parse_time)

@@ -2,13 +2,12 @@
 
 import gc
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from collwise.cli import output
-from collwise.cli.grouped_command import gathered
+from collwise.cli.grouped_command import all_of, gathered
 from collwise.cli.machine_options import (
     MACHINE_OPTIONS,
     ChosenMachine,
@@ -35,13 +34,6 @@ SLOW_FROM_RANKS = 128
 MANY_OBJECTS = 200_000
 """New objects after which Python looks for circles among them; lists of operations have none."""
 
-goal_option = click.option(
-    "--goal",
-    "goal_path",
-    type=FILE,
-    help="Time the GOAL program in this file, instead of a collective.",
-)
-
 
 def _settings(ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str]:
     settings: dict[str, str] = {}
@@ -55,14 +47,20 @@ def _settings(ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]
     return settings
 
 
-settings_option = click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=_settings,
-    help="A parameter of the algorithm, such as lam=4 or segment=4k; once for each.",
-)
+def algorithm_options(about: str) -> Any:
+    """--algorithm and --set.   about: help for the first."""
+    return all_of(
+        click.option("--algorithm", help=about),
+        click.option(
+            "--set",
+            "settings",
+            multiple=True,
+            metavar="NAME=VALUE",
+            callback=_settings,
+            help="A parameter of the algorithm, such as lam=4 or segment=4k; once for each.",
+        ),
+    )
+
 
 picture_option = click.option(
     "--picture",
@@ -109,14 +107,18 @@ def planning_options(*own: Any, reads_goal: bool = False) -> Callable[[Any], Any
     reads_goal: whether --goal FILE may stand in the place of the problem.
     """
     needed = not reads_goal
-    size = click.option("--bytes", "nbytes", type=SIZE, required=needed, help=BYTES_HELP)
-    ranks = click.option("-n", "--ranks", type=RANKS, required=needed, help="Number of ranks.")
+    goal_option = click.option(
+        "--goal",
+        "goal_path",
+        type=FILE,
+        help="Time the GOAL program in this file, instead of a collective.",
+    )
     add = gathered(
         "question",
         _question,
         click.argument("collective", type=COLLECTIVE, default="broadcast"),
-        ranks,
-        size,
+        click.option("-n", "--ranks", type=RANKS, required=needed, help="Number of ranks."),
+        click.option("--bytes", "nbytes", type=SIZE, required=needed, help=BYTES_HELP),
         *[goal_option] * reads_goal,
         problem_options(order=True),
         *own,
@@ -137,13 +139,21 @@ def _question(values: dict[str, Any]) -> PlanningQuestion | GoalQuestion:
     request: ProblemOptions = values.pop("request")
     described = {name: values.pop(name) for name in MACHINE_OPTIONS}
     given = {"-n": ranks, "--bytes": nbytes}
+    algorithm, settings = values.get("algorithm"), values.get("settings")
     if (path := values.pop("goal_path", None)) is not None:
+        given |= {"--algorithm": algorithm, "--set": settings or None}
         if both := [name for name, value in given.items() if value is not None]:
             raise click.UsageError(f"--goal says what {' and '.join(both)} would; leave them out")
-        return _goal_question(path, described)
+        from collwise.formats.goal_reader import read_goal
+
+        goal = read_goal(path)
+        largest = int(goal.sizes.max(initial=0))
+        return GoalQuestion(goal, machine_from(described, goal.ranks, largest, None, None))
     if missing := [name for name, value in given.items() if value is None]:
         plural = "s" if missing[1:] else ""
         raise click.UsageError(f"Missing option{plural} {' and '.join(missing)}, or --goal.")
+    if settings and algorithm is None:
+        raise click.UsageError("--set is about one algorithm: name it with --algorithm")
     request.check([collective])
     if values.get("picture") is not None:
         from collwise.report.schedule_files import check_ranks
@@ -154,10 +164,3 @@ def _question(values: dict[str, Any]) -> PlanningQuestion | GoalQuestion:
     machine = machine_from(described, ranks, nbytes, request.shape, combined)
     problem, reason = request.problem(collective, ranks, nbytes, machine.topology)
     return PlanningQuestion(placed(problem, machine.machine), reason, machine)
-
-
-def _goal_question(path: Path, described: dict[str, Any]) -> GoalQuestion:
-    from collwise.formats.goal_reader import read_goal
-
-    goal = read_goal(path)
-    return GoalQuestion(goal, machine_from(described, goal.ranks, goal.largest, None, None))

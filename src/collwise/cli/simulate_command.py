@@ -9,9 +9,9 @@ from collwise.cli.grouped_command import GroupedCommand
 from collwise.cli.planning_options import (
     GoalQuestion,
     PlanningQuestion,
+    algorithm_options,
     picture_option,
     planning_options,
-    settings_option,
 )
 from collwise.cli.problem_options import MAX_SIMULATED, check_amount
 from collwise.report.tables import Saved
@@ -19,12 +19,10 @@ from collwise.report.tables import Saved
 
 @click.command("simulate", cls=GroupedCommand)
 @planning_options(
-    click.option(
-        "--algorithm",
-        help="Simulate this one  [default: all that apply, in a table; of more than 4096 ranks,"
-        " the best by its formula].",
+    algorithm_options(
+        "Simulate this one  [default: all that apply, in a table; of more than 4096 ranks, the best"
+        " by its formula]."
     ),
-    settings_option,
     picture_option,
     reads_goal=True,
 )
@@ -66,11 +64,7 @@ def command(
     from collwise.system import formatting
     from collwise.tuning.simulations import simulations
 
-    if settings and algorithm is None:
-        raise click.UsageError("--set is about one algorithm: name it with --algorithm")
     if isinstance(question, GoalQuestion):
-        if algorithm is not None:
-            raise click.UsageError("--goal is a program of its own: leave out --algorithm")
         _simulate_goal(question, picture, as_json)
         return
     if question.problem.kind.has_sources:
@@ -118,8 +112,5 @@ def _simulate_goal(question: GoalQuestion, picture: Path | None, as_json: bool) 
         document = goal_document(goal, timing, machine, topology, origin)
         output.write_json({**document, "machine_notes": notes, **saved.document})
         return
-    output.write(
-        *goal_lines(goal, timing, machine, topology, origin),
-        *(f"note         {note}" for note in notes),
-        *saved.lines,
-    )
+    lines = goal_lines(goal, timing, machine, topology, origin)
+    output.write(*lines, *(f"note         {note}" for note in notes), *saved.lines)

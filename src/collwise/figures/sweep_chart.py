@@ -1,7 +1,8 @@
 """Sweeps: times over message sizes, as measured and as predicted."""
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping
+from itertools import chain
+from typing import TypeAlias
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -13,70 +14,47 @@ from collwise.measure.statistics import Interval
 
 MAX_PANELS = 12
 """Panels that fit one picture."""
-
-
-class SweepPanel(NamedTuple):
-    """One collective on one number of ranks: times in seconds, by size in bytes.
-
-    measured: medians with intervals, by whose they are.   predicted: by the model, of our schedule.
-    """
-
-    title: str
-    measured: Mapping[str, Mapping[int, Interval]]
-    predicted: Mapping[int, float]
+Times: TypeAlias = Mapping[int, tuple[Interval, Interval, float | None]]
+"""By bytes, the seconds of the library and of ours, and what the model predicted of ours."""
 
 
 @style.look()
-def sweep_chart(panels: Sequence[SweepPanel]) -> Figure:
-    """Time over size, both logarithmic; a panel for each collective and number of ranks.
+def sweep_chart(panels: Mapping[str, Times]) -> Figure:
+    """Time over size, both logarithmic; a panel for each title.
 
     Sizes and times of 0 are not shown.
     """
-    shown = [panel for panel in map(_drawable, panels) if any(panel.measured.values())]
+    drawable = {
+        title: {n: of for n, of in times.items() if n > 0 and min(of[0].low, of[1].low) > 0}
+        for title, times in panels.items()
+    }
+    shown = [(title, times) for title, times in drawable.items() if times][:MAX_PANELS]
     if not shown:
         return style.note("No size above 0 bytes was raced.")
-    shown = shown[:MAX_PANELS]
     columns = min(len(shown), 2)
     rows = -(-len(shown) // columns)
     figure = Figure((style.WIDTH, 0.7 + 3.1 * rows))
     grid = figure.subplots(rows, columns, squeeze=False)
-    for axes, panel in zip(grid.flat, shown, strict=False):
-        _draw(axes, panel)
+    for axes, (title, times) in zip(grid.flat, shown, strict=False):
+        _draw(axes, title, times)
     for axes in grid.flat[len(shown) :]:
         axes.set_axis_off()
-    handles = {line.get_label(): line for axes in grid.flat for line in axes.lines}
-    named = [line for label, line in handles.items() if not str(label).startswith("_")]
-    figure.legend(handles=named, loc="outside lower center", ncols=4)
+    figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
 
 
-def _drawable(panel: SweepPanel) -> SweepPanel:
-    """The panel without what has no place on logarithmic axes."""
-    measured = {
-        name: {n: time for n, time in times.items() if n > 0 and time.low > 0}
-        for name, times in panel.measured.items()
-    }
-    predicted = {n: time for n, time in panel.predicted.items() if n > 0 and time > 0}
-    return panel._replace(measured=measured, predicted=predicted)
-
-
-def _draw(axes: Axes, panel: SweepPanel) -> None:
+def _draw(axes: Axes, title: str, times: Times) -> None:
     """Medians with bars for their intervals, and the predictions as a dotted line."""
-    times = [time for curve in panel.measured.values() for time in curve.values()]
-    every = [*(t.low for t in times), *(t.high for t in times), *panel.predicted.values()]
-    size_axis(axes, {n for curve in panel.measured.values() for n in curve})
+    sizes = list(times)
+    library, ours, predictions = zip(*times.values(), strict=True)
+    predicted = {n: time for n, time in zip(sizes, predictions, strict=True) if time}
+    every = [*chain(*library, *ours), *predicted.values()]
+    size_axis(axes, sizes)
     time_axis(axes.yaxis, min(every), max(every), "median time")
-    for number, (name, curve) in enumerate(panel.measured.items()):
-        colour = PALETTE[number]
-        middles = [time.middle for time in curve.values()]
-        axes.vlines(
-            list(curve),
-            [time.low for time in curve.values()],
-            [time.high for time in curve.values()],
-            color=colour,
-            lw=1.2,
-        )
-        axes.plot(list(curve), middles, color=colour, marker=MARKERS[number], ms=4, label=name)
-    ordered = dict(sorted(panel.predicted.items()))
-    axes.plot(list(ordered), list(ordered.values()), ":", color=MUTED, label="predicted")
-    axes.set_title(panel.title)
+    for number, (name, curve) in enumerate({"library": library, "collwise": ours}.items()):
+        colour, marker = PALETTE[number], MARKERS[number]
+        middles, lows, highs = zip(*curve, strict=True)
+        axes.vlines(sizes, lows, highs, color=colour, lw=1.2)
+        axes.plot(sizes, middles, color=colour, marker=marker, ms=4, label=name)
+    axes.plot(list(predicted), list(predicted.values()), ":", color=MUTED, label="predicted")
+    axes.set_title(title)

@@ -11,8 +11,7 @@ from typing import Any
 from collwise.system import formatting
 from collwise.timing import Timing
 
-SENDS, RECEIVES, COMBINES = "sends", "receives", "combines"
-TRACKS = (SENDS, RECEIVES, COMBINES)
+SENDS, RECEIVES, COMBINES = TRACKS = ("sends", "receives", "combines")
 
 
 def chrome_trace(timing: Timing, what: str) -> dict[str, Any]:
@@ -26,57 +25,37 @@ def chrome_trace(timing: Timing, what: str) -> dict[str, Any]:
 
 def _events(timing: Timing) -> Iterator[dict[str, Any]]:
     for rank in range(len(timing.finish)):
-        yield _metadata("process_name", rank, 0, {"name": f"rank {rank}"})
-        yield _metadata("process_sort_index", rank, 0, {"sort_index": rank})
-        for track, name in enumerate(TRACKS):
-            yield _metadata("thread_name", rank, track, {"name": name})
+        yield _event("M", "process_name", rank, SENDS, args={"name": f"rank {rank}"})
+        yield _event("M", "process_sort_index", rank, SENDS, args={"sort_index": rank})
+        for track in TRACKS:
+            yield _event("M", "thread_name", rank, track, args={"name": track})
     before: dict[int, Fraction] = {}
     for number, message in enumerate(timing.transfers):
-        size = formatting.size(message.nbytes)
-        arguments = {"bytes": message.nbytes, "from": message.source, "to": message.target}
-        yield _slice(
-            f"{size} to {message.target}", message.source, SENDS, message.start, message.sent,
-            arguments,
-        )  # fmt: skip
-        # The port's last part of the message, but never beyond the receipt before.
-        begin = message.received - (message.sent - message.start)
-        begin = max(begin, before.get(message.target, Fraction(0)))
-        before[message.target] = message.received
-        yield _slice(
-            f"{size} from {message.source}", message.target, RECEIVES, begin, message.received,
-            arguments,
-        )  # fmt: skip
-        flow = {"name": "message", "cat": "message", "id": number}
-        yield {**flow, "ph": "s", **_place(message.source, SENDS), "ts": _us(message.start)}
-        end = {"ph": "f", "bp": "e", "ts": _us(begin)}
-        yield {**flow, **end, **_place(message.target, RECEIVES)}
+        source, target, size = message.source, message.target, formatting.size(message.nbytes)
+        args = {"bytes": message.nbytes, "from": source, "to": target}
+        start, sent, received = message.start, message.sent, message.received
+        # The receive port has the last part of the message, after the receipt before.
+        begin = max(received - (sent - start), before.get(target, Fraction(0)))
+        before[target] = received
+        flow = {"id": number, "cat": "message"}
+        yield _slice(f"{size} to {target}", source, SENDS, start, sent, args)
+        yield _slice(f"{size} from {source}", target, RECEIVES, begin, received, args)
+        yield _event("s", "message", source, SENDS, ts=_us(start), **flow)
+        yield _event("f", "message", target, RECEIVES, ts=_us(begin), bp="e", **flow)
     for combine in timing.combines:
-        name = f"combine {formatting.size(combine.nbytes)}"
-        yield _slice(
-            name, combine.rank, COMBINES, combine.start, combine.end, {"bytes": combine.nbytes}
-        )
-
-
-def _metadata(name: str, rank: int, track: int, arguments: dict[str, Any]) -> dict[str, Any]:
-    return {"name": name, "ph": "M", "pid": rank, "tid": track, "args": arguments}
+        name, args = f"combine {formatting.size(combine.nbytes)}", {"bytes": combine.nbytes}
+        yield _slice(name, combine.rank, COMBINES, combine.start, combine.end, args)
 
 
 def _slice(
-    name: str, rank: int, track: str, start: Fraction, end: Fraction, arguments: dict[str, Any]
+    name: str, rank: int, track: str, start: Fraction, end: Fraction, args: dict[str, int]
 ) -> dict[str, Any]:
     times = {"ts": _us(start), "dur": _us(end - start)}
-    return {
-        "name": name,
-        "cat": track,
-        "ph": "X",
-        **_place(rank, track),
-        **times,
-        "args": arguments,
-    }
+    return _event("X", name, rank, track, cat=track, args=args, **times)
 
 
-def _place(rank: int, track: str) -> dict[str, int]:
-    return {"pid": rank, "tid": TRACKS.index(track)}
+def _event(phase: str, name: str, rank: int, track: str, **more: Any) -> dict[str, Any]:
+    return {"ph": phase, "name": name, "pid": rank, "tid": TRACKS.index(track), **more}
 
 
 def _us(time: Fraction) -> float:

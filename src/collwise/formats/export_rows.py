@@ -1,7 +1,7 @@
 """What each rank does, in list order, from the rows of a schedule."""
 
-from collections.abc import Iterator
-from itertools import pairwise
+from collections import Counter
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -9,36 +9,28 @@ import numpy as np
 from collwise.errors import InvalidArgument
 from collwise.model.machine import Machine
 from collwise.schedule.program import Schedule
-from collwise.schedule.rows import NONE, Rows, ordered
-from collwise.system.integers import Ints
+from collwise.schedule.rows import NONE, ordered
 
-MOST_EXPORTED = 1 << 22
-"""Messages; in text they take some hundred megabytes."""
+MOST_EXPORTED = 1 << 20
+"""Messages; in text they take some ten megabytes."""
+NANOSECONDS = 10**9
 
 
 class Listed(NamedTuple):
     """One operation of a rank.
 
     kind: "send", "recv" or "calc".   place: in the rank's list; it names the operation.   peer: the
-    other rank of a message.   tag: how many messages between the two came before.   needs: the
-    places of the receives and calcs that it waits for.
+    other rank of a message.   size: bytes; of a calc, nanoseconds, rounded.   tag: how many
+    messages between the two came before.   needs: the places of the receives and calcs that the
+    operation waits for.
     """
 
     kind: str
     place: int
     peer: int
-    nbytes: int
+    size: int
     tag: int
     needs: tuple[int, ...]
-
-
-def rows_for_export(schedule: Schedule, machine: Machine) -> Rows:
-    """All messages, with everything that each of them waits for; combines if they take time.
-
-    Raises InvalidArgument for more than MOST_EXPORTED messages.
-    """
-    check_exportable(schedule)
-    return schedule.rows(combines=machine.combine(1) is not None, in_order=False)
 
 
 def check_exportable(schedule: Schedule) -> None:
@@ -48,42 +40,31 @@ def check_exportable(schedule: Schedule) -> None:
         raise InvalidArgument("an export of the schedule", f"about {about:,} messages", remedy)
 
 
-def by_rank(rows: Rows, ranks: int) -> Iterator[list[Listed]]:
-    """The operations of every rank, one rank after the other."""
-    tags = _tags(rows)
-    messages = np.flatnonzero(~rows.combines)
-    row = np.concatenate((np.arange(len(rows)), messages))
-    receives = np.arange(len(row)) >= len(rows)
-    rank = np.where(receives, rows.target[row], rows.source[row])
-    place = np.where(receives, rows.place_at_target[row], rows.place_at_source[row])
-    order = ordered(rank, place)
-    begins = np.searchsorted(rank[order], np.arange(ranks + 1)).tolist()
+def by_rank(schedule: Schedule, machine: Machine) -> list[list[Listed]]:
+    """The operations of every rank; combines are calcs, if they take time on the machine.
+
+    Raises InvalidArgument for more than MOST_EXPORTED messages.
+    """
+    check_exportable(schedule)
+    rows = schedule.rows(combines=machine.combine(1) is not None, in_order=False)
     # A row that another one waits for is named by its place on the rank that waits.
-    at = np.where(rows.combines, rows.place_at_source, rows.place_at_target).tolist()
-    ends, needs = rows.begins.tolist(), rows.needs.tolist()
-    columns = (rows.source, rows.target, rows.nbytes, tags)
-    source, target, nbytes, tag = (column.tolist() for column in columns)
-    row_of, is_receive, place_of = (c[order].tolist() for c in (row, receives, place))
-    for first, last in pairwise(begins):
-        listed = []
-        for n in range(first, last):
-            r, here = row_of[n], place_of[n]
-            if is_receive[n]:
-                listed.append(Listed("recv", here, source[r], nbytes[r], tag[r], ()))
-                continue
-            waits = tuple(at[need] for need in needs[ends[r] : ends[r + 1]])
-            kind = "calc" if target[r] == NONE else "send"
-            listed.append(Listed(kind, here, target[r], nbytes[r], tag[r], waits))
-        yield listed
-
-
-def _tags(rows: Rows) -> Ints:
-    """For each message, how many its source sends to its target before it; 0 for combines."""
-    order = np.lexsort((rows.place_at_source, rows.target, rows.source))
-    pair = np.column_stack((rows.source, rows.target))[order]
-    new = np.ones(len(order), bool)
-    new[1:] = (pair[1:] != pair[:-1]).any(axis=1)
-    position = np.arange(len(order))
-    tags = np.zeros(len(order), np.int64)
-    tags[order] = position - np.maximum.accumulate(np.where(new, position, 0))
-    return np.where(rows.combines, 0, tags)
+    named = np.where(rows.combines, rows.place_at_source, rows.place_at_target)
+    columns = rows.source, rows.target, rows.place_at_source, named, rows.nbytes
+    ends = np.column_stack(columns).tolist()
+    begins, needed = rows.begins.tolist(), named[rows.needs].tolist()
+    listed: list[list[Listed]] = [[] for _ in range(schedule.ranks)]
+    sent = Counter[tuple[int, int]]()
+    for row in ordered(rows.source, rows.place_at_source).tolist():
+        source, target, place, place_there, nbytes = ends[row]
+        needs = tuple(needed[begins[row] : begins[row + 1]])
+        if target == NONE:
+            calc_ns = round((machine.combine(nbytes) or 0) * NANOSECONDS)
+            listed[source].append(Listed("calc", place, NONE, calc_ns, 0, needs))
+            continue
+        tag = sent[source, target]
+        sent[source, target] += 1
+        listed[source].append(Listed("send", place, target, nbytes, tag, needs))
+        listed[target].append(Listed("recv", place_there, source, nbytes, tag, ()))
+    for operations in listed:
+        operations.sort(key=attrgetter("place"))
+    return listed

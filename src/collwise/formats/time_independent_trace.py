@@ -9,19 +9,18 @@ postal machine, but for receipts that collide: its ranks receive for free.
 
 from collections.abc import Iterator
 
-from collwise.formats.export_rows import by_rank, rows_for_export
-from collwise.formats.goal_writer import calc_ns
+from collwise.formats.export_rows import by_rank
 from collwise.model.machine import Machine
 from collwise.schedule.program import Schedule
 
 
 def time_independent_trace(schedule: Schedule, machine: Machine) -> Iterator[str]:
     """The actions of all ranks.   machine: says how long combining takes."""
-    for rank, operations in enumerate(by_rank(rows_for_export(schedule, machine), schedule.ranks)):
+    for rank, operations in enumerate(by_rank(schedule, machine)):
         yield f"{rank} init"
         receives = {op.place: op for op in operations if op.kind == "recv"}
         for op in receives.values():
-            yield f"{rank} irecv {op.peer} {op.tag} {op.nbytes}"
+            yield f"{rank} irecv {op.peer} {op.tag} {op.size}"
         for op in operations:
             if op.kind == "recv":
                 continue
@@ -29,8 +28,8 @@ def time_independent_trace(schedule: Schedule, machine: Machine) -> Iterator[str
                 if (heard := receives.pop(needed, None)) is not None:
                     yield f"{rank} wait {heard.peer} {rank} {heard.tag}"
             if op.kind == "calc":
-                yield f"{rank} compute {calc_ns(machine, op.nbytes)}"
+                yield f"{rank} compute {op.size}"
             else:
-                yield f"{rank} isend {op.peer} {op.tag} {op.nbytes}"
+                yield f"{rank} isend {op.peer} {op.tag} {op.size}"
         yield f"{rank} waitall"
         yield f"{rank} finalize"

@@ -4,17 +4,16 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from collwise.errors import InvalidArgument
 
 CONFIDENCE = 0.95
 FEWEST = 6
 """With fewer repetitions no median is known with this confidence, however alike they look."""
-_RESAMPLED = 999
 
 
 class Interval(NamedTuple):
@@ -75,23 +74,7 @@ def ratio_interval(first: ArrayLike, second: ArrayLike) -> Interval:
     ratio = float(np.median(a) / np.median(b))
     if len(a) < FEWEST:
         return Interval(ratio, 0.0, float("inf"))
-    resampled = np.random.default_rng(0).integers(len(a), size=(_RESAMPLED, len(a)))
-    return _bootstrapped(ratio, a[resampled], b[resampled])
-
-
-def unpaired_ratio_interval(first: ArrayLike, second: ArrayLike) -> Interval:
-    """median(first) / median(second) of samples from different runs: percentile bootstrap."""
-    a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
-    ratio = float(np.median(a) / np.median(b))
-    if min(len(a), len(b)) < 3:
-        return Interval(ratio, 0.0, float("inf"))
-    random = np.random.default_rng(0)
-    drawn = [x[random.integers(len(x), size=(_RESAMPLED, len(x)))] for x in (a, b)]
-    return _bootstrapped(ratio, *drawn)
-
-
-def _bootstrapped(ratio: float, first: NDArray[Any], second: NDArray[Any]) -> Interval:
-    """A ratio of medians with its interval.   first, second: resampled, a row for each draw."""
-    ratios = np.median(first, axis=1) / np.median(second, axis=1)
+    resampled = np.random.default_rng(0).integers(len(a), size=(999, len(a)))
+    ratios = np.median(a[resampled], axis=1) / np.median(b[resampled], axis=1)
     low, high = np.quantile(ratios, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return Interval(ratio, float(low), float(high))

@@ -11,7 +11,6 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from collwise.errors import InvalidArgument
 from collwise.figures.page_templates import template
 from collwise.figures.race_charts import comparable_races
 from collwise.figures.report_pictures import (
@@ -37,7 +36,7 @@ from collwise.report.tuning_tables import (
 from collwise.schedule.collectives import kind_of
 from collwise.simulator import simulate
 from collwise.system import formatting
-from collwise.system.files import replace_file
+from collwise.system.files import save_text
 from collwise.tuning.outcomes import Outcome, RaceVerdict, Tuning
 
 MAX_SCHEDULES = 3
@@ -49,14 +48,7 @@ def write_report(tuning: Tuning, path: Path) -> Path:
 
     Raises InvalidArgument if it cannot be written.
     """
-    try:
-        replace_file(path, render(tuning).encode())
-    except OSError as problem:
-        raise InvalidArgument(
-            f"write the report {path}",
-            problem.strerror or str(problem),
-            "name another file with --report",
-        ) from None
+    save_text(path, render(tuning), "report")
     return path
 
 

@@ -35,17 +35,13 @@ def heading(first: Simulation, origin: str, reason: str = "") -> list[str]:
 def simulation_lines(simulation: Simulation) -> list[str]:
     """What one schedule did."""
     trace, traffic = simulation.trace, simulation.traffic
-    finish = trace.finish_s
-    first = min(range(len(finish)), key=finish.__getitem__)
-    last = max(range(len(finish)), key=finish.__getitem__)
     sizes = f"{traffic.least:,}" + f" to {traffic.most:,}" * (traffic.most > traffic.least)
     lines = [
         f"algorithm    {simulation.label}",
         f"             {ALGORITHMS[simulation.name].summary}",
         f"complete     after {formatting.time(trace.completion)}{_against_bound(simulation)}",
         bound_line(simulation),
-        f"ranks        the first is done after {formatting.time(finish[first])} (rank {first}),"
-        f" the last after {formatting.time(finish[last])} (rank {last})",
+        ranks_line(trace.finish_s),
         f"messages     {traffic.messages:,} of {sizes} bytes; {traffic.nbytes:,} bytes in all",
     ]
     if simulation.linked:
@@ -63,6 +59,15 @@ def simulation_lines(simulation: Simulation) -> list[str]:
             f"links        {len(loads):,} used; the busiest: {busiest}",
         ]
     return lines
+
+
+def ranks_line(finish_s: Sequence[float]) -> str:
+    """Which rank is done first, and which one last.   finish_s: of every rank, in seconds."""
+    first, last = (pick(range(len(finish_s)), key=finish_s.__getitem__) for pick in (min, max))
+    return (
+        f"ranks        the first is done after {formatting.time(finish_s[first])} (rank {first}),"
+        f" the last after {formatting.time(finish_s[last])} (rank {last})"
+    )
 
 
 def bound_line(simulation: Simulation) -> str:

@@ -3,7 +3,6 @@
 import csv
 from collections.abc import Sequence
 from io import StringIO
-from typing import Any
 
 from collwise.profiles.records import Form
 from collwise.system import formatting
@@ -23,6 +22,10 @@ COLUMNS = {
     "algorithm": 1,
 }
 """Titles, and the least widths in characters that keep rows below each other."""
+CSV_COLUMNS = (
+    "collective", "ranks", "nbytes", "repetitions", "library_s", "ours_s", "ratio", "low", "high",
+    "algorithm",
+)  # fmt: skip
 NAMED = 5
 """Races that are named in a line."""
 
@@ -50,14 +53,10 @@ def sweep_row(race: RaceRecord, form: Form) -> dict[str, str]:
 def sweep_lines(sweep: Sweep, form: Form) -> list[str]:
     """The verdict, and which cells are less certain than asked."""
     lines = [f"verdict  {sweep.verdict(form)}"]
-    if sweep.within and (wide := sweep.uncertain(form)):
-        named = [
-            f"{race.collective} of {formatting.size(race.nbytes)} on {race.ranks} ranks"
-            f" ± {race.forms[form].uncertainty:.0%}"
-            for race in wide[:NAMED]
-        ]
+    if wide := sweep.uncertain(form):
+        named = [f"{race} ± {race.forms[form].uncertainty:.0%}" for race in wide[:NAMED]]
         more = f" and {len(wide) - NAMED} more" * (len(wide) > NAMED)
-        lines.append(f"wide     {', '.join(named)}{more}: give more --budget")
+        lines.append(f"wide     {'; '.join(named)}{more}: give more --budget")
     return lines
 
 
@@ -66,28 +65,13 @@ def sweep_csv(races: Sequence[RaceRecord], form: Form) -> str:
 
     Times are in seconds; ratio is ours_s / library_s, low and high the ends of its 95 % interval.
     """
-    rows = [_csv_row(race, form) for race in races]
     written = StringIO()
-    lines = csv.DictWriter(written, rows[0] if rows else [], lineterminator="\n")
-    lines.writeheader()
-    lines.writerows(rows)
+    lines = csv.writer(written, lineterminator="\n")
+    lines.writerow(CSV_COLUMNS)
+    for race in races:
+        best = race.forms[form]
+        low, high = best.ratio_interval
+        times = best.library_s, best.ours_s, best.ratio, low, "inf" if high is None else high
+        asked = race.collective, race.ranks, race.nbytes, race.repetitions
+        lines.writerow((*asked, *times, best.algorithm))
     return written.getvalue()
-
-
-def _csv_row(race: RaceRecord, form: Form) -> dict[str, Any]:
-    decided = race.forms[form]
-    low, high = decided.ratio_interval
-    return {
-        "collective": race.collective,
-        "ranks": race.ranks,
-        "nbytes": race.nbytes,
-        "repetitions": race.repetitions,
-        "library_s": decided.library_s,
-        "ours_s": decided.ours_s,
-        "ratio": decided.ratio,
-        "low": low,
-        "high": "inf" if high is None else high,
-        "algorithm": decided.algorithm,
-        "form": form,
-        "predicted_s": decided.predicted_s,
-    }

@@ -14,6 +14,8 @@ from typing import TypeVar
 
 import msgspec
 
+from collwise.errors import InvalidArgument
+
 T = TypeVar("T")
 
 MAX_READ = 64 << 20
@@ -81,6 +83,19 @@ def replace_file(path: Path, content: bytes) -> None:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def save_text(path: Path, text: str, what: str) -> None:
+    """Replace a file, as `replace_file` does.   what: it is, for the error.
+
+    Raises InvalidArgument if it cannot be written.
+    """
+    try:
+        replace_file(path, text.encode())
+    except OSError as problem:
+        seen = problem.strerror or str(problem)
+        asked = f"write the {what} {path}"
+        raise InvalidArgument(asked, seen, "make room, or name another file") from None
 
 
 @contextmanager

@@ -4,7 +4,7 @@ One event loop (`event_loop`) serves all laws; `docs/design.md` states them.  A 
 for each row of a schedule its costs and the resources that it uses beside its own ports.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd, lcm
@@ -134,17 +134,24 @@ def with_links(machine: Machine, topology: Topology | None) -> Topology | None:
     )
 
 
-def law_of(machine: Machine, rows: Rows, ranks: int, topology: Topology | None = None) -> Law:
+def law_of(
+    machine: Machine,
+    rows: Rows,
+    ranks: int,
+    topology: Topology | None = None,
+    combine: Callable[[int], Fraction | None] | None = None,
+) -> Law:
     """The law of a machine for the rows of a schedule on `ranks` ranks.
 
-    topology: the network whose links messages hold; None if they hold none.
+    topology: the network whose links messages hold; None if they hold none.   combine: exact
+    seconds for combining so many bytes, instead of the machine's.
     """
     rendezvous = machine.ports_block
     one_partner, one_processor = machine.law == "one partner", machine.law == "loggp"
     levels = machine if isinstance(machine, Levels) else None
     links = None if topology is None else _links(rows, topology)
     kinds, which = _kinds(rows, levels, links)
-    columns, unit = in_ticks([_costs(machine, *kind) for kind in kinds])
+    columns, unit = in_ticks([_costs(machine, combine or machine.combine, *kind) for kind in kinds])
     exact = max((max(column) for column in columns), default=0) <= EXACT
     kind_of = np.int64 if exact else object
     gap, reach, entry, absorb, header, *busy = (
@@ -198,7 +205,13 @@ def _kinds_over_one_link(nbytes: Ints, at: Ints) -> tuple[Ints, Ints]:
     return np.column_stack((keys // width, keys % width - 1, np.ones_like(keys))), which
 
 
-def _costs(machine: Machine, nbytes: int, level: int, hops: int) -> tuple[Fraction, ...]:
+def _costs(
+    machine: Machine,
+    combine: Callable[[int], Fraction | None],
+    nbytes: int,
+    level: int,
+    hops: int,
+) -> tuple[Fraction, ...]:
     """Costs of a row in exact seconds: gap, reach, entry, absorb, header; then of shared ports.
 
     For each inner level, this is how long the row keeps its shared port busy.   level: −1 for a
@@ -206,7 +219,7 @@ def _costs(machine: Machine, nbytes: int, level: int, hops: int) -> tuple[Fracti
     """
     zero = Fraction(0)
     if level == NONE:
-        combining = machine.combine(nbytes) or zero
+        combining = combine(nbytes) or zero
         levels = len(machine.by_level) - 1 if isinstance(machine, Levels) else 0
         return (combining, combining, zero, zero, zero, *(zero,) * levels)
     if isinstance(machine, Levels):

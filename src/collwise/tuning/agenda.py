@@ -1,16 +1,16 @@
 """What a session races first, what that costs by the model, and how far a budget goes.  No MPI."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain, zip_longest
+from itertools import accumulate, chain, zip_longest
 
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.errors import NothingApplies
 from collwise.model.placement import Placement
-from collwise.planner.plans import Plan
 from collwise.profiles.profile import Profile
-from collwise.profiles.records import FORMS
+from collwise.profiles.records import FORMS, Form
 from collwise.system import formatting
 from collwise.tuning.outcomes import Task
 
@@ -47,7 +47,7 @@ class Item:
         *,
         planned: bool = True,
     ) -> "Item":
-        """By the plan on a measured machine.   placement: where the ranks are in its levels.
+        """A task with its plan on a measured machine.   placement: of the ranks in its levels.
 
         planned: False to go by the lower bound, which takes no search; then no gain is known.
         """
@@ -55,7 +55,8 @@ class Item:
         with suppress(NothingApplies):
             if planned:
                 plan = task.plan(profile, placement=placement)
-                usual_s, run_s = _usual(plan), plan.predicted_s
+                usual = (c.predicted_s for c in plan.candidates if ALGORITHMS[c.name].usual)
+                usual_s, run_s = next(usual, None), plan.predicted_s
                 gain = usual_s / run_s if usual_s and run_s else None
         return cls(task, gain, max(LEAST_S, RUNS * run_s), spent_s)
 
@@ -63,11 +64,6 @@ class Item:
     def saving_s(self) -> float:
         """Seconds that the race may save the program, by the model."""
         return self.spent_s * (1 - 1 / self.gain) if self.gain else 0.0
-
-
-def _usual(plan: Plan) -> float | None:
-    """The predicted seconds of the best that libraries have."""
-    return next((c.predicted_s for c in plan.candidates if ALGORITHMS[c.name].usual), None)
 
 
 def most_useful_first(items: Iterable[Item]) -> list[Item]:
@@ -104,32 +100,21 @@ def agenda(
 
 def covered(items: Sequence[Item], budget_s: float) -> int:
     """How many of the items, in their order, the budget is enough for; the first always."""
-    total_s = 0.0
-    for count, item in enumerate(items):
-        total_s += item.cost_s
-        if count and total_s > budget_s:
-            return count
-    return len(items)
+    ends_s = list(accumulate(item.cost_s for item in items))
+    return min(max(1, bisect_right(ends_s, budget_s)), len(items))
 
 
-def share_s(items: Sequence[Item], budget_s: float) -> float:
+def share_s(
+    items: Sequence[Item], budget_s: float, done: Sequence[Item] = (), spent_s: float = 0.0
+) -> float:
     """The seconds that the first of the items may take, beside the others that the budget covers.
 
-    Each has its part by its cost.
-    """
-    within = items[: covered(items, budget_s)]
-    return budget_s * items[0].cost_s / sum(item.cost_s for item in within)
-
-
-def share_at_pace(
-    items: Sequence[Item], done: Sequence[Item], spent_s: float, left_s: float
-) -> float:
-    """The seconds that the first of the items may take, where races may cost more than expected.
-
-    done: were raced before, in `spent_s` seconds.   left_s: for all of the items.
+    done: were raced before, in `spent_s` seconds; what took longer than expected lets us expect
+    that the others do, too.
     """
     pace = max(1.0, spent_s / sum(item.cost_s for item in done)) if done else 1.0
-    return pace * share_s(items, left_s / pace)
+    within = items[: covered(items, budget_s / pace)]
+    return budget_s * items[0].cost_s / sum(item.cost_s for item in within)
 
 
 def announcement(items: Sequence[Item], budget_s: float) -> str:
@@ -146,15 +131,10 @@ def announcement(items: Sequence[Item], budget_s: float) -> str:
 def not_raced(tasks: Mapping[Task, float], profile: Profile, ranks_per_node: str) -> list[Task]:
     """The tasks about which the profile has no race of both forms, with the same placement."""
     known = {race.key for race in profile.race_results}
-    return [
-        task
-        for task in tasks
-        if any(_key(task, form, ranks_per_node) not in known for form in FORMS)
-    ]
 
+    def is_known(task: Task, form: Form) -> bool:
+        problem = task.problem
+        about = problem.collective, form, problem.ranks, problem.nbytes, problem.root
+        return (*about, len(problem.sources), ranks_per_node) in known
 
-def _key(task: Task, form: str, ranks_per_node: str) -> tuple[object, ...]:
-    """As `RaceResult.key`."""
-    problem = task.problem
-    about = problem.collective, form, problem.ranks, problem.nbytes, problem.root
-    return *about, len(problem.sources), ranks_per_node
+    return [task for task in tasks if not all(is_known(task, form) for form in FORMS)]

@@ -1,165 +1,159 @@
 """Two records side by side: which times, and which λ, have changed, and how surely."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from math import exp, hypot, inf, log
+from collections.abc import Iterator
+from math import exp, hypot, inf, isfinite, log
 from typing import NamedTuple
 
+import msgspec
+
 from collwise.errors import InvalidArgument
-from collwise.measure.race import BLOCKING, LIBRARIES
-from collwise.measure.statistics import Interval, unpaired_ratio_interval
+from collwise.measure.race import LIBRARIES
+from collwise.measure.statistics import FEWEST
 from collwise.profiles.profile import Profile
-from collwise.profiles.records import Bounds, MeasuredSize
+from collwise.profiles.records import Bounds, RaceResult
 from collwise.system import formatting
 from collwise.tuning.race_records import RaceRecord, Record
 
 
 class Quantity(NamedTuple):
-    """One measured value, of which less is better.
+    """A measured value, of which less is better.
 
-    seconds: whether it is a time.   interval: at 95 %; None if it is not known.   samples: from
-    which it is the median; empty if only the interval is known.
-    """
-
-    value: float
-    interval: Bounds | None
-    samples: Sequence[float] = ()
-    seconds: bool = True
-
-
-@dataclass(frozen=True)
-class ComparedCell:
-    """One quantity in both records.
-
-    what: such as "broadcast of 512 B on 4 ranks".   quantity: such as "library".   ratio: the
-    second record's value over the first one's.
+    what: such as "broadcast of 512 B on 4 ranks".   quantity: such as "library, blocking".
+    interval: at 95 %; None if it is not known.   unit: "s", or "" for λ and ratios.
     """
 
     what: str
     quantity: str
-    first: Quantity
-    second: Quantity
-    ratio: Interval
-
-    @property
-    def verdict(self) -> str:
-        """Whether the second record is significantly worse or better than the first."""
-        if self.ratio.low > 1:
-            return "worse"
-        return "better" if self.ratio.high < 1 else "no clear difference"
-
-    def fails(self, above: float | None) -> bool:
-        """Whether it is significantly worse, and by more than this ratio; None: nothing fails."""
-        return above is not None and self.verdict == "worse" and self.ratio.middle > above
+    value: float
+    interval: Bounds | None
+    unit: str = "s"
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """What two records have in common, the worst first, and how many cells only one of them has.
+class ComparedCell(msgspec.Struct, frozen=True):
+    """One quantity in both records.
 
-    differences: of the machines, a line each.
+    a, b: its values.   ratio: b over a.   interval: of the ratio, at 95 %; None if it is not known.
+    verdict: "worse" or "better" if b is significantly so, else "no clear difference".   fails:
+    whether it is worse by more than a guard allows.
     """
 
+    what: str
+    value: str
+    unit: str
+    a: float
+    b: float
+    ratio: float
+    interval: Bounds | None
+    verdict: str
+    fails: bool
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """What two records have in common, the worst first; a document as it stands.
+
+    a, b: the files.   fail_above: the guard's ratio.   only_in_a, only_in_b: how many values the
+    other record lacks.   machines: how these differ, a line for each difference.
+    """
+
+    format: str = "collwise comparison"
+    version: int = 1
+    a: str
+    b: str
+    fail_above: float | None
+    failed: bool
     cells: tuple[ComparedCell, ...]
-    only_first: int
-    only_second: int
-    differences: tuple[str, ...]
+    only_in_a: int
+    only_in_b: int
+    machines: tuple[str, ...]
 
 
-def compare(first: Record, second: Record) -> Comparison:
-    """Compare two records cell by cell.  Raises InvalidArgument if they have nothing in common."""
-    ones, others = (dict(_cells(record)) for record in (first, second))
-    cells = [
-        ComparedCell(*key, one, others[key], _ratio(one, others[key]))
-        for key, one in ones.items()
-        if key in others
-    ]
+def compare(first: Record, second: Record, fail_above: float | None = None) -> Comparison:
+    """Compare two records value by value.
+
+    fail_above: a value that is significantly worse fails beyond this ratio; None: nothing fails.
+    Raises InvalidArgument if they have nothing in common.
+    """
+    ones, others = ({one[:2]: one for one in _quantities(record)} for record in (first, second))
+    cells = [_compared(ones[key], others[key], fail_above) for key in ones if key in others]
     if not cells:
+        contents = [
+            f"{record.path} is {record.kind} of {formatting.count(len(found), 'value')}"
+            + next((f", such as {what}" for what, _ in found), "")
+            for record, found in ((first, ones), (second, others))
+        ]
         raise InvalidArgument(
             f"compare {first.path} and {second.path}",
-            f"they have nothing in common: {_contents(first, ones)}, {_contents(second, others)}",
+            f"they have nothing in common: {', '.join(contents)}",
             "compare records of the same kind, with the same collectives, sizes and ranks",
         )
-    cells.sort(key=lambda cell: (cell.verdict != "worse", -cell.ratio.middle))
-    here, there = first.fingerprint, second.fingerprint
-    differences = here.differences(there)
+    differences = first.fingerprint.differences(second.fingerprint)
     return Comparison(
-        tuple(cells), len(ones) - len(cells), len(others) - len(cells), tuple(differences)
+        a=str(first.path),
+        b=str(second.path),
+        fail_above=fail_above,
+        failed=any(cell.fails for cell in cells),
+        cells=tuple(sorted(cells, key=lambda cell: (cell.verdict != "worse", -cell.ratio))),
+        only_in_a=len(ones) - len(cells),
+        only_in_b=len(others) - len(cells),
+        machines=tuple(d.replace("there", "in A").replace("here", "in B") for d in differences),
     )
 
 
-def _contents(record: Record, cells: Mapping[tuple[str, str], Quantity]) -> str:
-    example = next((f", such as {what}" for what, _ in cells), "")
-    return f"{record.path} is {record.kind} of {formatting.count(len(cells), 'value')}{example}"
+def _compared(first: Quantity, second: Quantity, fail_above: float | None) -> ComparedCell:
+    """The two values' ratio; its interval is as wide, on a logarithmic scale, as both together."""
+    ratio = second.value / first.value if first.value else inf
+    width = hypot(*(_width(quantity.interval) for quantity in (first, second)))
+    interval = (ratio * exp(-width), ratio * exp(width)) if isfinite(width) else None
+    low, high = interval or (0.0, inf)
+    verdict = "worse" if low > 1 else "better" if high < 1 else "no clear difference"
+    fails = fail_above is not None and verdict == "worse" and ratio > fail_above
+    what, value, a, _, unit = first
+    return ComparedCell(what, value, unit, a, second.value, ratio, interval, verdict, fails)
 
 
-def _cells(record: Record) -> Iterator[tuple[tuple[str, str], Quantity]]:
+def _width(interval: Bounds | None) -> float:
+    """Half of the width on a logarithmic scale; infinite if it is not known."""
+    low, high = interval or (0.0, 0.0)
+    return log(high / low) / 2 if low > 0 else inf
+
+
+def _quantities(record: Record) -> Iterator[Quantity]:
     for race in record.races:
-        yield from _race_cells(race)
+        yield from _of_race(race)
     if record.profile is not None:
-        yield from _profile_cells(record.profile)
+        yield from _of_profile(record.profile)
+        for result in record.profile.race_results:
+            if result.ours_s and result.library_s and result.speedup_low:
+                yield _of_result(result)
 
 
-def _race_cells(race: RaceRecord) -> Iterator[tuple[tuple[str, str], Quantity]]:
-    """The library's two forms, and the best of ours for each form of the call."""
-    labels = {label: label for label in LIBRARIES}
-    for form, decided in race.forms.items():
-        mark = BLOCKING if form == "blocking" else ""
-        labels.setdefault(decided.algorithm + mark, f"ours, {form}")
-    for one in race.competitors:
-        if one.label in labels:
-            quantity = Quantity(one.median_s, one.interval_s, one.samples_s)
-            yield (_what(race), labels[one.label]), quantity
+def _of_race(race: RaceRecord) -> Iterator[Quantity]:
+    """The library's time and that of the best of ours, for each form of the call."""
+    known = race.repetitions >= FEWEST
+    for form, best in race.forms.items():
+        interval = best.library_interval_s if known else None
+        yield Quantity(str(race), f"library, {form}", best.library_s, interval)
+        if best.algorithm not in LIBRARIES:
+            interval = best.ours_interval_s if known else None
+            yield Quantity(str(race), f"ours, {form}", best.ours_s, interval)
 
 
-def _what(race: RaceRecord) -> str:
-    text = f"{race.collective} of {formatting.size(race.nbytes)} on {race.ranks} ranks"
-    if race.sources:
-        text += f" from {len(race.sources)}"
-    return (
-        text
-        + f", root {race.root}" * bool(race.root)
-        + f", {race.op} of {race.dtype}" * (race.op is not None)
-    )
-
-
-def _profile_cells(profile: Profile) -> Iterator[tuple[tuple[str, str], Quantity]]:
-    """t0 and λ of every size, level and placement, combining, and races by their ratios."""
+def _of_profile(profile: Profile) -> Iterator[Quantity]:
+    """t0 and λ of every size, level and placement."""
     for measured in profile.every:
         where = f"on {measured.provenance.ranks_per_node or 'any'} ranks"
-        levels = [(f", in a {level.name}", level.points) for level in measured.levels]
-        for level, points in [("", measured.points), *levels]:
+        levels = [(f"{where}, in a {level.name}", level.points) for level in measured.levels]
+        for place, points in [(where, measured.points), *levels]:
             for point in points:
-                yield from _point_cells(point, where + level)
-        for time in measured.combining:
-            what = f"combining {formatting.size(time.nbytes)} {where}"
-            quantity = Quantity(time.median_s, time.interval_s)
-            yield (what, f"{time.op} of {time.dtype}"), quantity
-    for race in profile.race_results:
-        what = f"race of {race.collective} of {formatting.size(race.nbytes)} on {race.ranks} ranks"
-        what += f" ({race.ranks_per_node or 'any'})" + f" from {race.sources}" * bool(race.sources)
-        if race.ours_s and race.library_s and race.speedup_low:
-            interval = 1 / race.speedup_high, 1 / race.speedup_low
-            ratio = Quantity(race.ours_s / race.library_s, interval, seconds=False)
-            yield (what + f", root {race.root}" * bool(race.root), f"ratio, {race.form}"), ratio
+                what = f"{formatting.size(point.nbytes)} {place}, {point.mode}"
+                yield Quantity(what, "t0", point.t0_s, point.t0_interval_s)
+                yield Quantity(what, "λ", point.lam, point.lam_interval, "")
 
 
-def _point_cells(point: MeasuredSize, where: str) -> Iterator[tuple[tuple[str, str], Quantity]]:
-    what = f"{formatting.size(point.nbytes)} {where}, {point.mode}"
-    yield (what, "t0"), Quantity(point.t0_s, point.t0_interval_s)
-    yield (what, "λ"), Quantity(point.lam, point.lam_interval, seconds=False)
-
-
-def _ratio(first: Quantity, second: Quantity) -> Interval:
-    """The second value over the first; where samples are known, by bootstrapping both."""
-    if first.samples and second.samples:
-        return unpaired_ratio_interval(second.samples, first.samples)
-    middle = second.value / first.value if first.value else inf
-    width = hypot(_width(first), _width(second))
-    return Interval(middle, middle * exp(-width), middle * exp(width) if width < inf else inf)
-
-
-def _width(quantity: Quantity) -> float:
-    """Half of the interval's width on a logarithmic scale; infinite if it is not known."""
-    low, high = quantity.interval or (0, 0)
-    return log(high / low) / 2 if low > 0 else inf
+def _of_result(race: RaceResult) -> Quantity:
+    """A race in a profile: our time over the library's."""
+    what = f"race of {race.collective} of {formatting.size(race.nbytes)} on {race.ranks} ranks"
+    what += f" ({race.ranks_per_node or 'any'})" + f" from {race.sources}" * bool(race.sources)
+    what += f", root {race.root}" * bool(race.root)
+    interval = 1 / race.speedup_high, 1 / race.speedup_low
+    return Quantity(what, f"ratio, {race.form}", race.ours_s / race.library_s, interval, "")

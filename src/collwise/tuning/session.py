@@ -34,7 +34,7 @@ from collwise.tuning.agenda import (
     Item,
     agenda,
     announcement,
-    share_at_pace,
+    share_s,
 )
 from collwise.tuning.outcomes import Outcome, Task, Tuning
 from collwise.verifier import verify
@@ -181,7 +181,7 @@ class Session:
             self.progress(f"racing: {item.task}", max(1 - remaining_s / budget_s, measuring))
             try:
                 done, spent_s = items[:number], racing_s - remaining_s
-                share = share_at_pace(items[number:], done, spent_s, max(remaining_s, 0.0))
+                share = share_s(items[number:], max(remaining_s, 0.0), done, spent_s)
                 outcomes.append(self.race(item.task, profile, share))
             except NothingApplies as nothing:  # on all ranks alike: the library's own stays
                 log.warning("not raced: %s", nothing)

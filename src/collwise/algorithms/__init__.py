@@ -1,6 +1,7 @@
 """The algorithms: a folder for each collective, a short file for each algorithm or family.
 
 `registry`     the class `Algorithm`, and the table of all algorithms
+`search`       compares the settings of an algorithm: which are worth trying
 `reductions`   registers algorithms that combine
 `in_rounds`    programs of broadcasts and reduces in rounds; chooses the length of their pieces
 `circulant_pieces`  reduce-scatters and allreduces on circulant graphs, in pieces

@@ -15,6 +15,7 @@ from collwise.comm.learning import Learning
 from collwise.comm.objects import ObjectForms
 from collwise.comm.recording import Calls, Record
 from collwise.comm.served import add_request_forms, call
+from collwise.comm.sharing import SharedArray, shared_array
 from collwise.errors import UnknownName
 from collwise.model.machine import Machine
 from collwise.model.placement import Placement
@@ -192,6 +193,21 @@ class Comm(ObjectForms):
         nbytes: of this rank, >= 0.   Raises InvalidArgument, on all ranks, for any other value.
         """
         return gather_sources(MPI.Intracomm(self), nbytes)
+
+    def share(self, array: Any, root: int = 0) -> SharedArray:
+        """A read-only copy of `root`'s array, of which there is one on each node, not on each rank.
+
+            table = comm.share(np.load("table.npy") if comm.rank == 0 else None)
+
+        array: of `root`, of any shape and type without Python objects; others' are not looked at.
+        The memory is given back when no view of it is left on the node.  `with comm.share(…) as
+        table:` empties this rank's array at the end of the block.
+        Collective.  Where the ranks of a node cannot share memory, each gets a copy of its own, and
+        the log has a warning.
+        Raises InvalidArgument on all ranks for an array of Python objects, MPI.Exception for a root
+        that does not exist.
+        """
+        return shared_array(self, array, root)
 
     def Bcast(self, buf: Any, root: int = 0) -> None:  # noqa: N802
         """Broadcast a buffer from `root`; semantics and errors are mpi4py's."""

@@ -31,7 +31,8 @@ class SharedArray(np.ndarray[Any, Any]):
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.__setstate__((1, (0,), np.dtype("V1"), np.False_, b""))
+        nothing: Any = 1, (0,), np.dtype("V1"), False, b""
+        self.__setstate__(nothing)
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         result = np.asarray(array)

@@ -20,10 +20,11 @@ LIMIT_S = 120
 
 @needs_compiler
 @pytest.mark.parametrize("sanitizer", ["address,undefined", "thread"])
-def test_the_core_does_nothing_undefined(tmp_path: Path, sanitizer: str) -> None:
-    """Nor do its owners, the library's hook and the helper race with each other."""
-    program = tmp_path / "core_test"
-    sources = [ROOT / "tests" / "mpi" / "core" / "core_test.c", *sorted(CORE.glob("*.c"))]
+@pytest.mark.parametrize("tested", ["core_test", "node_test"])
+def test_the_core_does_nothing_undefined(tmp_path: Path, tested: str, sanitizer: str) -> None:
+    """Nor do its owners, the library's hook and the helper race, nor ranks that share memory."""
+    program = tmp_path / tested
+    sources = [ROOT / "tests" / "mpi" / "core" / f"{tested}.c", *sorted(CORE.glob("*.c"))]
     command = [
         str(COMPILER), "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-g", "-O1", "-Wall", "-Wextra",
         "-Werror", f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all", f"-I{CORE}",

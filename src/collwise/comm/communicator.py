@@ -51,6 +51,8 @@ class Comm(ObjectForms):
     record: count every call, for `calls` and `last_call`.
     learn: the share of the time, such as "2%", for trying plans on the program's own blocking
     calls; by default COLLWISE_LEARN's, or 0.
+    transport: what carries messages inside a node: "messages", MPI's own, or "memory" that its
+    ranks share, where all of them can; by default COLLWISE_NODE's, or "messages".
 
     With COLLWISE_CHECK=1 in rank 0's environment the ranks compare their arguments before every
     blocking call of these collectives, and when a persistent request is made.  All ranks raise
@@ -75,10 +77,13 @@ class Comm(ObjectForms):
         placement: Placement | None = None,
         record: bool = False,
         learn: float | str | None = None,
+        transport: str | None = None,
     ) -> None:
         if comm is None or comm == MPI.COMM_NULL:
             return
-        settings = Settings(profile, machine, effort, algorithms, order, placement, learn)
+        settings = Settings(
+            profile, machine, effort, algorithms, order, placement, learn, transport
+        )
         decision, world = agreed(MPI.Intracomm(comm), settings)
         of_world = getattr(MPI.COMM_WORLD, "_record", None)  # `collwise run` tells of all calls
         self._record = of_world or (Record() if record or decision.learn else None)

@@ -7,7 +7,7 @@ from mpi4py import MPI
 
 from collwise.mpi.buffers.memory import Memory, Region, SharedScratch
 from collwise.mpi.engine.loading import COMPILED
-from collwise.mpi.execution.instructions import Await, Instruction, Start
+from collwise.mpi.execution.instructions import Await, Instruction, Start, publications
 from collwise.mpi.execution.interpreter import Binding
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.operations import Combine, Copy, Message, Send, blocks_in
@@ -56,7 +56,7 @@ class CompiledPlan:
         self._slots, self._operator, self._keep = slots, binding.operator, binding.keep
         self.scratch, self.types = binding.scratch, list(binding.types)
         self._numbers = {slot: number for number, slot in enumerate(slots)}
-        self._requests: list[MPI.Prequest] = []
+        self._requests: list[MPI.Request] = []
         self.over: Callable[[], None] | None = None
         try:
             self.program = self._made(binding)
@@ -72,8 +72,13 @@ class CompiledPlan:
         assert COMPILED is not None
         slots, plan, comm, tag = binding.slots, binding.plan, binding.comm, binding.tag
         regions = [self._message(op) for op in plan.messages]
+        transport = binding.transport
+        inside: Mapping[int, int] = {} if transport is None else transport.ranks
         if not binding.rebindable:
             for op, region in zip(plan.messages, regions, strict=True):
+                if op.peer in inside:
+                    self._requests.append(MPI.REQUEST_NULL)
+                    continue
                 make = comm.Send_init if isinstance(op, Send) else comm.Recv_init
                 self._requests.append(make(slots[op.slot].at(region), op.peer, tag))
         # One instruction of the plan may become several: blocks that lie apart are combined apart.
@@ -91,13 +96,24 @@ class CompiledPlan:
             tag,
             len(slots),
             tuple(
-                (isinstance(op, Send), op.peer, *self._span(op.slot, region))
-                for op, region in zip(plan.messages, regions, strict=True)
+                (
+                    isinstance(op, Send),
+                    op.peer,
+                    *self._span(op.slot, region),
+                    inside.get(op.peer, -1),
+                    first,
+                    region.derived or not slots[op.slot].unit.contiguous,
+                    sum(block.length for block in op.blocks),
+                )
+                for op, region, first in zip(
+                    plan.messages, regions, publications(plan, inside), strict=True
+                )
             ),
             tuple(order),
             tuple(instructions),
             forwarding,
             None if binding.rebindable else tuple(request.handle for request in self._requests),
+            None if transport is None else transport.node,
         )
         return made
 

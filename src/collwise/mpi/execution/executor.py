@@ -26,6 +26,7 @@ from collwise.mpi.buffers.memory import (
 from collwise.mpi.buffers.mpi_operators import BoundOperator
 from collwise.mpi.engine.compiled_plan import CompiledPlan
 from collwise.mpi.engine.loading import COMPILED
+from collwise.mpi.engine.node_transport import MOST_BYTES, NodeTransport
 from collwise.mpi.execution.instructions import RankPlan
 from collwise.mpi.execution.interpreter import Binding, BoundPlan
 from collwise.mpi.execution.persistent import PersistentCollective, request_of
@@ -264,8 +265,14 @@ class Executor(ABC):
             slots[slot] = Memory(address, call_buffers.unit, starts)
         keep = None if shared else (call_buffers.keep, memory)
         operator, types = call_buffers.operator, call_buffers.types
-        memory_of_it = rebindable, scratch, types, keep
+        memory_of_it = rebindable, scratch, types, keep, self._transport(call_buffers, tag)
         return bound_plan(Binding(plan, slots, self.private.comm, tag, operator, *memory_of_it))
+
+    def _transport(self, call_buffers: CallBuffers, tag: int) -> NodeTransport | None:
+        """What carries messages inside the node; alike on all ranks: no rank's memory decides."""
+        typed = call_buffers.operator is None or call_buffers.unit.datatype.is_predefined
+        fits = self.problem.nbytes <= MOST_BYTES and tag == BLOCKING_TAG
+        return self.private.transport if typed and fits else None
 
     def _fitting(self, spec: Any, nbytes: int, *, writable: bool, parts: int = 1) -> Buffer:
         """Read a user's buffer; raises InvalidArgument unless it has so many bytes."""

@@ -24,18 +24,27 @@ PyObject *program_failed(const struct program *program, PyObject *owner, const c
 handle handle_of(PyObject *object);
 void set_handle_of(PyObject *object, handle value);
 
+/* A rank's end of the memory that the ranks of a node share: sets of rows and rings. */
+typedef struct {
+    PyObject_HEAD
+    Py_buffer memory;
+    int sets;
+    struct node **ends; /* by set */
+} Node;
+
 typedef struct {
     PyObject_HEAD
     struct program *program;
-    int freed; /* its owner gave it back */
+    Node *node; /* or NULL */
+    int freed;  /* its owner gave it back */
 } Program;
 
 /* Execute a part of a program without the GIL.   begins: it has to be IDLE.   A negative outcome: an
    exception is raised, but for BROKE and FAILED, of which the caller tells. */
 enum outcome program_execute(Program *self, enum outcome (*act)(struct program *), int begins);
 
-extern PyTypeObject *program_type;
-extern PyType_Spec program_spec, calls_spec, persistent_spec;
+extern PyTypeObject *program_type, *node_type;
+extern PyType_Spec program_spec, calls_spec, persistent_spec, node_spec;
 
 /* Set where handles lie in objects of mpi4py's, and what is predefined: `types` is a list of (handle,
    bytes of an element, format), `operators` one of handles, `dtypes` one of (NumPy's dtype, handle,

@@ -1,4 +1,5 @@
 /* `Program`: a rank's program as an object of Python's. */
+#include "../core/crossing.h"
 #include "binding.h"
 
 #include <stdatomic.h>
@@ -14,17 +15,19 @@ static int too_large(int64_t count, function large) {
     return 0;
 }
 
-/* (sends, peer, place, count, type) */
+/* (sends, peer, place, count, type, rank in the node, published with, has gaps, bytes) */
 static int read_message(PyObject *object, struct message *message) {
-    long long offset, count;
+    long long offset, count, nbytes;
     unsigned long long type;
-    if (!PyArg_ParseTuple(object, "pi(iL)LK;a message", &message->sends, &message->peer,
-                          &message->place.slot, &offset, &count, &type)) {
+    if (!PyArg_ParseTuple(object, "pi(iL)LKiipL;a message", &message->sends, &message->peer,
+                          &message->place.slot, &offset, &count, &type, &message->node_rank,
+                          &message->published_with, &message->has_gaps, &nbytes)) {
         return 0;
     }
     message->place.offset = offset;
     message->count = count;
     message->type = type;
+    message->nbytes = nbytes;
     return !too_large(count, message->sends ? mpi.Isend_c : mpi.Irecv_c);
 }
 
@@ -104,15 +107,34 @@ static int fill(struct program *program, PyObject *messages, PyObject *order,
     return !PyErr_Occurred();
 }
 
+/* Let its messages inside the node go through memory. */
+static int join(Program *self, PyObject *node, int set) {
+    if (node == Py_None) {
+        return 1;
+    }
+    if (Py_TYPE(node) != node_type || set < 0 || set >= ((Node *)node)->sets) {
+        PyErr_SetString(PyExc_ValueError, "no such set of a node's memory");
+        return 0;
+    }
+    self->node = (Node *)Py_NewRef(node);
+    self->program->node = self->node->ends[set];
+    if (!crossings_prepare(self->program)) {
+        PyErr_SetString(PyExc_ValueError, "messages that cannot be published so, or no memory");
+        return 0;
+    }
+    return 1;
+}
+
 static PyObject *program_new_object(PyTypeObject *type, PyObject *args, PyObject *named) {
     static char *names[] = {"comm",  "op",         "rank",     "tag",      "slots", "messages",
-                            "order", "instructions", "forwarding", "requests", NULL};
+                            "order", "instructions", "forwarding", "requests", "node", "which", NULL};
     unsigned long long comm, op;
-    int rank, tag, slots, forwarding;
-    PyObject *messages, *order, *instructions, *requests;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "KKiiiO!O!O!iO", names, &comm, &op, &rank, &tag,
+    int rank, tag, slots, forwarding, set = 0;
+    PyObject *messages, *order, *instructions, *requests, *node = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, named, "KKiiiO!O!O!iO|Oi", names, &comm, &op, &rank, &tag,
                                      &slots, &PyTuple_Type, &messages, &PyTuple_Type, &order,
-                                     &PyTuple_Type, &instructions, &forwarding, &requests)) {
+                                     &PyTuple_Type, &instructions, &forwarding, &requests, &node,
+                                     &set)) {
         return NULL;
     }
     if (!mpi.width || slots < 0) {
@@ -136,7 +158,7 @@ static PyObject *program_new_object(PyTypeObject *type, PyObject *args, PyObject
     self->program->rank = rank;
     self->program->tag = tag;
     self->program->forwarding = forwarding;
-    if (!fill(self->program, messages, order, instructions, requests)) {
+    if (!fill(self->program, messages, order, instructions, requests) || !join(self, node, set)) {
         Py_DECREF(self);
         return NULL;
     }
@@ -145,8 +167,9 @@ static PyObject *program_new_object(PyTypeObject *type, PyObject *args, PyObject
 
 static void program_dealloc(Program *self) {
     PyTypeObject *type = Py_TYPE((PyObject *)self);
-    if (self->program) {
-        progress_free(self->program);
+    /* A thread that still takes a step of it needs the memory of the node. */
+    if (!self->program || progress_free(self->program)) {
+        Py_XDECREF((PyObject *)self->node);
     }
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     release(self);

@@ -397,14 +397,17 @@ int progress_give_up(struct program *program) {
     return pending;
 }
 
-void progress_free(struct program *program) {
+int progress_free(struct program *program) {
+    int freed = 1;
     pthread_mutex_lock(&lock);
     if (program->state == STEPPED) {
         program->state = LEFT;
         program = NULL;
+        freed = 0;
     } else if (program->state == RUNNING) {
         unlink_program(program);
     }
     pthread_mutex_unlock(&lock);
     program_free(program);
+    return freed;
 }

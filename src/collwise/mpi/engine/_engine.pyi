@@ -8,6 +8,7 @@ AWAIT: int
 COMBINE: int
 COPY: int
 COPY_TYPED: int
+MOST_SETS: int
 
 def connect(
     path: str, width: int, status_size: int, truncated: int, no_memory: int, byte: int
@@ -39,6 +40,8 @@ def has_loop(operator: str, element: str) -> bool: ...
 
 class Node:
     def __new__(cls, memory: object, ranks: int, rank: int, sets: int) -> Node: ...
+    def choose(self, number: int) -> int: ...
+    def give_back(self, which: int) -> None: ...
 
 class Program:
     def __new__(

@@ -58,6 +58,7 @@ class CompiledPlan:
         self._numbers = {slot: number for number, slot in enumerate(slots)}
         self._requests: list[MPI.Request] = []
         self.over: Callable[[], None] | None = None
+        self._channel = binding.channel
         try:
             self.program = self._made(binding)
         except BaseException as problem:  # where counts are too large, Python takes the types
@@ -72,8 +73,8 @@ class CompiledPlan:
         assert COMPILED is not None
         slots, plan, comm, tag = binding.slots, binding.plan, binding.comm, binding.tag
         regions = [self._message(op) for op in plan.messages]
-        transport = binding.transport
-        inside: Mapping[int, int] = {} if transport is None else transport.ranks
+        channel = binding.channel
+        inside: Mapping[int, int] = {} if channel is None else channel.ranks
         if not binding.rebindable:
             for op, region in zip(plan.messages, regions, strict=True):
                 if op.peer in inside:
@@ -113,7 +114,7 @@ class CompiledPlan:
             tuple(instructions),
             forwarding,
             None if binding.rebindable else tuple(request.handle for request in self._requests),
-            None if transport is None else transport.node,
+            *(() if channel is None else (channel.node, channel.which)),
         )
         return made
 
@@ -176,6 +177,9 @@ class CompiledPlan:
         """Give requests and types back to MPI; nothing can be executed afterwards."""
         if not self.program.give_back():
             _READ.append(self._keep)
+        elif self._channel is not None and not self.interrupted:
+            self._channel.give_back()
+        self._channel = None
         self._release()
         self._keep = self.over = None
 

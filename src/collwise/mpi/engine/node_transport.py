@@ -3,7 +3,7 @@
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mpi4py import MPI
 
@@ -22,6 +22,10 @@ TRANSPORTS = ("messages", "memory")
 """MPI's messages, as between nodes, and memory that ranks share.  The first is the default."""
 MOST_RANKS = 256
 """Of a node: rows of letters grow with the square of the ranks, to some 70 MB of addresses."""
+MOST_ADDRESSES = 64 << 20
+"""Bytes of a communicator's memory in a node, unless one set needs more.
+
+What nobody touches has no pages."""
 MOST_BYTES = 1 << 30
 """Of a collective.  Beyond, some libraries cannot count what one rank packs, so MPI carries all."""
 
@@ -34,16 +38,41 @@ def chosen_transport(asked: str | None) -> str:
     return word or TRANSPORTS[0]
 
 
+class Channel(NamedTuple):
+    """What messages inside a node go through, of all blocking calls or of one request.
+
+    ranks: the node's ranks, by their ranks in the communicator.   which: of the node's sets.
+    """
+
+    ranks: Mapping[int, int]
+    node: "Node"
+    which: int
+
+    def give_back(self) -> None:
+        """Let a later request have it, once all ranks of the node gave it back."""
+        if self.which:
+            self.node.give_back(self.which)
+
+
 class NodeTransport:
     """Memory for the messages of one communicator inside this rank's node.
 
-    ranks: the node's ranks, by their ranks in the communicator.
+    blocking: the channel of blocking calls, which all ranks make in the same order.
     """
 
-    def __init__(self, memory: object, ranks: Mapping[int, int], rank: int) -> None:
+    def __init__(self, memory: object, ranks: Mapping[int, int], rank: int, sets: int) -> None:
         assert COMPILED is not None
-        self.ranks = ranks
-        self.node: Node = COMPILED.Node(memory, len(ranks), ranks[rank], 1)
+        self._ranks = ranks
+        self._node: Node = COMPILED.Node(memory, len(ranks), ranks[rank], sets)
+        self.blocking = Channel(ranks, self._node, 0)
+
+    def for_request(self, number: int) -> Channel | None:
+        """The channel of a persistent request, alike on all ranks of the node; None: messages.
+
+        number: of the request, which all ranks count alike.
+        """
+        which = self._node.choose(number)
+        return Channel(self._ranks, self._node, which) if which else None
 
 
 def node_transport(comm: MPI.Intracomm, nodes: Sequence[int]) -> NodeTransport | None:
@@ -61,11 +90,15 @@ def node_transport(comm: MPI.Intracomm, nodes: Sequence[int]) -> NodeTransport |
     here = members[nodes[rank]]
     able = f"rank {rank} has the engine in Python ({SERVING.why})" if COMPILED is None else ""
     alone = not 1 < len(here) <= MOST_RANKS
-    nbytes = 1 if COMPILED is None or alone else COMPILED.node_nbytes(len(here), 1)
+    nbytes = sets = 1
+    if COMPILED is not None and not alone:
+        one, two = (COMPILED.node_nbytes(len(here), number) for number in (1, 2))
+        sets = max(1, min(COMPILED.MOST_SETS, MOST_ADDRESSES // (two - one)))
+        nbytes = COMPILED.node_nbytes(len(here), sets)
     makers = {node: ranks[0] for node, ranks in members.items()}
     mapped = map_together(comm, nodes, makers, nbytes, writable=True, able=able)
     if problem := mapped.problems.get(nodes[rank]):
         log.info("messages inside the node are MPI's: %s", problem)
     if mapped.writers is None or alone:
         return None
-    return NodeTransport(mapped.writers, {one: n for n, one in enumerate(here)}, rank)
+    return NodeTransport(mapped.writers, {one: n for n, one in enumerate(here)}, rank, sets)

@@ -26,7 +26,7 @@ from collwise.mpi.buffers.memory import (
 from collwise.mpi.buffers.mpi_operators import BoundOperator
 from collwise.mpi.engine.compiled_plan import CompiledPlan
 from collwise.mpi.engine.loading import COMPILED
-from collwise.mpi.engine.node_transport import MOST_BYTES, NodeTransport
+from collwise.mpi.engine.node_transport import MOST_BYTES, Channel
 from collwise.mpi.execution.instructions import RankPlan
 from collwise.mpi.execution.interpreter import Binding, BoundPlan
 from collwise.mpi.execution.persistent import PersistentCollective, request_of
@@ -169,8 +169,11 @@ class Executor(ABC):
         self.private.check()
         call_buffers = self._read_buffers(*buffers)
         call_buffers.own_types()
-        request = request_of(self.private, self._bind(call_buffers, self.private.next_tag))
+        channel = self._channel(call_buffers, persistent=True)
+        bound = self._bind(call_buffers, self.private.next_tag, channel)
+        request = request_of(self.private, bound)
         self.private.use_tag()
+        self.private.persistent_requests += 1
         return request
 
     def nonblocking(self, *buffers: Any) -> Started:
@@ -229,7 +232,8 @@ class Executor(ABC):
         key = call_buffers.key
         bound = self._bound.get(key)
         if bound is None:
-            bound = self._bind(call_buffers, BLOCKING_TAG, rebindable=True)
+            channel = self._channel(call_buffers)
+            bound = self._bind(call_buffers, BLOCKING_TAG, channel, rebindable=True)
             if key is not None:
                 self._bound.remember(key, bound)
         bound.set_addresses(call_buffers.slots, self.private.scratch)
@@ -246,7 +250,13 @@ class Executor(ABC):
         return None
 
     def _bind(
-        self, call_buffers: CallBuffers, tag: int, *, rebindable: bool = False, alone: bool = False
+        self,
+        call_buffers: CallBuffers,
+        tag: int,
+        channel: Channel | None = None,
+        *,
+        rebindable: bool = False,
+        alone: bool = False,
     ) -> Bound:
         """Bind the plan.
 
@@ -265,14 +275,21 @@ class Executor(ABC):
             slots[slot] = Memory(address, call_buffers.unit, starts)
         keep = None if shared else (call_buffers.keep, memory)
         operator, types = call_buffers.operator, call_buffers.types
-        memory_of_it = rebindable, scratch, types, keep, self._transport(call_buffers, tag)
+        memory_of_it = rebindable, scratch, types, keep, channel
         return bound_plan(Binding(plan, slots, self.private.comm, tag, operator, *memory_of_it))
 
-    def _transport(self, call_buffers: CallBuffers, tag: int) -> NodeTransport | None:
-        """What carries messages inside the node; alike on all ranks: no rank's memory decides."""
+    def _channel(self, call_buffers: CallBuffers, *, persistent: bool = False) -> Channel | None:
+        """What messages inside the node go through; alike on all ranks: no rank's memory decides.
+
+        persistent: for the next persistent request.
+        """
+        transport = self.private.transport
         typed = call_buffers.operator is None or call_buffers.unit.datatype.is_predefined
-        fits = self.problem.nbytes <= MOST_BYTES and tag == BLOCKING_TAG
-        return self.private.transport if typed and fits else None
+        if transport is None or not typed or self.problem.nbytes > MOST_BYTES:
+            return None
+        if not persistent:
+            return transport.blocking
+        return transport.for_request(self.private.persistent_requests)
 
     def _fitting(self, spec: Any, nbytes: int, *, writable: bool, parts: int = 1) -> Buffer:
         """Read a user's buffer; raises InvalidArgument unless it has so many bytes."""

@@ -28,7 +28,7 @@ void set_handle_of(PyObject *object, handle value);
 typedef struct {
     PyObject_HEAD
     Py_buffer memory;
-    int sets;
+    int ranks, sets;
     struct node **ends; /* by set */
 } Node;
 

@@ -215,7 +215,7 @@ static int add_types(PyObject *module) {
                 PyModule_AddObjectRef(module, "Calls", calls) < 0 ||
                 PyModule_AddObjectRef(module, "Persistent", persistent) < 0 ||
                 FAILS_TO_ADD(START) || FAILS_TO_ADD(AWAIT) || FAILS_TO_ADD(COMBINE) ||
-                FAILS_TO_ADD(COPY) || FAILS_TO_ADD(COPY_TYPED);
+                FAILS_TO_ADD(MOST_SETS) || FAILS_TO_ADD(COPY) || FAILS_TO_ADD(COPY_TYPED);
     Py_XDECREF(calls);
     Py_XDECREF(persistent);
     return -fails;

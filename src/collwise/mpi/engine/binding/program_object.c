@@ -15,11 +15,14 @@ static int too_large(int64_t count, function large) {
     return 0;
 }
 
-/* (sends, peer, place, count, type, rank in the node, published with, has gaps, bytes) */
-static int read_message(PyObject *object, struct message *message) {
-    long long offset, count, nbytes;
+/* (sends, peer, place, count, type, and of one inside the node: rank there, published with,
+   has gaps, bytes) */
+static int read_message(PyObject *object, struct message *message, int number) {
+    long long offset, count, nbytes = 0;
     unsigned long long type;
-    if (!PyArg_ParseTuple(object, "pi(iL)LKiipL;a message", &message->sends, &message->peer,
+    message->node_rank = -1;
+    message->published_with = number;
+    if (!PyArg_ParseTuple(object, "pi(iL)LK|iipL;a message", &message->sends, &message->peer,
                           &message->place.slot, &offset, &count, &type, &message->node_rank,
                           &message->published_with, &message->has_gaps, &nbytes)) {
         return 0;
@@ -78,7 +81,7 @@ static int fill(struct program *program, PyObject *messages, PyObject *order,
                 PyObject *instructions, PyObject *requests) {
     for (int n = 0; n < program->messages_number; n++) {
         PyObject *message = row(messages, n);
-        if (!message || !read_message(message, &program->messages[n])) {
+        if (!message || !read_message(message, &program->messages[n], n)) {
             return 0;
         }
     }

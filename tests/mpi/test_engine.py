@@ -1,5 +1,6 @@
 """The engine's core by itself, with the sanitizers; and builds with and without a compiler."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -235,6 +236,33 @@ run(MPI.COMM_WORLD, range(5000))
 def test_5_000_generated_programs(mpi: Library, engine: str) -> None:
     ran = mpi.run(3, "-c", GENERATED, limit_s=900, COLLWISE_ENGINE=engine)
     assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.exhaustive
+@pytest.mark.mpi
+@pytest.mark.parametrize("ranks", [2, 3, 5])
+def test_every_check_with_memory_inside_the_node(mpi: Library, ranks: int) -> None:
+    ran = mpi.run(ranks, "-m", "tests.mpi.programs", limit_s=900, COLLWISE_NODE="memory")
+    told = [json.loads(line[6:]) for line in ran.stdout.splitlines() if line[:6] == "check:"]
+    assert [one for one in told if one["complaints"]] == []
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+STRESS = """
+import sys
+from mpi4py import MPI
+from tests.mpi.programs.node_memory import stress
+grown = stress(MPI.COMM_WORLD, int(sys.argv[1]))
+assert grown < 4096, f"{grown} KiB more"
+"""
+
+
+@pytest.mark.exhaustive
+@pytest.mark.mpi
+@pytest.mark.parametrize("ranks", [2, 3, 5, 8])
+def test_memory_inside_a_node_under_stress(mpi: Library, ranks: int) -> None:
+    ran = mpi.run(ranks, "-c", STRESS, "20000", limit_s=1800)
+    assert (ran.returncode, ran.stderr) == (0, "")
 
 
 ENDS = """

@@ -184,6 +184,42 @@ def persistent_requests_have_channels_of_their_own(comm: MPI.Intracomm) -> None:
     ours.Free()
 
 
+def stress(comm: MPI.Intracomm, calls: int) -> int:
+    """Random calls on several communicators, with requests in the midst; KiB that the rank grew."""
+    draw = random.Random(calls)
+    algorithms = (
+        FLAT,
+        TREES,
+        {"broadcast": "binomial", "allreduce": "circulant", "reduce": "halving_gather"},
+    )
+    every: list[tuple[MPI.Comm, MPI.Comm]] = [(shared(comm, one), comm) for one in algorithms]
+    every.append((shared(comm).Split(comm.rank % 2), comm.Split(comm.rank % 2)))
+    grown = 0
+    for call in range(calls):
+        if call in (calls // 4, calls - 1):
+            gc.collect()
+            grown = resident_kib() - grown
+        ours, plain = draw.choice(every)
+        compare(ours, plain, random.Random(draw.random()))
+        if call % 100 == 0:
+            whole: Any = every[call // 100 % 3][0]
+            made = requests_of(whole, draw.randrange(1, 9))
+            for request, data, _ in made:
+                data[:] = 1
+                request.Start()
+            compare(ours, plain, random.Random(draw.random()))
+            for n, (request, data, result) in enumerate(made):
+                request.Wait()
+                assert ((result if n % 2 else data) == (comm.size if n % 2 else 1)).all()
+                request.Free()
+    return grown
+
+
+def resident_kib() -> int:
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("RssAnon:")[1].split()[0])
+
+
 @check
 def ranks_that_cannot_share_send_messages(comm: MPI.Intracomm) -> None:
     failing, broken = OSError("no more of that"), comm.size - 1

@@ -29,6 +29,7 @@ typedef struct {
     PyObject_HEAD
     Py_buffer memory;
     int ranks, sets;
+    int process; /* a fork shares the memory, and gives nothing back */
     struct node **ends; /* by set */
 } Node;
 

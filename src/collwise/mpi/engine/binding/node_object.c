@@ -2,6 +2,7 @@
 #include "binding.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 PyTypeObject *node_type;
 
@@ -26,6 +27,7 @@ static PyObject *node_new_object(PyTypeObject *type, PyObject *args, PyObject *n
         return NULL;
     }
     self->ranks = ranks;
+    self->process = (int)getpid();
     self->ends = calloc((size_t)sets, sizeof *self->ends);
     for (int set = 0; self->ends && set < sets; set++) {
         self->ends[self->sets++] = node_open(self->memory.buf, ranks, rank, set);
@@ -67,7 +69,9 @@ static PyObject *node_give_back_set(Node *self, PyObject *object) {
     if (set < 1 || set >= self->sets) {
         return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "no set %ld", set);
     }
-    node_give_back(self->memory.buf, (int)set);
+    if (self->process == (int)getpid()) {
+        node_give_back(self->memory.buf, (int)set);
+    }
     Py_RETURN_NONE;
 }
 

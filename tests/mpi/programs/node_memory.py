@@ -263,6 +263,16 @@ def an_error_before_the_first_message_and_one_that_is_too_long(comm: MPI.Intraco
 
 
 @check
+def it_is_said_why_there_is_no_memory(comm: MPI.Intracomm) -> None:
+    python = "the engine is Python's"
+    assert node_transport.why_no_memory().startswith("" if COMPILED is not None else python)
+    assert COMPILED is None or not node_transport.why_no_memory()
+    with patch("os.ftruncate", side_effect=OSError("none is left")):
+        seen = "rank 0 cannot make the memory (none is left)"
+        assert COMPILED is None or node_transport.why_no_memory() == seen
+
+
+@check
 def the_transport_is_chosen_by_a_word(comm: MPI.Intracomm) -> None:
     with raises(UnknownName, "memory"):
         cw.Comm(comm, transport="pigeons")

@@ -75,6 +75,13 @@ class NodeTransport:
         return Channel(self._ranks, self._node, which) if which else None
 
 
+def why_no_memory() -> str:
+    """Why this process could not share memory with others of its node; empty if it could."""
+    able = f"the engine is Python's ({SERVING.why})" if COMPILED is None else ""
+    problems = map_together(MPI.COMM_SELF, (0,), {0: 0}, 1, writable=True, able=able).problems
+    return problems.get(0, "")
+
+
 def node_transport(comm: MPI.Intracomm, nodes: Sequence[int]) -> NodeTransport | None:
     """The transport of this rank's node; None, on all its ranks, if MPI carries its messages.
 

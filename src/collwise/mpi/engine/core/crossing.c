@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 enum {
-    LOOKS = 2000,      /* in vain, some fifty microseconds, before a rank sleeps */
+    LOOKS = 20000,     /* in vain, about a millisecond, before a rank sleeps */
     FEW_LOOKS = 100,   /* where ranks share cores */
     LOOKS_FOR_MPI = 50, /* after so many MPI gets on */
     NAP_NS = 20000,    /* the first; each is twice as long as the one before */

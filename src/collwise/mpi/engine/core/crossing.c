@@ -5,8 +5,9 @@
 #include <stdlib.h>
 
 enum {
-    LOOKS = 20000,     /* in vain, about a millisecond, before a rank sleeps */
-    FEW_LOOKS = 100,   /* where ranks share cores */
+    LOOKS = 2000,      /* in vain, some fifty microseconds, before a rank yields its core */
+    FEW_LOOKS = 30,    /* where ranks share cores */
+    YIELDS = 500,      /* before it sleeps: to be woken takes longer than to be next */
     LOOKS_FOR_MPI = 50, /* after so many MPI gets on */
     NAP_NS = 20000,    /* the first; each is twice as long as the one before */
     LONGEST_NAP_NS = 1000000,
@@ -269,7 +270,7 @@ int crossings_move(struct program *program) {
 void crossings_pause(struct program *program, int looks, int for_mpi) {
     const struct library *library = program->library;
     int briefly = library->patience ? LOOKS : FEW_LOOKS, found;
-    if (looks >= briefly || looks % LOOKS_FOR_MPI == LOOKS_FOR_MPI - 1) {
+    if (looks >= briefly + YIELDS || looks % LOOKS_FOR_MPI == LOOKS_FOR_MPI - 1) {
         /* No message goes from this rank to itself now, so this finds none; but MPI gets on. */
         CALL(Iprobe, IPROBE, library,
              (program->rank, program->tag, program->comm, &found, program->status));
@@ -277,11 +278,12 @@ void crossings_pause(struct program *program, int looks, int for_mpi) {
     if (looks < briefly) {
         return;
     }
-    if (for_mpi) {
+    looks -= briefly;
+    if (for_mpi || looks < YIELDS) {
         sched_yield();
         return;
     }
-    int doublings = looks - briefly < 6 ? looks - briefly : 6;
+    int doublings = looks - YIELDS < 6 ? looks - YIELDS : 6;
     int64_t nap_ns = (int64_t)NAP_NS << doublings;
     uint64_t before = program->moves;
     uint32_t bell = node_drowse(program->node);

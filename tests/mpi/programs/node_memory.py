@@ -263,27 +263,6 @@ def an_error_before_the_first_message_and_one_that_is_too_long(comm: MPI.Intraco
 
 
 @check
-def a_forked_process_gives_no_channel_back(comm: MPI.Intracomm) -> None:
-    ours, data = shared(comm), np.zeros(10)
-    first: Any = ours.Bcast_init(data)
-    if expected_to_share(comm):
-        channel = first._bound._channel
-        if comm.rank == 0:
-            child = os.fork()
-            if not child:
-                channel.give_back()
-                os._exit(0)
-            assert os.waitpid(child, 0)[1] == 0
-        else:
-            first.Free()
-        comm.Barrier()
-        second: Any = ours.Bcast_init(data)  # rank 0 still has the first one
-        assert second._bound._channel.which not in (0, channel.which)
-        second.Free()
-    ours.Free()
-
-
-@check
 def it_is_said_why_there_is_no_memory(comm: MPI.Intracomm) -> None:
     python = "the engine is Python's"
     assert node_transport.why_no_memory().startswith("" if COMPILED is not None else python)

@@ -22,10 +22,6 @@ TRANSPORTS = ("messages", "memory")
 """MPI's messages, as between nodes, and memory that ranks share.  The first is the default."""
 MOST_RANKS = 256
 """Of a node: rows of letters grow with the square of the ranks, to some 70 MB of addresses."""
-MOST_ADDRESSES = 64 << 20
-"""Bytes of a communicator's memory in a node, unless one set needs more.
-
-What nobody touches has no pages."""
 MOST_BYTES = 1 << 30
 """Of a collective.  Beyond, some libraries cannot count what one rank packs, so MPI carries all."""
 
@@ -99,8 +95,7 @@ def node_transport(comm: MPI.Intracomm, nodes: Sequence[int]) -> NodeTransport |
     alone = not 1 < len(here) <= MOST_RANKS
     nbytes = sets = 1
     if COMPILED is not None and not alone:
-        one, two = (COMPILED.node_nbytes(len(here), number) for number in (1, 2))
-        sets = max(1, min(COMPILED.MOST_SETS, MOST_ADDRESSES // (two - one)))
+        # One set: persistent requests send messages, as generated programs with them do not end.
         nbytes = COMPILED.node_nbytes(len(here), sets)
     makers = {node: ranks[0] for node, ranks in members.items()}
     mapped = map_together(comm, nodes, makers, nbytes, writable=True, able=able)

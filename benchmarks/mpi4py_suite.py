@@ -37,6 +37,7 @@ ALGORITHMS = (
 )
 FILES = (
     "cco_buf", "cco_vec", "cco_obj", "cco_nb_buf", "cco_nb_vec", "cco_pr_buf", "cco_pr_vec",
+    "cco_buf_inter", "cco_vec_inter", "cco_obj_inter",
     "cco_ngh_buf", "cco_ngh_obj", "cco_pr_ngh_buf", "comm", "comm_inter", "comm_topo", "request",
     "threads", "objmodel", "pickle", "subclass", "handle", "group", "errhandler", "exceptions",
     "attributes", "util_pkl5",

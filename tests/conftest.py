@@ -7,7 +7,7 @@ from tests.mpi import launching
 
 # How long an example takes, or how long it takes to draw, says how busy the machine is.
 settings.register_profile(
-    "usual", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=20
+    "usual", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=40
 )
 settings.register_profile("exhaustive", settings.get_profile("usual"), max_examples=1000)
 

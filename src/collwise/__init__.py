@@ -14,6 +14,7 @@ Names are loaded when they are first used.  Importing it needs no MPI; `Comm`, `
 and `waitall` do.
 """
 
+import sys
 from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -75,6 +76,9 @@ _MODULES = {
 }
 """Where each public name is defined."""
 
+_PICTURED = {"Plan": "planner.plans", "Profile": "profiles.profile", "Trace": "timing.trace"}
+"""Where the classes are that notebooks show as pictures: `report.notebook` draws them."""
+
 __all__ = ["errors", *_MODULES]
 
 
@@ -86,11 +90,25 @@ def __getattr__(name: str) -> Any:
     if name in _ON_MPI:
         import_module("collwise.mpi.runtime.world")  # first: it explains a missing MPI library
     module = import_module(f"{__name__}.{_MODULES[name]}")
+    _show_in_notebooks()
     if name == "presets":
         value = module.PRESETS
     else:
         value = module if module.__name__.endswith(f".{name}") else getattr(module, name)
     return globals().setdefault(name, value)
+
+
+def _show_in_notebooks() -> None:
+    """Let classes that are loaded show themselves, without loading what draws them."""
+    for name, where in _PICTURED.items():
+        if (module := sys.modules.get(f"{__name__}.{where}")) is None:
+            continue
+        for form in ("svg", "html"):
+
+            def shown(self: Any, form: str = form) -> Any:
+                return getattr(import_module(f"{__name__}.report.notebook"), form)(self)
+
+            setattr(getattr(module, name), f"_repr_{form}_", shown)
 
 
 def __dir__() -> list[str]:

@@ -153,8 +153,7 @@ def partitioned(places: Any, spread: Callable[[Told, Mesh], None]) -> Callable[.
         count = len(told.held)
         share = -(-count * len(one) // size)
         move(
-            told,
-            places_in(halves[0], places, share) + places_in(halves[1], places, count - share),
+            told, places_in(halves[0], places, share) + places_in(halves[1], places, count - share)
         )
         inside = [Told({r: told.held[r] for r in half if r in told.held}) for half in (one, other)]
         for part, half in zip(inside, halves, strict=True):

@@ -210,7 +210,7 @@ def check_any_lengths(
 
 any_lengths = given(problems(), st.sampled_from(S_TO_P), st.fractions(1, 20), st.integers(0, 10**6))
 test_any_sources_with_any_lengths = pytest.mark.no_cover(
-    settings(max_examples=8)(any_lengths(check_any_lengths))
+    settings(max_examples=20)(any_lengths(check_any_lengths))
 )
 test_many_sources_with_any_lengths = pytest.mark.exhaustive(
     settings(max_examples=2000)(any_lengths(check_any_lengths))
@@ -218,7 +218,6 @@ test_many_sources_with_any_lengths = pytest.mark.exhaustive(
 
 
 @pytest.mark.no_cover
-@settings(max_examples=12)
 @given(problems(most=60, pairs=900), st.sampled_from(S_TO_P))
 def test_every_rank_ends_with_everything(
     problem: tuple[tuple[int, int], dict[int, int]], algorithm: Algorithm

@@ -11,6 +11,7 @@ import pytest
 
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.algorithms.registry import algorithms_for
+from collwise.algorithms.search import settings_to_try
 from collwise.model import postal
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import measured
@@ -20,11 +21,11 @@ from collwise.schedule.program import Schedule
 from collwise.schedule.trees import HeapTree, SplitTree
 from collwise.timing import ideal
 from collwise.verifier import verify
+from tests.algorithms.examples import LATENCIES
 
 F = Fraction
 BROADCASTS = algorithms_for("broadcast")
 each = pytest.mark.parametrize("algorithm", BROADCASTS, ids=lambda a: a.name)
-LATENCIES = [Fraction(lam) for lam in ("1", "3/2", "9/5", "2", "5/2", "4", "10")]
 OPTIMAL = [a for a in BROADCASTS if a.time == "T_λ(p)·t0"]
 MACHINES = {
     "postal": Machine.postal(t0_s=1e-5, lam="9/5"),
@@ -116,7 +117,7 @@ def test_what_it_would_choose_is_right(algorithm: Algorithm, machine: Machine) -
     """Settings that the algorithm proposes for a machine: valid, timed exactly, verified."""
     place = BROADCASTS.index(algorithm) + list(MACHINES.values()).index(machine)
     for p, nbytes in [*product((1, 2, 3, 8, 21), (0, 1, 700, 1 << 14))][place % 3 :: 3]:
-        for settings in algorithm.choices(Problem("broadcast", p, nbytes), machine):
+        for settings in settings_to_try(algorithm, Problem("broadcast", p, nbytes), machine):
             schedule = algorithm.schedule(p, nbytes, p - 1, **settings)
             verify(schedule, machine)
             predicted = algorithm.predict(machine, p, nbytes, p - 1, **settings)
@@ -131,7 +132,7 @@ def test_choices_of_segments_are_the_best_of_some(algorithm: Algorithm) -> None:
         return
     for machine in (MACHINES["hockney"], MACHINES["measured"]):
         problem = Problem("broadcast", 16, 1 << 20)
-        for settings in algorithm.choices(problem, machine):
+        for settings in settings_to_try(algorithm, problem, machine):
             best = algorithm.predict(machine, 16, 1 << 20, **settings)
             for k in range(8, 20, 3):
                 other = {**settings, "segment": 1 << k}
@@ -143,12 +144,12 @@ def test_where_an_algorithm_does_not_apply() -> None:
     ring, doubling = (
         ALGORITHMS[f"broadcast/{name}"] for name in ("scatter_ring", "scatter_allgather")
     )
-    assert not list(ring.choices(Problem("broadcast", 2, 1000), hockney))
-    assert not list(ring.choices(Problem("broadcast", 2000, 1 << 20), hockney))
-    assert list(doubling.choices(Problem("broadcast", 2000, 1 << 20), hockney)) == [{}]
-    assert not list(doubling.choices(Problem("broadcast", 8, 7), hockney))
+    assert not list(settings_to_try(ring, Problem("broadcast", 2, 1000), hockney))
+    assert not list(settings_to_try(ring, Problem("broadcast", 2000, 1 << 20), hockney))
+    assert list(settings_to_try(doubling, Problem("broadcast", 2000, 1 << 20), hockney)) == [{}]
+    assert not list(settings_to_try(doubling, Problem("broadcast", 8, 7), hockney))
     chain = ALGORITHMS["broadcast/chain_segmented"]
-    assert not list(chain.choices(Problem("broadcast", 4, 1), hockney))
+    assert not list(settings_to_try(chain, Problem("broadcast", 4, 1), hockney))
 
 
 @pytest.mark.parametrize("lam", LATENCIES, ids=str)
@@ -157,7 +158,7 @@ def test_a_fixed_alpha_is_optimal_where_one_can_be(lam: Fraction) -> None:
     for p in (2, 5, 20, 100):
         times = [
             algorithm.predict(machine, p, 8, **settings)
-            for settings in algorithm.choices(Problem("broadcast", p, 8), machine)
+            for settings in settings_to_try(algorithm, Problem("broadcast", p, 8), machine)
         ]
         least = postal.broadcast_time(p, lam)
         assert min(times) >= least
@@ -193,7 +194,7 @@ def _nothing_great(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def applies(algorithm: Algorithm) -> bool:
     """Whether it is meant for very many ranks (a ring is not)."""
     problem = Problem("broadcast", 1 << 16, 4 * MILLION)
-    return any(True for _ in algorithm.choices(problem, MACHINES["postal"]))
+    return any(True for _ in settings_to_try(algorithm, problem, MACHINES["postal"]))
 
 
 SCALABLE = [algorithm for algorithm in BROADCASTS if applies(algorithm)]

@@ -4,6 +4,7 @@ import pytest
 
 import collwise as cw
 from collwise.algorithms import ALGORITHMS
+from collwise.algorithms.search import settings_to_try
 from collwise.model.machine import Machine
 
 GATHER = ALGORITHMS["reduce/circulant_gather"]
@@ -54,7 +55,7 @@ def test_where_it_is_tried() -> None:
         (3, 64, SLOW, 1), (3, 8, SLOW, 0), (4097, 64, SLOW, 0), (9, 64, free, 0),
     ):  # fmt: skip
         problem = GATHER.problem(ranks, nbytes, itemsize=8)
-        assert len(list(GATHER.choices(problem, machine))) == tried
+        assert len(list(settings_to_try(GATHER, problem, machine))) == tried
     no_start = Machine.hockney(alpha_s=0, beta_s=0, gamma_s="1e-7")
-    (settings,) = GATHER.choices(GATHER.problem(9, 64, itemsize=8), no_start)
+    (settings,) = settings_to_try(GATHER, GATHER.problem(9, 64, itemsize=8), no_start)
     assert settings["latency"] == 1

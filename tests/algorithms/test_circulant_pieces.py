@@ -4,6 +4,7 @@ from fractions import Fraction as F
 from typing import Any
 
 from collwise.algorithms import ALGORITHMS
+from collwise.algorithms.search import settings_to_try
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import measured
 from collwise.planner.choose import plan
@@ -22,9 +23,11 @@ def test_pieces_are_not_tried_for_one_rank_very_many_or_few_items() -> None:
     algorithm = ALGORITHMS["allreduce/circulant_pieces"]
     machine = Machine.postal(t0_s=1, lam=4)
     for ranks, tried in ((1, 0), (2, 1), (4096, 1), (4097, 0)):
-        settings = list(algorithm.choices(algorithm.problem(ranks, 8 * ranks, itemsize=8), machine))
+        settings = list(
+            settings_to_try(algorithm, algorithm.problem(ranks, 8 * ranks, itemsize=8), machine)
+        )
         assert len(settings) == tried
-    assert not list(algorithm.choices(algorithm.problem(9, 64, itemsize=8), machine))
+    assert not list(settings_to_try(algorithm, algorithm.problem(9, 64, itemsize=8), machine))
 
 
 def test_the_rounds_of_radix_two_are_those_of_the_circulant() -> None:

@@ -10,14 +10,10 @@ from typing import Any
 import pytest
 
 from collwise.algorithms import ALGORITHMS, Algorithm
-from collwise.algorithms.exchanges import (
-    best_strategy,
-    by_strategy,
-    cube_dimension,
-    multiplied,
-)
+from collwise.algorithms.exchanges import best_strategy, by_strategy, cube_dimension, multiplied
 from collwise.algorithms.reduce import segmented
-from collwise.algorithms.registry import algorithms_for, program_time
+from collwise.algorithms.registry import algorithms_for
+from collwise.algorithms.search import program_time, settings_to_try
 from collwise.errors import InvalidArgument
 from collwise.model import hybrid, postal
 from collwise.model.machine import Hockney, Machine
@@ -128,7 +124,7 @@ def test_g_c3_the_strategy_that_is_chosen_is_theorem_1s() -> None:
                     spent = time(f"{collective}/hybrid", cube.machine, 2**d, n, strategy=chosen)
                     assert spent == hybrid.corollary4(n, d, *cube.law)
                 algorithm = ALGORITHMS[f"{collective}/hybrid"]
-                assert list(algorithm.choices(problem, cube.machine)) == [{"strategy": chosen}]
+                assert settings_to_try(algorithm, problem, cube.machine) == [{"strategy": chosen}]
     assert kinds == set(range(7))
 
 
@@ -387,7 +383,7 @@ def test_segments_are_chosen_as_if_all_were_played(machine: Machine) -> None:
     for name, p, count in product(("chain", "postal_tree"), (2, 3, 5), (3, 40)):
         algorithm = ALGORITHMS[f"reduce/{name}_segmented"]
         problem = Problem("reduce", p, count * ITEM, p - 1, ITEM)
-        [chosen] = algorithm.choices(problem, machine)
+        [chosen] = settings_to_try(algorithm, problem, machine)
         times = []
         for number in (n for n in segmented.COUNTS if n <= count):
             settings = {**chosen, "segment": -(-count // number) * ITEM}
@@ -400,7 +396,7 @@ def test_long_chains_are_no_deep_recursion() -> None:
     """Planning a reduce ended in a RecursionError from 255 ranks on."""
     algorithm = ALGORITHMS["reduce/chain_segmented"]
     problem = Problem("reduce", 2000, 80, 0, 8)
-    assert list(algorithm.choices(problem, MACHINES[0])) != []
+    assert list(settings_to_try(algorithm, problem, MACHINES[0])) != []
 
 
 @pytest.mark.no_cover
@@ -410,7 +406,7 @@ def test_what_it_would_choose_is_right(algorithm: Algorithm) -> None:
     for machine, p, count in cases(algorithm):
         root, nbytes = root_of(algorithm, p - 1), fitting(algorithm, p, count * ITEM, ITEM)
         problem = algorithm.problem(p, nbytes, root, itemsize=ITEM)
-        for settings in algorithm.choices(problem, machine):
+        for settings in settings_to_try(algorithm, problem, machine):
             schedule = algorithm.schedule(p, nbytes, root, itemsize=ITEM, **settings)
             if count < 100:
                 verify(schedule, machine)
@@ -422,8 +418,12 @@ def test_where_an_algorithm_does_not_apply() -> None:
     machine = MACHINES[0]
     for name, most in (("allreduce/ring", 1024), ("allreduce/gather_combine", 64)):
         algorithm = ALGORITHMS[name]
-        assert list(algorithm.choices(Problem("allreduce", most, 1 << 20), machine)) == [{}]
-        assert not list(algorithm.choices(Problem("allreduce", most + 1, 1 << 20), machine))
+        assert list(settings_to_try(algorithm, Problem("allreduce", most, 1 << 20), machine)) == [
+            {}
+        ]
+        assert not list(
+            settings_to_try(algorithm, Problem("allreduce", most + 1, 1 << 20), machine)
+        )
 
 
 @each
@@ -448,8 +448,8 @@ def test_large_groups_where_latency_is_high() -> None:
     """100 ranks, λ = 20: two stages of ten, not seven of two; of two ranks, one of both."""
     mixed = ALGORITHMS["allreduce/mixed_radix"]
     high = Machine.postal(t0_s=1, lam=20)
-    (settings,) = mixed.choices(mixed.problem(100, 80, itemsize=8), high)
+    (settings,) = settings_to_try(mixed, mixed.problem(100, 80, itemsize=8), high)
     assert settings == {"stages": "10 10"}
     assert mixed.predict(high, 100, 80, itemsize=8, **settings) == 2 * (8 + 20)
-    (settings,) = mixed.choices(mixed.problem(2, 80, itemsize=8), high)
+    (settings,) = settings_to_try(mixed, mixed.problem(2, 80, itemsize=8), high)
     assert mixed.predict(high, 2, 80, itemsize=8, **settings) == 20

@@ -7,6 +7,7 @@ import pytest
 
 import collwise as cw
 from collwise.algorithms import ALGORITHMS
+from collwise.algorithms.search import settings_to_try
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import measured
 from collwise.schedule.interleaved import Interleaved
@@ -60,4 +61,4 @@ def test_they_are_not_tried_where_messages_do_not_travel() -> None:
         (8, 1 << 12, Machine.postal(t0_s=1, lam=4), 1),
     ):
         problem = PIECES.problem(ranks, nbytes, itemsize=8)
-        assert len(list(PIECES.choices(problem, machine))) == tried
+        assert len(list(settings_to_try(PIECES, problem, machine))) == tried

@@ -101,7 +101,7 @@ def test_every_name_is_new() -> None:
 PROBLEMS_THAT_ARE_NONE: list[tuple[tuple[Any, ...], str]] = [
     ((0, 8), "broadcast over `ranks`: ranks = 0; give an integer of at least 1"),
     ((4, -1), "broadcast of `nbytes`: nbytes = -1; give an integer of at least 0"),
-    ((4, 8, 4), "broadcast from root 4: there are 4 ranks; give a root from 0 to 3"),
+    ((4, 8, 4), "broadcast from root 4: it has 4 ranks; give a root from 0 to 3"),
     ((4, 8, -1), "broadcast from `root`: root = -1; give an integer of at least 0"),
     ((4.5, 8), "broadcast over `ranks`: ranks = 4.5; give an integer of at least 1"),
 ]
@@ -156,17 +156,11 @@ BAD: dict[str, list[Any]] = {
     "radix": [1, 0, -3, 2.0, None, True],
     **{
         name: [3, None, "", "3x"]
-        for name in (
-            "algorithm",
-            "algorithms",
-            "trees",
-            "reduces",
-            "across",
-            "broadcasts",
-            "exchange",
-            "gather",
-            "inside",
-        )
+        for name in ("algorithms", "trees", "reduces", "broadcasts", "inside")
+    },
+    **{
+        name: [3, None, "", "3x", "ring | ring"]
+        for name in ("algorithm", "across", "exchange", "gather")
     },
     "latencies": [3, None, "", "0 4", "4 x"],
     "costs": [3, None, "", "1,0", "1,2,3,4", "a,b"],

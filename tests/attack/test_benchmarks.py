@@ -24,8 +24,10 @@ FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
         "overhead.py --ranks x",
         "planning.py --ranks 1",
         "ratios.py --sample 0",
+        "switching.py --rounds 0",
         "simulating.py --ranks 1e6",
         "simulating_levels.py --only nope",
+        "sweeping.py --budget 0",
     ],
 )
 def test_usage(

@@ -267,6 +267,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], tuple[Any, ...]]] = {
         lambda call: call(),
         (
             lambda: cw.Placement.regular(10**9, 10**9),
+            lambda: cw.Placement.regular(*np.full(2, 2**63, "u8")),
             lambda: cw.Placement.regular(2, 3, 10**12),
             lambda: cw.Placement.nodes([10**9]),
             lambda: multilevel("broadcast"),

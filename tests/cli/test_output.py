@@ -13,7 +13,10 @@ import pytest
 from collwise.cli import output
 from collwise.cli.failures import failing_clearly
 from collwise.cli.output import PIPED
+from collwise.comm.recording import Calls
 from collwise.errors import InvalidArgument
+from collwise.measure.race import LIBRARY
+from collwise.report.call_summary import calls_table
 from collwise.report.tables import Table
 
 TITLES = ("collective", "bytes", "λ", "algorithm", "speed-up", "verdict")
@@ -62,6 +65,16 @@ def test_a_table_fits(shown: Shown, width: int) -> None:
     assert left_out == list(SPARE[: len(left_out)])
     for name, value in (("λ", "1.9"), ("verdict", "end")):
         assert (name in left_out) == (value not in words)
+
+
+def test_who_served_and_why_fit_into_80_columns(shown: Shown) -> None:
+    """The reasons were left out before the forms, and there was room for them."""
+    why = "the library's own: there is no profile of this machine: run `collwise tune`"
+    calls = [Calls("Allreduce", "blocking", 2, None, 1234, LIBRARY, why, None, 1.25e-3)]
+    lines = shown(80, partial(output.table, calls_table(calls)))
+    assert max(map(len, lines[:-1])) <= 80
+    assert {"Allreduce", "1234", "library", "profile", "`collwise"} <= {*" ".join(lines).split()}
+    assert lines[-1].startswith("no room for form, ranks, a tuning is worth: ")
 
 
 def test_too_narrow_for_anything(shown: Shown) -> None:

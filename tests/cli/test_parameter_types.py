@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
-from collwise.cli.parameter_types import OUTPUT
+from collwise.cli.parameter_types import OUTPUT, SIZES
 from tests.cli.conftest import Run
 from tests.cli.running import POSTAL
 
@@ -57,7 +57,7 @@ def nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
                 "explore --port ٣",
             )
         ),
-        (f"{ASSUMING[0]} --bytes=8 --root=4", ["broadcast from root 4: there are 4 ranks; give "]),
+        (f"{ASSUMING[0]} --bytes=8 --root=4", ["broadcast from root 4: it has 4 ranks; give "]),
         (f"{ASSUMING[0]} --bytes=8 --root=-1", ["--root", "-1 is not in the range x>=0"]),
         ("plan -n 8 --bytes 8 --profile=", ["the name is empty; name a file"]),
         ("reproduce bruck1996 table1 --out=", ["the name is empty; name a folder"]),
@@ -139,3 +139,48 @@ def test_a_named_pipe_that_nobody_reads(tmp_path: Path) -> None:
     with pytest.raises(BlockingIOError):  # not the end: somebody will write
         os.read(reader, 1)
     os.close(reader)
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        ("8:64:2", (8, 16, 32, 64)),
+        ("8:64", (8, 16, 32, 64)),
+        ("8:60:2", (8, 16, 32)),
+        ("1:4:3/2", (1, 2, 3)),
+        ("1k", (1024,)),
+        ("7:7:9", (7,)),
+        ("64,0,8:16", (0, 8, 16, 64)),
+    ],
+)
+def test_ranges_of_sizes(text: str, sizes: tuple[int, ...]) -> None:
+    assert SIZES.parse(text) == sizes
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (["--bytes", "64:8:2"], ["above the last", "the smaller one first"]),
+        (["--bytes", "8:64:1"], ["the factor 1 never comes to its end"]),
+        (["--bytes", "8:64:0.5"], ["the factor 1/2 never"]),
+        (["--bytes", "0:64"], ["a range from 0 bytes never"]),
+        (["--bytes", "1:1G:1.00001"], ["more than 1000"]),
+        (["--bytes", "8:16:2:3"], ["more than three parts"]),
+        (["--bytes", ":8"], ["'' is no size"]),
+        (["--bytes", "8", "-b", "8"], ["give --bytes, or -b, -e and -f"]),
+        (["-e", "8"], ["the first, 512 bytes, is above the last, 8"]),
+        (["--on", "2,x"], ["'x' is none"]),
+        (["--on", "0"], ["'0' is none"]),
+        (["--precision", "200%"], ["no share"]),
+        (["--resume"], ["name it with --record"]),
+        (["--record", "old.json"], ["it is there already; add --resume"]),
+        (["--record", "old.json", "--resume"], ["read the record old.json: its format is None"]),
+    ],
+)
+def test_sweeps_that_say_nothing(
+    collwise: Run, folder: Path, asked: list[str], words: list[str]
+) -> None:
+    """They are refused before any rank is started; no record is lost."""
+    (folder / "old.json").write_text("{}")
+    collwise("bench", *asked, "-n", 2).refused(*words)
+    assert (folder / "old.json").read_text() == "{}"

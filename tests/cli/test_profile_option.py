@@ -98,6 +98,7 @@ def test_uncertain_times(collwise: Run, folder: Path, width: float, time: str) -
         said = collwise(*command).out
         assert said.count(note) == noisy
         assert re.search(rf"lower bound +{time} ", said), said
+        assert ("% slower" in said) == (command == PLAN and time != "unknown"), said
     assert f" {time.replace('7', '1')} " in collwise("wisdom", "show", "profile.json").out
 
 

@@ -1,5 +1,6 @@
 """Commands on real ranks, started by the command itself or by a launcher, on each MPI library."""
 
+import csv
 import json
 import os
 import signal
@@ -100,7 +101,7 @@ def test_measure_under_a_launcher(mpi: Library, tmp_path: Path) -> None:
 @on_one("mpich")
 def test_bench_under_a_launcher(mpi: Library, measured: Path) -> None:
     ended = run(launched(mpi, *RACE, "--json"), measured, environment(mpi, measured))
-    found = document(ended)
+    [found] = document(ended)["cells"]
     assert (found["nbytes"], found["ranks"], found["root"]) == (64, 2, 0)
     assert [form["call"] for form in found["forms"].values()] == ["Bcast", "Bcast_init"]
     assert {c["label"] for c in found["competitors"]} >= {"library", found["algorithm"]}
@@ -123,20 +124,41 @@ def test_bench_of_sources(mpi: Library, measured: Path) -> None:
             "--json",
         )
     )
-    assert found["sources"] == [{"rank": 1, "nbytes": 64}]
-    assert (found["nbytes"], found["shape"]) == (64, [1, 2])
-    assert {c["label"] for c in found["competitors"]} >= {"library", found["algorithm"]}
+    [race] = found["cells"]
+    assert race["sources"] == [{"rank": 1, "nbytes": 64}]
+    assert (race["nbytes"], race["shape"]) == (64, [1, 2])
+    assert {c["label"] for c in race["competitors"]} >= {"library", race["algorithm"]}
 
 
 def test_tuning_says_what_it_does() -> None:
-    """In a pipe there is no bar: a line on standard error, at the start."""
+    """In a pipe there is no bar: a line on standard error at the start, one before it races."""
     ended = tuned(mpich(), *TUNED["mpich"])[0]
-    assert (ended.code, ended.err) == (
-        0,
-        "measuring and racing on 2 ranks for about 1 s, then reporting\n",
-    )
+    assert ended.code == 0
+    first, second = ended.err.splitlines()
+    assert first == "measuring and racing on 2 ranks for about 1 s, then reporting"
+    assert second.startswith("2 races: until all are decided takes about ")
     assert "2 × 64 B" in ended.out
     assert "report   new/report.html" in ended.out
+
+
+@on_one("mpich")
+def test_tuning_goes_on(mpi: Library, measured: Path) -> None:
+    """What the profile knows is not raced again, and nothing is measured again."""
+    asked = ("tune", "-n", "2", "--continue", "--budget", "1", "--collective", "broadcast")
+    before = Profile.load(measured / "profile.json")
+    raced = document(process(mpi, measured, *asked, "--bytes", "64", "--json"))
+    assert [race["nbytes"] for race in raced["races"]] == [64]
+    after = Profile.load(measured / "profile.json")
+    assert after.measurements == before.measurements
+    assert {r.key for r in before.race_results} <= {r.key for r in after.race_results}
+    known = [r for r in after.race_results if r.collective == "broadcast" and r.nbytes == 64]
+    assert len(known) == 2, "a busy machine was too slow for an interval"
+    again = process(mpi, measured, *asked, "--bytes", "64")
+    assert (again.code, again.out.splitlines()[0]) == (
+        0, "1 of 1 races are in the profile already"
+    )  # fmt: skip
+    (measured / "profile.json").unlink()
+    process(mpi, measured, *asked).refused("there is no such file")
 
 
 @on_one("mpich")
@@ -151,7 +173,7 @@ def test_doctor(mpi: Library, measured: Path) -> None:
 def test_ranks_refuse_together(tmp_path: Path) -> None:
     """What only ranks can know is said once, with the exit code, and no banner of the launcher."""
     process(mpich(), tmp_path, *RACE, "-n", "2", "--root", "2").refused(
-        "broadcast from root 2: there are 2 ranks; give a root from 0 to 1"
+        "broadcast from root 2: it has 2 ranks; give a root from 0 to 1"
     )
 
 
@@ -168,6 +190,39 @@ def test_bench_over_an_order_of_ranks(mpi: Library, measured: Path) -> None:
     process(mpi, measured, *RACE, "-n", "2", "--order", "order.txt").refused(
         "an order of 2 ranks: order.txt does not list each of 0 to 1 once"
     )
+
+
+@on_one("mpich")
+def test_a_sweep(mpi: Library, measured: Path) -> None:
+    """A row for each race as it ends, and in the CSV; what the record has is not raced again."""
+    asked = (
+        "bench", "--budget", "0.2", "-n", "2", "--collective", "broadcast,allreduce", "-b", "4",
+        "-e", "64", "-f", "4", "--on", "1,2", "--record", "r.json", "--csv", "s.csv",
+    )  # fmt: skip
+    ended = process(mpi, measured, *asked, "--picture", "s.svg", "--report", "s.html")
+    assert (ended.code, ended.err) == (0, "racing 12 times on 2 ranks for 2.4 s at most\n")
+    with (measured / "s.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    cells = [(row["collective"], int(row["ranks"]), int(row["nbytes"])) for row in rows]
+    sizes = [("broadcast", n) for n in (4, 16, 64)] + [("allreduce", n) for n in (8, 16, 64)]
+    assert cells == [(name, ranks, nbytes) for ranks in (1, 2) for name, nbytes in sizes]
+    assert all(float(row["library_s"]) > 0 for row in rows)
+    titles, *lines = ended.out.splitlines()[:13]
+    assert titles.split()[:3] == ["collective", "ranks", "size"]
+    assert [line.split()[0] for line in lines] == [name for name, *_ in cells]
+    assert "<svg" in (measured / "s.svg").read_text()
+    assert "Where and how" in (measured / "s.html").read_text()
+    record = json.loads((measured / "r.json").read_text())
+    before = record["cells"]
+    record["cells"] = before[:4] + before[5:]
+    (measured / "r.json").write_text(json.dumps(record))
+    found = document(process(mpi, measured, *asked, "--resume", "--json"))
+    assert found["cells"][:-1] == record["cells"]
+    again = found["cells"][-1]
+    assert (again["collective"], again["ranks"], again["nbytes"]) == cells[4]
+    assert found["format"] == "collwise sweep"
+    assert json.loads((measured / "r.json").read_text())["cells"] == found["cells"]
+    process(mpi, measured, *RACE, "-n", "2", "--on", "3").refused("there are 2 ranks; start -n 3")
 
 
 def test_ranks_within_a_launcher_of_one(tmp_path: Path) -> None:
@@ -204,7 +259,7 @@ def test_nobody_reads_what_ranks_say(mpi: Library, measured: Path) -> None:
     os.close(writing)
     assert (ended.code, ended.err) == (
         0,
-        "racing broadcast of 64 bytes on 2 ranks for about 0.3 s\n",
+        "racing broadcast of 64 bytes on 2 ranks for 0.3 s at most\n",
     )
 
 

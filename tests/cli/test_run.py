@@ -139,6 +139,8 @@ def test_a_summary_has_the_calls_on_the_scripts_own_communicators(
         "comm.Dup().Allreduce(np.zeros(7), np.zeros(7))\n",
         encoding="utf-8",
     )
+    ended = served(mpi, scripts, "--summary", "own.py")
+    ended.explained("run it with --json FILE, then collwise tune -n 2 --from-summary FILE")
     ended = served(mpi, scripts, "--json", "calls.json", "own.py")
     assert ended.code == 0, ended
     document = json.loads((scripts / "calls.json").read_text(encoding="utf-8"))
@@ -238,6 +240,7 @@ def test_what_is_no_script(collwise: Run, folder: Path) -> None:
     collwise("run").refused("none is named; name a file, or -m and a module")
     collwise("run", "-m").refused("none is named")
     collwise("run", "--sumary", "x.py").refused("--sumary")
+    collwise("run", "/dev/zero").refused("run /dev/zero: a pipe or device cannot be read twice")
     collwise("run", "nowhere.py").refused("run nowhere.py: there is no such file")
     collwise("run", "").refused("there is no such file")
 

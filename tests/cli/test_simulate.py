@@ -187,10 +187,7 @@ def test_patterns(collwise: Run, pattern: str) -> None:
         (["--sources", "1,2", "--pattern", "row"], ["a list of ranks, and --pattern row"]),
         (["--sources", "all", "--pattern", "row"], ["a list of ranks, and --pattern row"]),
         (["--sources", "3", "--pattern", "rwo"], ["source distribution 'rwo'", "mean row"]),
-        (["--sources", "0", "--pattern", "row"], ["count = 0; give an integer from 1 to 20"]),
         (["--sources", "21", "--pattern", "row"], ["count = 21; give an integer from 1 to 20"]),
-        (["--sources", "20,"], ["a source = 20; give an integer from 0 to 19"]),
-        (["--sources", "3,4,3"], ["rank 3 is given twice"]),
         (["--sources", "3,2-5"], ["rank 3 is given twice"]),
         (["--sources", "5-2"], ["'--sources'", "5-2"]),
         (["--sources", "-1,"], ["'--sources'", "'-1' is neither"]),
@@ -207,7 +204,6 @@ def test_patterns(collwise: Run, pattern: str) -> None:
         (["--sources", "1,", "--topology", "mesh:4x6"], ["has 24 nodes", "20 ranks"]),
         (["--sources", "1,", "--topology", "mush:4x5"], ["topology 'mush'", "mean mesh"]),
         (["--sources", "1,", "--topology", "mesh"], ["no sizes", "as in mesh:16x16"]),
-        (["--sources", "1,", "--topology", "mesh:4x-5"], ["columns = -5"]),
         (["--sources", "1,", "--root", "3"], ["allgatherv with --root", "leave out --root"]),
         (
             ["--sources", "1,", "--op", "max"],

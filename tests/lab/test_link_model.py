@@ -88,12 +88,7 @@ def test_a_trunk_is_shared_in_its_direction(kind: Any) -> None:
     links.send(0, 1, 2, PACKET)
     links.send(0, 2, 0, PACKET)
     links.send(0, 1, 0, PACKET)  # beside the trunk, behind the first packet at host 1's port
-    assert _arrivals(links) == [
-        (7 * MS, 2),
-        (7 * MS, 0),
-        (8 * MS, 0),
-        (9 * MS, 2),
-    ]
+    assert _arrivals(links) == [(7 * MS, 2), (7 * MS, 0), (8 * MS, 0), (9 * MS, 2)]
 
 
 @given(

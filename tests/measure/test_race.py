@@ -1,9 +1,18 @@
-"""Which repetitions of a race count."""
+"""Which repetitions of a race count, what they must show, and who runs to its end."""
 
 import numpy as np
 import pytest
 
-from collwise.measure.race import APART, punctual
+from collwise.measure.race import (
+    APART,
+    BLOCKING,
+    LIBRARY,
+    LIBRARY_PERSISTENT,
+    WIDEST,
+    Race,
+    contenders,
+    punctual,
+)
 
 TIMES = np.full((10, 2), 8e-3)
 
@@ -43,3 +52,51 @@ def test_a_small_share_of_the_fastest_time_does_not_matter() -> None:
     assert punctual(times, apart).dropped == 0
     apart[:3] = 0.06 * 1e-3
     assert punctual(times, apart).dropped == 3
+
+
+def raced(*ours_s: float) -> Race:
+    samples = {"library": (1.0,) * len(ours_s), "ours": ours_s}
+    return Race("broadcast", 2, 8, 0, samples, {})
+
+
+def test_a_wide_interval_is_no_win() -> None:
+    """Of 13 repetitions on busy cores: "138 times as fast"."""
+    noisy = raced(*[0.5] * 4, *[1 / 138] * 5, *[1 / 400] * 4)
+    gain = noisy.speedup("ours")
+    assert gain.middle == pytest.approx(138)
+    assert gain.low > 1.03
+    assert gain.high > WIDEST * gain.low
+    assert noisy.winner == "library"
+    assert noisy.verdict == "too noisy to tell: the library's own stays"
+    sure = raced(*[0.5] * 13)
+    assert sure.winner == "ours"
+    said = "2.00× as fast as the library's own (2.00 … 2.00 with 95 % confidence)"
+    assert sure.verdict == said
+    assert raced(*[0.5] * 5).winner == "library", "too few repetitions"
+
+
+def test_who_is_behind_the_best_of_its_form_leaves() -> None:
+    """The library's own never does, and of each form of ours the best stays."""
+    medians_s = {
+        LIBRARY: 9e-3, LIBRARY_PERSISTENT: 1e-6, "a": 1e-3, "b": 1.4e-3, "c": 1.6e-3,
+        f"a{BLOCKING}": 7e-3, f"b{BLOCKING}": 5e-3, f"c{BLOCKING}": 8e-3,
+    }  # fmt: skip
+    staying = contenders(medians_s, 1.5)
+    assert set(medians_s) - set(staying) == {"c", f"c{BLOCKING}"}
+    assert contenders(medians_s, np.inf) == [*medians_s]
+
+
+def test_who_left_early_is_not_the_best_and_counts_only_as_long_as_it_ran() -> None:
+    samples = {
+        LIBRARY: (4.0, 4.0, 4.0, 8.0, 8.0, 8.0), "ours": (3.0,) * 6, "left": (2.0, 2.0, 2.0)
+    }  # fmt: skip
+    race = Race("broadcast", 2, 8, 0, samples, {})
+    assert race.best == "ours"
+    assert race.against(LIBRARY, "left").middle == 2
+    assert race.speedup("ours").middle == 2
+
+
+def test_repetitions_without_those_who_left() -> None:
+    times = TIMES.copy()
+    times[4:, 1] = np.nan
+    assert punctual(times, np.zeros((10, 2))).tolerance_s == APART * 8e-3

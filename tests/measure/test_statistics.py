@@ -7,7 +7,14 @@ from statistics import median
 import pytest
 
 from collwise.errors import InvalidArgument
-from collwise.measure.statistics import median_interval, ratio_interval, standard_error
+from collwise.measure.statistics import (
+    FEWEST,
+    Interval,
+    median_interval,
+    ratio_interval,
+    standard_error,
+    unpaired_ratio_interval,
+)
 
 
 def test_order_statistics_are_those_of_the_textbooks() -> None:
@@ -56,5 +63,22 @@ def test_a_ratio_of_paired_samples_knows_that_they_are_paired() -> None:
     assert unpaired.low < unpaired.middle < unpaired.high
 
 
-def test_two_repetitions_say_nothing_about_a_ratio() -> None:
-    assert ratio_interval([2.0, 2.0], [1.0, 1.0]) == (2, 0, float("inf"))
+def test_a_few_repetitions_say_nothing_about_a_ratio() -> None:
+    assert ratio_interval([2.0] * (FEWEST - 1), [1.0] * (FEWEST - 1)) == (2, 0, float("inf"))
+    assert ratio_interval([2.0] * FEWEST, [1.0] * FEWEST) == (2, 2, 2)
+
+
+def test_the_uncertainty_of_an_interval() -> None:
+    assert Interval(10.0, 9.0, 12.0).uncertainty == pytest.approx(0.15)
+    assert Interval(0.0, 0.0, 1.0).uncertainty == 0
+
+
+def test_the_ratio_of_samples_from_different_runs() -> None:
+    """Nothing pairs them: numbers of samples may differ; of two samples nothing is known."""
+    random = Random(1)
+    slow, quick = ([x * random.uniform(0.9, 1.1) for _ in range(n)] for x, n in ((3, 60), (2, 40)))
+    found = unpaired_ratio_interval(slow, quick)
+    assert found.middle == median(slow) / median(quick)
+    assert 1.4 < found.low < 1.5 < found.high < 1.6
+    few = unpaired_ratio_interval(slow[:2], quick)
+    assert (few.low, few.high) == (0, float("inf"))

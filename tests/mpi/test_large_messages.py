@@ -11,6 +11,8 @@ pytestmark = [pytest.mark.mpi, pytest.mark.exhaustive]
 
 NEEDED = 16 << 30
 """Bytes of memory: two ranks hold some objects three times."""
+LARGE_S = 600
+CUT = "chain_segmented(segment=4M)"
 PROGRAM = """
 import sys
 import numpy as np
@@ -18,7 +20,8 @@ from mpi4py import MPI
 import collwise as cw
 
 what, algorithm = sys.argv[1:]
-named = {"broadcast": algorithm} if algorithm else None
+cut = {"broadcast": algorithm, "allgatherv": f"as_broadcast(algorithm={algorithm})"}
+named = cut if algorithm else None
 machine = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-10) if algorithm else None
 comm = cw.Comm(MPI.COMM_WORLD, profile=False, machine=machine, algorithms=named)
 nbytes, first = 2**31 + 8, comm.rank == 0
@@ -44,13 +47,28 @@ else:
         (mpich, "Bcast", "binomial"),
         (mpich, "bcast", ""),
         (mpich, "allgather", ""),
-        (openmpi, "Bcast", "chain_segmented(segment=4M)"),
+        (openmpi, "Bcast", CUT),
+        (openmpi, "bcast", CUT),
+        (openmpi, "allgather", CUT),
     ],
 )
 def test_beyond_two_gibibytes(library: Callable[[], Library], what: str, algorithm: str) -> None:
     """Open MPI 5 counts in C integers, so it takes plans in pieces only."""
+    needs_memory()
+    ran = library().run(2, "-c", PROGRAM, what, algorithm, limit_s=LARGE_S)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize("what", ["Bcast", "bcast", "allgather"])
+def test_open_mpis_own_refuse_them(what: str) -> None:
+    """As with mpi4py alone, and at once."""
+    needs_memory()
+    ran = openmpi().run(2, "-c", PROGRAM, what, "", limit_s=LARGE_S)
+    assert ran.returncode
+    assert "mpi4py.MPI.Exception: MPI_ERR_ARG" in ran.stderr
+
+
+def needs_memory() -> None:
     memory = Path("/proc/meminfo").read_text(encoding="ascii").split()
     if int(memory[memory.index("MemAvailable:") + 1]) << 10 < NEEDED:
         pytest.skip("there is not enough memory")
-    ran = library().run(2, "-c", PROGRAM, what, algorithm)
-    assert ran.returncode == 0, ran.stdout + ran.stderr

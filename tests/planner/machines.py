@@ -1,8 +1,8 @@
 """Machines to plan for: one of each kind, and any of each kind for Hypothesis."""
 
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
-from typing import Any
 
 from hypothesis import strategies as st
 
@@ -11,17 +11,14 @@ from collwise.model.exact import Number
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import Measured, measured
 from collwise.planner.plans import Plan
-from collwise.profiles.records import RaceResult
 from collwise.timing.law import only_own_ports
+from tests.profiles.example import won_race
 
 POSTAL = Machine.postal(t0_s="1e-6", lam="9/5")
 HOCKNEY = Machine.hockney(alpha_s="5e-6", beta_s="1e-9")
 LOGGP = Machine.loggp(L_s="2.5e-6", o_s="1.5e-6", g_s="1e-6", G_s="6e-9")
 MEASURED = measured(
-    [
-        [(8, "1e-6", 3), (1024, "2e-6", 2)],
-        [(4096, "9e-6", "1.6"), (1 << 20, "2e-4", "1.1")],
-    ]
+    [[(8, "1e-6", 3), (1024, "2e-6", 2)], [(4096, "9e-6", "1.6"), (1 << 20, "2e-4", "1.1")]]
 )
 STEEP = measured(
     [
@@ -39,19 +36,15 @@ MACHINES = {
 }
 
 
+race = partial(won_race, nbytes=512, speedup_low=1.8, speedup_high=2.2)
+"""A race of 512 bytes that a chain won clearly, or as told."""
+
+
 def tried_on(machine: Machine, collective: str) -> set[str]:
     """The algorithms that a plan tries without levels and links, by name."""
     every = algorithms_for(collective, levels=False)
     few = only_own_ports(machine, None)
     return {one.name for one in every if one.searched or one.usual or not few}
-
-
-def race(**changes: Any) -> RaceResult:
-    """A race of 512 bytes that was won clearly, or as told."""
-    fields: dict[str, Any] = {"collective": "broadcast", "form": "blocking", "ranks": 4}
-    fields |= {"nbytes": 512, "root": 0, "algorithm": "broadcast/chain", "settings": {}}
-    fields |= {"ours_s": 1e-6, "library_s": 2e-6, "speedup_low": 1.8, "speedup_high": 2.2}
-    return RaceResult(**fields | {"decision": "collwise"} | changes)
 
 
 def below_bounds(made: Plan) -> list[str]:

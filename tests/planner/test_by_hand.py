@@ -14,6 +14,7 @@ from collwise.planner.by_hand import (
     EXAMPLE,
     Choice,
     choice_for,
+    own_choice,
     parse_choices,
     planned,
     read_choices,
@@ -47,6 +48,19 @@ def test_sizes_and_settings() -> None:
     assert (outer.most, rest) == (1 << 20, Choice(LIBRARY))
 
 
+def test_algorithms_of_the_library() -> None:
+    """Only a communicator knows which of them there are."""
+    some = "library:tree(k=4, segment=8k) <= 1M, library:in-order_binary"
+    tree, binary = read_choices({"reduce": some})["reduce"]
+    settings = (("k", "4"), ("segment", "8192"))
+    assert tree == Choice("reduce/library:tree", settings, 1 << 20)
+    assert (binary.algorithm, binary.settings) == ("reduce/library:in-order_binary", ())
+    made = own_choice("reduce", " library:tree(k=4)")
+    assert made is not None
+    assert (made.label, made.settings) == ("reduce/library:tree(k=4)", {"k": "4"})
+    assert own_choice("reduce", "binomial") is None
+
+
 def test_the_first_whose_size_is_not_exceeded() -> None:
     some = read_choices({"broadcast": "binomial <= 4k, chain<=1M"})["broadcast"]
     assert choice_for(some, 0) == choice_for(some, 4096) == some[0]
@@ -59,6 +73,9 @@ def test_the_first_whose_size_is_not_exceeded() -> None:
     ("text", "error", "told"),
     [
         ("", InvalidArgument, "that is no name with settings"),
+        ("library:", InvalidArgument, "write it as in library:tree"),
+        ("library:tree(k)", InvalidArgument, "write it as in library:tree"),
+        ("library:tree(k=much)", InvalidArgument, "much"),
         ("chan", UnknownName, "did you mean"),
         ("chain, binomial", InvalidArgument, "that is no name with settings"),
         ("chain <= 4k, <= 8k", InvalidArgument, "that is no name with settings"),

@@ -10,6 +10,7 @@ import pytest
 
 import collwise as cw
 from collwise.algorithms.registry import algorithms_for
+from collwise.algorithms.search import settings_to_try
 from collwise.errors import NothingApplies
 from collwise.model.level_notation import parse
 from collwise.model.levels import Levels, OneLevel
@@ -45,7 +46,7 @@ def test_no_schedule_is_faster_than_its_lower_bound(kind: str) -> None:
             look = (
                 OneLevel(asked.machine, 1) if isinstance(asked.machine, Levels) else asked.machine
             )
-            for settings in list(algorithm.choices(problem, look))[:2]:
+            for settings in list(settings_to_try(algorithm, problem, look))[:2]:
                 schedule = algorithm.solve(problem, settings)
                 least = least_time(schedule, asked.machine)
                 assert least <= ideal(schedule, asked.machine, topology).completion, asked
@@ -153,7 +154,7 @@ def test_rough_times_are_near(shape: str) -> None:
         for algorithm in algorithms_for(collective):
             if not algorithm.levels or not algorithm.keeps_order(problem):
                 continue
-            for settings in algorithm.choices(problem, machine):
+            for settings in settings_to_try(algorithm, problem, machine):
                 schedule = algorithm.solve(problem, settings)
                 rough, near = about(algorithm, schedule, schedule.sampled, machine)
                 assert near

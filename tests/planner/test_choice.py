@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from collwise.algorithms.registry import ALGORITHMS, Algorithm, algorithms_for
+from collwise.algorithms.search import settings_to_try
 from collwise.errors import UnknownName
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import measured
@@ -40,7 +41,7 @@ def test_against_brute_force(machine: Machine) -> None:
                 for choice in choices
             )
             for algorithm in algorithms_for("broadcast", levels=False)
-            if (choices := list(algorithm.choices(problem, machine)))
+            if (choices := list(settings_to_try(algorithm, problem, machine)))
         }
         made = plan("broadcast", ranks=ranks, nbytes=nbytes, machine=machine, root=root)
         assert made.choice.predicted <= min(played.values()) * Fraction(21, 20)
@@ -99,7 +100,9 @@ def test_an_algorithm_by_its_name() -> None:
     # The best radix of those it proposes.
     problem = Problem("broadcast", 9, 100)
     knomial = ALGORITHMS["broadcast/knomial"]
-    times = [knomial.predict(POSTAL, 9, 100, **c) for c in knomial.choices(problem, POSTAL)]
+    times = [
+        knomial.predict(POSTAL, 9, 100, **c) for c in settings_to_try(knomial, problem, POSTAL)
+    ]
     assert long.choice.predicted == min(times) < max(times)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from collwise.algorithms.registry import algorithms_for
+from collwise.algorithms.search import settings_to_try
 from collwise.errors import InvalidArgument
 from collwise.measure.race import LIBRARY
 from collwise.model.machine import Machine
@@ -50,7 +51,7 @@ def test_a_plan_travels(machine: Machine) -> None:
     applying = [
         a
         for a in algorithms_for("broadcast", levels=False)
-        if list(a.choices(Problem("", 6, 5000, 1), machine))
+        if list(settings_to_try(a, Problem("", 6, 5000, 1), machine))
     ]
     assert len(applying) > 8
     for algorithm in applying:

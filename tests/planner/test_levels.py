@@ -8,6 +8,7 @@ import pytest
 
 import collwise as cw
 from collwise.algorithms.registry import ALGORITHMS, algorithms_for
+from collwise.algorithms.search import settings_to_try
 from collwise.model.level_notation import parse
 from collwise.model.levels import Levels, OneLevel
 from collwise.model.machine import Machine
@@ -128,7 +129,7 @@ def test_many_ranks_are_planned_by_rough_times(monkeypatch: pytest.MonkeyPatch) 
 def test_no_order_is_searched_for_on_very_many_ranks() -> None:
     machine = parse("16385x1: 200ns,2; 1.7us,4")
     problem = Problem("broadcast", 16385, 8, placement=machine.placement)
-    assert not list(ALGORITHMS["broadcast/multilevel_ordered"].choices(problem, machine))
+    assert not list(settings_to_try(ALGORITHMS["broadcast/multilevel_ordered"], problem, machine))
 
 
 def test_lanes_crowd_the_port_of_a_node() -> None:

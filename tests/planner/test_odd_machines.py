@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import collwise as cw
+from collwise.algorithms.search import settings_to_try
 from collwise.errors import BeyondLimits, InvalidArgument, NothingApplies
 from collwise.model.measured_machine import measured
 from collwise.planner.choose import problem_for
@@ -82,8 +83,8 @@ def test_everybody_sends_to_everybody_where_the_latency_is_beyond_the_ranks() ->
                 assert census.predict(machine, ranks, 8, lam=lam) == time
                 assert time == Fraction(ranks - 2 + lam) / PRIMES[0]
         machine = cw.Machine.postal(t0_s=1, lam=10**9)
-        (choice,) = census.choices(problem, machine)
-        assert not census.choices(problem, cw.Machine.postal(t0_s=1, lam=10**5))
+        (choice,) = settings_to_try(census, problem, machine)
+        assert not settings_to_try(census, problem, cw.Machine.postal(t0_s=1, lam=10**5))
     with pytest.raises(BeyondLimits, match="messages would have to be simulated"):
         census.time_of(problem, machine, choice)
 
@@ -99,7 +100,7 @@ def test_latencies_beyond_what_rounds_over_levels_are_played_for(collective: str
 
 def test_nothing_from_nobody_to_very_many_ranks() -> None:
     problem, _ = problem_for("allgatherv", ranks=1 << 20, nbytes=0, sources=[0])
-    assert cw.ALGORITHMS["allgatherv/census"].choices(problem, MACHINES["short"]) == [
+    assert settings_to_try(cw.ALGORITHMS["allgatherv/census"], problem, MACHINES["short"]) == [
         {"latency": 1}
     ]
 

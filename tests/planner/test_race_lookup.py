@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collwise.algorithms.registry import find
+from collwise.errors import InvalidArgument
 from collwise.measure.race import LIBRARY
 from collwise.planner.choose import plan_for
-from collwise.planner.race_lookup import REACH, known_races, settled, verdict
+from collwise.planner.race_lookup import REACH, keeps_order, known_races, settled, verdict
 from collwise.profiles.records import Form, RaceResult
 from collwise.schedule.problem import Problem, Source
 from tests.planner.machines import race
@@ -194,6 +195,27 @@ def test_a_plan_after_races() -> None:
     assert settled(estimate, verdict([], problem, "blocking")) is estimate
     unknown = verdict([win(512, "broadcast/gone")], problem, "blocking")
     assert settled(estimate, unknown) is estimate
+
+
+def test_the_librarys_own_algorithms() -> None:
+    """They serve as ours do, but where vectors must be combined in the order of the ranks."""
+    tree = win(
+        512, "allreduce/library:tree", collective="allreduce", settings={"k": "4"}, ours_s=1e-6
+    )
+    known = known_races(profile(race_results=(tree,)), 4)
+    assert known == (tree,)
+    exact = Problem("allreduce", 4, 512, itemsize=8, order="any")
+    won = verdict(known, exact, "blocking")
+    assert str(won).startswith("allreduce/library:tree: it won the race of 512 bytes")
+    made = settled(plan_for(exact, profile().machine), won)
+    assert (made.algorithm, made.settings) == ("allreduce/library:tree", {"k": "4"})
+    assert "choice       allreduce/library:tree(k=4)\nmeasured" in str(made)
+    assert made.level_times == {}
+    with pytest.raises(InvalidArgument, match="nobody else knows"):
+        made.schedule  # noqa: B018
+    in_order = Problem("allreduce", 4, 512, itemsize=8, order="rank")
+    assert verdict(known, in_order, "blocking").algorithm == LIBRARY
+    assert keeps_order("broadcast/library:tree", Problem("broadcast", 4, 8))
 
 
 def test_races_of_algorithms_that_are_no_more() -> None:

@@ -86,10 +86,7 @@ def test_nobody_is_as_close_as_asked() -> None:
     assert shortlist(estimate, within=0.5) == ()
 
 
-LEVELS = Machine.levels(
-    [Machine.postal(t0_s=1e-6, lam=2), MEASURED],
-    Placement.regular(4, 2),
-)
+LEVELS = Machine.levels([Machine.postal(t0_s=1e-6, lam=2), MEASURED], Placement.regular(4, 2))
 
 
 @pytest.mark.parametrize("machine", [HOCKNEY, MEASURED, LEVELS], ids=lambda machine: machine.kind)

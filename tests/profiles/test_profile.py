@@ -21,11 +21,7 @@ from collwise.model.levels import Levels
 from collwise.model.placement import Placement
 from collwise.profiles.level_machine import filled, placement_on
 from collwise.profiles.profile import VERSION, Profile, with_measurements
-from collwise.profiles.records import (
-    Measurements,
-    local_provenance,
-    ranks_per_node_of,
-)
+from collwise.profiles.records import Measurements, local_provenance, ranks_per_node_of
 
 FINGERPRINT = msgspec.structs.replace(example.FINGERPRINT, cpu_model="Test CPU ½")
 PROVENANCE = msgspec.structs.replace(example.PROVENANCE, hosts={"node1": 2, "node2": 2}, ranks=4)

@@ -69,7 +69,7 @@ def test_two_rows_for_every_size() -> None:
         assert table["library"][i] == formatting.time(decision.race.medians[LIBRARY].middle)
         gain = decision.speedup
         assert table["speed-up"][i] == f"{gain.middle:.2f}"
-        assert table["95 %"][i] == f"{gain.low:.2f} … {gain.high:.2f}"
+        assert table["speed-up, 95 %"][i] == f"{gain.low:.2f} … {gain.high:.2f}"
     behind, ahead = "the library's own is faster", "clearly ahead"
     assert table["verdict"] == [behind, ahead, ahead, behind]
 
@@ -181,15 +181,15 @@ def test_a_summary() -> None:
     persistent = [found.outcomes[i].decisions[1].speedup.middle for i in (0, 2)]
     blocking = found.outcomes[1].decisions[0].speedup.middle
     assert lines[1:3] == [
-        "races    blocking calls: collwise is clearly ahead in 1 of 4:"
+        "races    blocking calls: the library's default is clearly beaten in 1 of 4:"
         f" broadcast of 4 KiB {blocking:.2f}×",
-        "         persistent calls: collwise is clearly ahead in 2 of 4:"
+        "         persistent calls: the library's default is clearly beaten in 2 of 4:"
         f" broadcast of 512 B {persistent[0]:.2f}×, broadcast of 64 KiB {persistent[1]:.2f}×",
     ]
     assert lines[3] == "checked  every byte on every rank, before and after every race"
     assert len(lines) == 4
     lost = tuning_summary(session(outcome(512, 0.7)))
-    assert all("clearly ahead in 0 of 1; the library's own stays" in line for line in lost[1:3])
+    assert all("clearly beaten in 0 of 1; the library's own stays" in line for line in lost[1:3])
 
 
 def test_advice_is_passed_on() -> None:
@@ -254,7 +254,9 @@ def test_every_competitor_of_a_race() -> None:
     times = [median.middle for median in medians]
     assert times == sorted(times)
     assert table["median"] == [formatting.time(time) for time in times]
-    assert table["95 %"] == [formatting.time_between(m.low, m.high, m.middle) for m in medians]
+    assert table["median, 95 %"] == [
+        formatting.time_between(m.low, m.high, m.middle) for m in medians
+    ]
     gains = dict(zip(table["competitor"], table["speed-up over library"], strict=True))
     assert gains[LIBRARY] == "1.00"
     assert gains[LIBRARY_PERSISTENT].startswith("0.9")
@@ -264,7 +266,7 @@ def test_every_competitor_of_a_race() -> None:
     assert serves.pop(ours) == "persistent"
     assert serves.pop(ours + BLOCKING) == "blocking"
     assert {*serves.values()} == {"-"}
-    intervals = dict(zip(table["competitor"], table["interval"], strict=True))
+    intervals = dict(zip(table["competitor"], table["speed-up, 95 %"], strict=True))
     assert intervals[LIBRARY] == "1.00 … 1.00"
     for name, predicted in zip(table["competitor"], table["predicted"], strict=True):
         expected = made.race.predicted_s.get(both[name][1])

@@ -4,13 +4,7 @@ import pytest
 
 from collwise.algorithms.broadcast import binomial
 from collwise.schedule.combinators import Then
-from collwise.schedule.data_movement import (
-    Collect,
-    DownTree,
-    Scatter,
-    Step,
-    pieces,
-)
+from collwise.schedule.data_movement import Collect, DownTree, Scatter, Step, pieces
 from collwise.schedule.operations import Block, Operation, Recv, Send
 from collwise.schedule.program import Program, tabulate
 from collwise.schedule.trees import HeapTree

@@ -35,29 +35,6 @@ WRITTEN = Written(
 )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        ((0, 8, 0), "broadcast over `ranks`: ranks = 0; give an integer of at least 1"),
-        ((-3, 8, 0), "broadcast over `ranks`: ranks = -3; give"),
-        ((4.0, 8, 0), "broadcast over `ranks`: ranks = 4.0; give an integer of at least 1"),
-        ((True, 8, 0), "broadcast over `ranks`: ranks = True; give"),
-        (("4", 8, 0), "broadcast over `ranks`: ranks = '4'; give"),
-        ((4, -1, 0), "broadcast of `nbytes`: nbytes = -1; give an integer of at least 0"),
-        ((4, 1.5, 0), "broadcast of `nbytes`: nbytes = 1.5; give"),
-        ((4, None, 0), "broadcast of `nbytes`: nbytes = None; give"),
-        ((4, 8, -1), "broadcast from `root`: root = -1; give an integer of at least 0"),
-        ((4, 8, None), "broadcast from `root`: root = None; give"),
-        ((4, 8, 4), "broadcast from root 4: there are 4 ranks; give a root from 0 to 3"),
-        ((1, 8, 9), "broadcast from root 9: there are 1 ranks; give a root from 0 to 0"),
-    ],
-)
-def test_problems_that_are_none(arguments: tuple[Any, ...], text: str) -> None:
-    with pytest.raises(InvalidArgument) as caught:
-        Problem("broadcast", *arguments)
-    assert str(caught.value).startswith(text)
-
-
 def test_a_problem() -> None:
     problem = Problem("broadcast", 4, 10, 3)
     assert problem.whole == Block(3, 0, 10)
@@ -140,25 +117,6 @@ def test_orders_from_the_weakest() -> None:
     wrong: Any = "rnak"
     with pytest.raises(UnknownName, match=r"order 'rnak': there is none; did you mean rank\?"):
         satisfies("any", wrong)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        (
-            {"itemsize": 3},
-            "reduce of elements of 3 bytes: nbytes = 8, which is no multiple; give the",
-        ),
-        ({"itemsize": 0}, "reduce of `itemsize`: itemsize = 0; give an integer of at least 1"),
-        ({"itemsize": 4.0}, "reduce of `itemsize`: itemsize = 4.0; give an integer of at least 1"),
-        ({"order": "rnak"}, "order 'rnak': there is none; did you mean rank?"),
-        ({"order": 3}, "order (3): there is none; known: any, rank, same"),
-    ],
-)
-def test_problems_that_combine_and_are_none(arguments: dict[str, Any], text: str) -> None:
-    with pytest.raises((InvalidArgument, UnknownName)) as caught:
-        Problem("reduce", 4, 8, **arguments)
-    assert str(caught.value).startswith(text)
 
 
 def test_all_ranks_get_the_result_of_what_has_no_root() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.algorithms.examples import LATENCIES
 
 from collwise.algorithms.broadcast import (
     alpha_tree,
@@ -20,7 +21,6 @@ from collwise.algorithms.broadcast import (
 from collwise.model import postal
 from collwise.schedule.trees import Family, HeapTree, LastFirst, Part, SplitTree, Tree
 
-LATENCIES = [Fraction(lam) for lam in ("1", "3/2", "9/5", "2", "5/2", "4", "10")]
 SIZES = [*range(1, 41), 63, 64, 65, 100, 127, 128, 130]
 
 

@@ -10,6 +10,7 @@ from tests.algorithms.examples import fitting, roots, settings_of
 
 from collwise.algorithms import Algorithm
 from collwise.algorithms.registry import Settings
+from collwise.algorithms.search import settings_to_try
 from collwise.model.levels import Levels
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import measured
@@ -147,7 +148,7 @@ def random_run(random: Random, algorithm: Algorithm, ranks: int, machine: Machin
     sizes = {"segment": random.choice((16, 40)), "lam": random.choice((1, 2, 4))}
     choices: list[Settings] = [settings_of(algorithm, ranks, **sizes)]
     if random.random() < 0.3:
-        choices = list(algorithm.choices(problem, machine)) or choices
+        choices = list(settings_to_try(algorithm, problem, machine)) or choices
     return algorithm.solve(problem, random.choice(choices))
 
 

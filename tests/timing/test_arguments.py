@@ -7,6 +7,7 @@ import pytest
 
 import collwise as cw
 from collwise.errors import InvalidArgument
+from collwise.model.topology import Mesh
 
 MACHINE = cw.Machine.hockney(alpha_s=1, beta_s=1)
 PLAN = cw.plan("broadcast", ranks=8, nbytes=8, machine=MACHINE)
@@ -14,30 +15,35 @@ PRESET = cw.presets["paragon"]
 READERS: list[Callable[..., Any]] = [cw.ideal, cw.simulate, cw.verify]
 
 
-@pytest.mark.parametrize("read", READERS)
-@pytest.mark.parametrize(
-    ("schedule", "seen"),
-    [(None, "None"), (PLAN, "a Plan"), ("chain", "'chain'"), (cw.Schedule, "a type")],
-)
-def test_what_is_no_schedule(read: Callable[..., Any], schedule: Any, seen: str) -> None:
-    read(PLAN.schedule, MACHINE)
-    with pytest.raises(InvalidArgument) as caught:
-        read(schedule, MACHINE)
-    assert caught.value.seen == f"the schedule is {seen}"
-    assert caught.value.remedy == "give a collwise.Schedule, such as plan.schedule"
+RIGHT = {"schedule": PLAN.schedule, "machine": PRESET.machine, "topology": Mesh(2, 4)}
+REMEDIES = {
+    "schedule": "give a collwise.Schedule, such as plan.schedule",
+    "machine": "collwise.presets[name].machine",
+    "topology": "topology.parse('mesh:16x16')",
+}
 
 
 @pytest.mark.parametrize("read", READERS)
 @pytest.mark.parametrize(
-    ("machine", "seen"),
-    [("paragon", "'paragon'"), (PRESET, "a Preset"), (cw.Machine, "a type"), (3, "3")],
+    ("name", "odd", "seen"),
+    [
+        ("schedule", None, "the schedule is None"),
+        ("schedule", PLAN, "the schedule is a Plan"),
+        ("schedule", "chain", "the schedule is 'chain'"),
+        ("schedule", cw.Schedule, "the schedule is a type"),
+        ("machine", "paragon", "the machine is 'paragon'"),
+        ("machine", PRESET, "the machine is a Preset"),
+        ("machine", cw.Machine, "the machine is a type"),
+        ("machine", 3, "the machine is 3"),
+        *(("topology", odd, f"topology = {odd!r}") for odd in ("mesh:2x4", (2, 4), 8, Mesh)),
+    ],
 )
-def test_what_is_no_machine(read: Callable[..., Any], machine: Any, seen: str) -> None:
-    read(PLAN.schedule, PRESET.machine)
+def test_what_is_none(read: Callable[..., Any], name: str, odd: Any, seen: str) -> None:
+    read(*RIGHT.values())
     with pytest.raises(InvalidArgument) as caught:
-        read(PLAN.schedule, machine)
-    assert caught.value.seen == f"the machine is {seen}"
-    assert "collwise.presets[name].machine" in caught.value.remedy
+        read(*{**RIGHT, name: odd}.values())
+    assert caught.value.seen == seen
+    assert REMEDIES[name] in caught.value.remedy
 
 
 @pytest.mark.parametrize("read", READERS)
@@ -49,16 +55,6 @@ def test_a_machine_whose_law_nobody_knows(read: Callable[..., Any], law: Any) ->
     assert caught.value.seen == f"the machine's law is {law!r}"
     with pytest.raises(InvalidArgument, match="the machine's law is"):
         cw.plan("broadcast", ranks=8, nbytes=8, machine=own)
-
-
-@pytest.mark.parametrize("read", READERS)
-@pytest.mark.parametrize("topology", ["mesh:2x4", (2, 4), 8, cw.topology.Mesh])
-def test_what_is_no_topology(read: Callable[..., Any], topology: Any) -> None:
-    read(PLAN.schedule, MACHINE, cw.topology.parse("mesh:2x4"))
-    with pytest.raises(InvalidArgument) as caught:
-        read(PLAN.schedule, MACHINE, topology)
-    assert caught.value.seen == f"topology = {topology!r}"
-    assert "topology.parse('mesh:16x16')" in caught.value.remedy
 
 
 def test_only_a_proof_needs_no_machine() -> None:

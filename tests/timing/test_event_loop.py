@@ -140,8 +140,7 @@ def test_times_that_only_add_up_to_more_than_64_bits(bits: int) -> None:
 
 @needs_compiler
 @pytest.mark.parametrize(
-    ("machine", "topology"),
-    [(HOCKNEY, Mesh(1, 4)), (WORM, Mesh(1, 4)), (LEVELS, None)],
+    ("machine", "topology"), [(HOCKNEY, Mesh(1, 4)), (WORM, Mesh(1, 4)), (LEVELS, None)]
 )
 def test_it_ends_as_soon_as_what_a_rank_still_receives_takes_too_long(
     machine: Machine, topology: Topology | None, monkeypatch: pytest.MonkeyPatch

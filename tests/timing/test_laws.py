@@ -214,20 +214,14 @@ COMBINED: dict[str, tuple[Machine, Schedule, Times]] = {
     "Hockney: a combine after sends waits for them": (
         COMBINING,
         written(
-            [send(2), send(1), recv(1, S0), combine(IN, S0)],
-            [send(0), recv(0, S0)],
-            [recv(0, S0)],
+            [send(2), send(1), recv(1, S0), combine(IN, S0)], [send(0), recv(0, S0)], [recv(0, S0)]
         ),
         {(0, 0): (0, 3, 3), (0, 1): (3, 6, 6), (1, 0): (0, 3, 3), (0, 3): (6, 10)},
     ),
     # Whatever comes before it in the list: rank 0 passes on at 2 what it copied and combined.
     "postal: what is free is done when its data is here": (
         POSTAL,
-        written(
-            EARLY,
-            [send(0), send(2, IN, OTHER)],
-            [recv(1, S0, OTHER), send(0), recv(0, S1)],
-        ),
+        written(EARLY, [send(0), send(2, IN, OTHER)], [recv(1, S0, OTHER), send(0), recv(0, S1)]),
         {(1, 0): (0, 1, 2), (1, 1): (1, 2, 3), (2, 1): (0, 1, 3), (0, 5): (2, 3, 4)},
     ),
     "Hockney: combines that are stuck go before earlier sends, on all such ranks at once": (
@@ -278,10 +272,7 @@ def test_what_a_timing_tells() -> None:
     assert list(ideal(spelled(">1A >1C", "<0A <0C"), LOGGP).finish) == [F(13, 2), 19]
     combined = ideal(TWICE, COMBINING)
     assert list(combined.finish) == [17, 17, 10]
-    assert combined.combines == (
-        Combining(0, 1, 8, F(3), F(7)),
-        Combining(0, 3, 8, F(10), F(14)),
-    )
+    assert combined.combines == (Combining(0, 1, 8, F(3), F(7)), Combining(0, 3, 8, F(10), F(14)))
     assert ideal(TWICE, POSTAL).combines == ideal(TWICE, LOGGP).combines == ()
 
 

@@ -62,12 +62,7 @@ def times_of(timing: Timing) -> dict[tuple[int, int], tuple[Any, ...]]:
 
 RULES: dict[str, tuple[Machine, Topology, Schedule, dict[tuple[int, int], tuple[Any, ...]]]] = {
     # Software 3, three hops of 1, 4 bytes in 2, software 2.
-    "a message over three links": (
-        WORM,
-        LINE,
-        messages(5, (0, 3)),
-        {(0, 3): (0, 6, 8, 10, None)},
-    ),
+    "a message over three links": (WORM, LINE, messages(5, (0, 3)), {(0, 3): (0, 6, 8, 10, None)}),
     "copying takes the sender's time": (
         COPYING,
         LINE,

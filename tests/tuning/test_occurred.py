@@ -40,7 +40,7 @@ def test_the_most_frequent_first(tmp_path: Path) -> None:
         ("allgatherv", 16, "sum", "float64"),
         ("broadcast", 100_000, "sum", "float64"),
     ]
-    assert [source.rank for source in tasks_of(path, 4)[2].problem.sources] == [0, 2]
+    assert [source.rank for source in [*tasks_of(path, 4)][2].problem.sources] == [0, 2]
     assert [t.problem.nbytes for t in tasks_of(path, 2)] == [80]
 
 

@@ -1,5 +1,7 @@
 """Tasks, and what outcomes say of themselves and teach."""
 
+from dataclasses import replace
+from fractions import Fraction
 from math import isfinite
 from typing import Any
 
@@ -7,16 +9,19 @@ import pytest
 
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.measure.race import BLOCKING, LIBRARY, LIBRARY_PERSISTENT, MARGIN
+from collwise.model.postal import broadcast_time
 from collwise.planner.choose import problem_for
+from collwise.planner.plans import Candidate
 from collwise.planner.race_lookup import verdict
 from collwise.profiles.profile import Profile
-from collwise.profiles.records import Form
+from collwise.profiles.records import CombineTime, Form
 from collwise.report.html_report import render
-from collwise.report.tuning_tables import tuning_table
+from collwise.report.tuning_tables import tuning_summary, tuning_table
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Problem
-from collwise.tuning.outcomes import Task
-from tests.tuning.examples import PROFILE, RANKS, alone, outcome, session
+from collwise.tuning.outcomes import Outcome, Task
+from tests.profiles.example import SIZES, point, profile
+from tests.tuning.examples import FAR, NODE, ON_NODES, PROFILE, RANKS, alone, outcome, session
 
 
 def test_an_outcome() -> None:
@@ -64,6 +69,25 @@ def test_what_is_learned() -> None:
     assert made.blocking.best == made.ours + BLOCKING
     settings = made.plan.candidate(made.ours).settings
     assert persistent.settings == {name: str(value) for name, value in settings.items()}
+
+
+def test_an_algorithm_of_the_library_that_wins() -> None:
+    """Its race is of blocking calls; persistent ones are decided among the others."""
+    one, label = outcome(512, 1.5), "broadcast/library:tree(k=4)"
+    samples = {**one.race.samples, **one.blocking.samples}
+    samples[label + BLOCKING] = tuple(time / 3 for time in one.blocking.samples[LIBRARY])
+    everything = replace(one.race, samples=samples)
+    tree = Candidate("broadcast/library:tree", {"k": 4}, Fraction(0))
+    made = Outcome.of(one.task, one.plan, everything, own={label: tree})
+    blocking, persistent = made.decisions
+    assert (blocking.used, blocking.serves) == ("collwise", "library:tree(k=4)")
+    assert (blocking.ours, blocking.predicted_s) == (label, None)
+    assert (persistent.used, persistent.serves) == ("collwise", "collwise")
+    assert not made.doubtful
+    result, other = made.results
+    assert (result.algorithm, result.settings) == ("broadcast/library:tree", {"k": "4"})
+    assert (result.decision, other.algorithm) == ("collwise", one.race.best)
+    assert "by library:tree(k=4)" in "".join(tuning_summary(session(made)))
 
 
 def test_what_is_learned_of_sources() -> None:
@@ -167,6 +191,47 @@ def test_a_time_below_the_bound_decides_nothing() -> None:
     assert any(line.startswith(wrong) for line in tuning.profile.advice)
     assert wrong in render(tuning)
     assert not outcome(4096, gain=1.5, bound_s=7e-6).doubtful, "near the bound is no proof"
+
+
+BUSY = tuple(
+    point(nbytes, lam=60.0, t0_s=1.2e-6, t0_interval_s=(1e-7, 1.4e-5), lam_interval=(5.0, 728.0))
+    for nbytes in SIZES
+)
+"""As measured by four ranks on two busy cores."""
+
+
+def test_what_is_not_known_proves_nothing() -> None:
+    """With λ = 60 the bound was 72 µs, and wins of 1.7 times in 61 µs were discarded."""
+    busy = profile(BUSY)
+    task = outcome(8, measured=busy).task
+    assert task.plan(busy).lower_bound_s >= 60 * 1.2e-6 > 61e-6
+    assert task.least_s(busy) == pytest.approx(1e-7 * float(broadcast_time(RANKS, 5)))
+    made = outcome(8, gain=1.5, measured=busy, bound_s=task.least_s(busy))
+    assert made.decisions[1].used == "collwise"
+    known = task.plan(profile()).lower_bound_s
+    assert 0.8 * known < task.least_s(profile()) < 0.95 * known
+    unknown = profile([point(8, t0_interval_s=None, lam_interval=None)])
+    assert task.least_s(unknown) == task.plan(unknown).lower_bound_s
+
+
+def test_lower_ends_of_everything() -> None:
+    """Levels, their ports, combining and what was measured elsewhere."""
+    combining = CombineTime(
+        op="sum", dtype="float64", nbytes=8, median_s=2e-6, interval_s=(1e-6, 3e-6), repetitions=9
+    )
+    lowest = profile(
+        FAR, provenance=ON_NODES, levels=(NODE,), combining=(combining,)
+    ).at_lower_ends()
+    (node,) = lowest.levels
+    assert [one.t0_s for one in node.points] == [0.9 * one.t0_s for one in NODE.points]
+    assert [(one.port_s, one.rank_s) for one in node.port] == [(0.0, None), (4e-5, 1e-12)]
+    assert [one.lam for one in lowest.points] == [pytest.approx(0.95 * 8)] * len(FAR)
+    assert lowest.combining[0].median_s == 1e-6
+    other = profile(provenance=ON_NODES).measurements
+    assert profile(other_placements=(other,)).at_lower_ends().other_placements[0] == (
+        other.at_lower_ends()
+    )
+    assert lowest.at_lower_ends() == lowest
 
 
 def test_a_gain_without_an_explanation_is_doubtful() -> None:

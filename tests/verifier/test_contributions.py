@@ -5,19 +5,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from tests.timing.schedules import (
-    ALL,
-    BLOCKS,
-    IN,
-    OUT,
-    S0,
-    S1,
-    S2,
-    combine,
-    recv,
-    send,
-    written,
-)
+from tests.timing.schedules import ALL, BLOCKS, IN, OUT, S0, S1, S2, combine, recv, send, written
 from tests.verifier.rejected import violation
 
 from collwise.errors import InvalidSchedule
@@ -206,21 +194,13 @@ STORIES: dict[str, tuple[Schedule, Where, str]] = {
         "in its scratch 2 by then, nor ever",
     ),
     "used up": (
-        reduce(
-            [recv(1, S0), combine(IN, S0), recv(2, S1), combine(S1, S0)],
-            [send(0)],
-            [send(0)],
-        ),
+        reduce([recv(1, S0), combine(IN, S0), recv(2, S1), combine(S1, S0)], [send(0)], [send(0)]),
         (0, 3, ALL),
         "it does not hold bytes 0…7 of rank 0's data in its scratch 0 by then, for it was used up "
         "at step 1; combine first what is used once only",
     ),
     "used up and received again": (
-        reduce(
-            [recv(1, S0), combine(IN, S0), recv(2, S0), combine(OUT, S0)],
-            [send(0)],
-            [send(0)],
-        ),
+        reduce([recv(1, S0), combine(IN, S0), recv(2, S0), combine(OUT, S0)], [send(0)], [send(0)]),
         (0, 2, ALL),
         "receive bytes 0…7 of rank 0's data from rank 2: it holds bytes 0…7 of rank 0's data since "
         "step 0, and sends that read them may be under way",
@@ -286,9 +266,7 @@ STORIES: dict[str, tuple[Schedule, Where, str]] = {
     ),
     "otherwise than on the root": (
         allreduce(
-            [send(1), recv(1), combine(IN, OUT)],
-            [send(0), recv(0), combine(IN, OUT)],
-            order="same",
+            [send(1), recv(1), combine(IN, OUT)], [send(0), recv(0), combine(IN, OUT)], order="same"
         ),
         (1, None, ALL),
         "rank 1, at the end: bytes 0…7 of rank 0's data, combined: it is combined in another order "

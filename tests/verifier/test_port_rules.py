@@ -153,11 +153,7 @@ def test_moving_any_transfer_forward_is_seen(seed: int, machine: Machine) -> Non
     ("pairs", "moved", "seen"),
     [
         (((0, 3), (1, 4)), (1, "start sent received", 1), None),
-        (
-            ((0, 3), (1, 4)),
-            (1, "start sent", -1),
-            "it leaves while rank 0's message keeps {} busy",
-        ),
+        (((0, 3), (1, 4)), (1, "start sent", -1), "it leaves while rank 0's message keeps {} busy"),
         (((4, 0), (3, 1)), (4, "received", -1), "it is received before it passes {}"),
         (((0, 3),), (0, "received", -1), "it is received 19 s after its send began"),
     ],

@@ -5,12 +5,12 @@ send messages of other pieces, so that only the latency of the first piece count
 """
 
 from collections.abc import Iterable
-from fractions import Fraction
-from functools import cache
+from itertools import product
 from typing import Any
 
-from collwise.algorithms.reductions import even_time, register_circular
-from collwise.algorithms.registry import Settings, integer
+from collwise.algorithms.reductions import in_even_blocks, register_circular
+from collwise.algorithms.registry import Rough, Settings, integer
+from collwise.algorithms.search import rough_costs
 from collwise.model.limits import CIRCULANT_MESSAGES, SEARCHED_RANKS
 from collwise.model.machine import Machine
 from collwise.schedule.circulant_exchange import CirculantExchange, steps_by_round
@@ -23,8 +23,6 @@ PIECES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """The numbers of pieces that plans try."""
 LONGEST = 1 << 20
 """Largest latency that is tried, in sends: longer ones do not change the order of operations."""
-MAX_COMPARED = 4
-"""This many settings, those with the least rough times, are compared by exact times."""
 PARAMETERS = {
     "radix": integer("radix", 2, "which part of its blocks a rank keeps, an integer of at least 2"),
     "pieces": integer("pieces", 1, "the pieces of the vector, an integer of at least 1"),
@@ -50,8 +48,8 @@ def radices(ranks: int) -> list[int]:
     return sorted(radices)
 
 
-def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The settings with the least exact time, among the few with the least rough times.
+def choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
+    """The settings to compare, each number of pieces with two latencies.
 
     A rough time assumes that only the first piece waits for messages.  Empty for one rank, for too
     many ranks, and for fewer elements than ranks.
@@ -61,13 +59,11 @@ def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     if not 1 < ranks <= min(items, SEARCHED_RANKS):
         return []
 
-    @cache
-    def costs(nbytes: int) -> tuple[float, float, float]:
-        gap, latency = machine.message(nbytes)
-        return float(gap), float(latency), float(machine.combine(nbytes) or 0)
+    costs = rough_costs(problem, machine)
 
-    def rough(radix: int, pieces: int) -> tuple[float, dict[str, int]]:
-        unit = -(-items // (ranks * pieces)) * problem.itemsize
+    def rough(radix: int, pieces: int) -> tuple[float, int]:
+        """Rough seconds, and the latency of a message in sends."""
+        unit = -(-items // (ranks * pieces))
         # For one piece: time of a port, time without other pieces, sum of latencies and combining.
         busy = alone = waited = 0.0
         for steps in steps_by_round(ranks, (radix,), gathers=gathers):
@@ -80,23 +76,17 @@ def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
             alone += busy - before + last
         # Some machines charge nothing for messages.
         latency = min(max(round(waited / busy), 1), LONGEST) if busy else 1
-        settings = {"radix": radix, "pieces": pieces, "latency": latency}
-        return (pieces - 1) * busy + alone, settings
+        return (pieces - 1) * busy + alone, latency
 
-    def time(settings: Settings) -> Fraction:
-        unit = ranks * problem.itemsize * min(settings["pieces"], items // ranks)
-        return even_time(problem, unit, lambda even: without_empty_parts(even, **settings), machine)
-
-    tried = [
-        rough(radix, pieces)
-        for radix in radices(ranks)
-        for pieces in PIECES
-        if pieces * ranks <= items
-        and messages(problem, {"radix": radix, "pieces": pieces}) <= CIRCULANT_MESSAGES
-    ]
-    few = [settings for _, settings in sorted(tried, key=lambda row: row[0])[:MAX_COMPARED]]
-    few += [{**s, "latency": s["latency"] * 9 // 8 + 1} for s in few if s["pieces"] > 1]
-    return [min(few, key=time)]
+    tried: list[Rough] = []
+    for radix, pieces in product(radices(ranks), PIECES):
+        settings = {"radix": radix, "pieces": pieces}
+        if pieces * ranks <= items and messages(problem, settings) <= CIRCULANT_MESSAGES:
+            time, latency = rough(radix, pieces)
+            even = in_even_blocks(problem, ranks * problem.itemsize * pieces)
+            for under_way in (latency, latency * 9 // 8 + 1)[: min(pieces, 2)]:
+                tried.append(Rough(time, {**settings, "latency": under_way}, even))
+    return tried
 
 
 def without_empty_parts(problem: Problem, radix: int, pieces: int, latency: int) -> Program:

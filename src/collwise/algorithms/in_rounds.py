@@ -6,7 +6,7 @@ from functools import cache, lru_cache
 from math import ceil, floor
 from typing import Any, NamedTuple, TypeAlias
 
-from collwise.algorithms.registry import Settings, program_time
+from collwise.algorithms.registry import Rough, Settings
 from collwise.errors import BeyondLimits
 from collwise.model.limits import (
     CYCLIC_ROUNDS,
@@ -29,8 +29,6 @@ from collwise.schedule.program import Program
 from collwise.schedule.rounds import DownRounds, Rounds, UpRounds, highest
 from collwise.schedule.two_trees import TwoTrees
 
-MAX_COMPARED = 4
-"""This many settings, those with the least rough times, are compared by exact times."""
 SAMPLED = 16
 """Rounds of this many pieces show how many rounds other numbers of pieces need."""
 _RoundsOf: TypeAlias = Callable[[Problem, Settings, int], Rounds]
@@ -144,11 +142,8 @@ def lengths(problem: Problem, apart: int = 8) -> set[int]:
     return {-(-items // count) * problem.itemsize for count in counts}
 
 
-def postal_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The settings `segment` and `latency` of postal rounds with the least exact time.
-
-    Only those with the least rough times are compared.
-    """
+def postal_choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
+    """The settings `segment` and `latency` of postal rounds to compare."""
 
     def later(work: int, latency: int) -> int | None:
         if work > CYCLIC_ROUNDS or (
@@ -158,11 +153,11 @@ def postal_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
         kind = _shortest_kind(problem.ranks, latency)
         return kind.later if work <= TABLED_ROUNDS or kind.rounds is CyclicTrees else None
 
-    return _best_settings(problem, machine, postal_rounds, later, MAX_COMPARED)
+    return _rough_settings(problem, machine, later)
 
 
-def two_tree_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The settings `segment` and `latency` with the least rough time, for rounds down two trees.
+def two_tree_choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
+    """The settings `segment` and `latency` to compare, for rounds down two trees.
 
     Empty where λ is 1: rounds through a circulant graph are then never more, k − 1 + ⌈log2 p⌉.
     """
@@ -178,21 +173,16 @@ def two_tree_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     def trees(latency: int) -> TwoTrees:
         return TwoTrees(problem.ranks, 1, latency)
 
-    return _best_settings(problem, machine, two_trees, later, 1)
+    return _rough_settings(problem, machine, later)
 
 
-def _best_settings(
-    problem: Problem,
-    machine: Machine,
-    rounds_of: _RoundsOf,
-    later: Callable[[int, int], int | None],
-    compared: int,
-) -> Iterable[Settings]:
-    """The settings `latency` and `segment` with the least exact time, in a list.
+def _rough_settings(
+    problem: Problem, machine: Machine, later: Callable[[int, int], int | None]
+) -> Iterable[Rough]:
+    """The settings `latency` and `segment` to compare, with rough times.
 
     later: maps (pieces × ranks, latency) to the number of rounds from the first send of the last
     piece until all ranks have it; to None if these rounds are not to be tried.
-    compared: number of settings, those with the least rough times, whose exact times are computed.
     In a rough time, the time to combine adds to the gap and to the latency of a message.
     """
     rough: dict[tuple[int, int], Fraction] = {}
@@ -204,18 +194,9 @@ def _best_settings(
             latency = min(max(rounded(cost.lam), 1), highest(problem.ranks))
             if (rest := later(count * problem.ranks, latency)) is not None:
                 rough[nbytes, latency] = (count + rest) * max(cost.gap, cost.latency / latency)
-
-    def time(tried: tuple[int, int]) -> Fraction:
-        nbytes, latency = tried
-        blocks = tuple(pieces(problem.nbytes, nbytes))
-        rounds = rounds_of(problem, {"latency": latency}, len(blocks))
-        program = (UpRounds if problem.kind.combines else DownRounds)(rounds, blocks)
-        return program_time(problem, program, machine)
-
-    few = sorted(rough, key=lambda tried: (rough[tried], tried))[:compared]
     return [
-        {"latency": latency, "segment": nbytes}
-        for nbytes, latency in sorted(few, key=time if len(few) > 1 else None)[:1]
+        Rough(time, {"latency": latency, "segment": nbytes})
+        for (nbytes, latency), time in sorted(rough.items())
     ]
 
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from collwise.algorithms.registry import WRITTEN, Algorithm, Parameter, Settings, parse_label
+from collwise.algorithms.search import settings_to_try
 from collwise.errors import BeyondLimits, InvalidArgument
 from collwise.model.machine import Machine
 from collwise.schedule.problem import Problem
@@ -60,17 +61,17 @@ def part(label: str, collective: str, *, levels: bool = False) -> Configured:
     return Configured.of(algorithm, values)
 
 
-def one_part(name: str, collective: str, example: str) -> Parameter:
+def one_part(name: str, collective: str, example: str, *, levels: bool = True) -> Parameter:
     """A parameter whose value is the label of one algorithm of a collective.
 
-    example: a label that the error for an invalid value suggests.
+    example: a label that the error for an invalid value suggests.   levels: as in `part`.
     """
     meaning = f"an algorithm of {collective}, such as {example}"
 
     def read(value: Any) -> str:
         if not isinstance(value, str) or not WRITTEN.fullmatch(value):
             raise InvalidArgument(f"the parameter {name}", f"it is {value!r}", f"give {meaning}")
-        return part(value, collective, levels=True).label
+        return part(value, collective, levels=levels).label
 
     return Parameter(read, meaning)
 
@@ -83,6 +84,6 @@ def tried_labels(among: Iterable[Algorithm], problem: Problem, machine: Machine)
     labels = []
     for algorithm in among:
         with suppress(BeyondLimits):
-            choices = algorithm.choices(problem, machine)
+            choices = settings_to_try(algorithm, problem, machine)
             labels += [Configured.of(algorithm, settings).label for settings in choices]
     return labels

@@ -2,11 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
-from collwise.algorithms.registry import Algorithm, Build, Settings, program_time, register
-from collwise.model.machine import Machine
+from collwise.algorithms.registry import Algorithm, Build, Settings, register
 from collwise.schedule.problem import Order, Problem
 from collwise.schedule.program import Program
 from collwise.schedule.reduction import SingleRank
@@ -57,13 +55,9 @@ def in_no_order(problem: Problem) -> Order:
     return from_root_on(problem) if problem.ranks == 2 else "same"
 
 
-def even_time(
-    problem: Problem, unit: int, program: Callable[[Problem], Program], machine: Machine
-) -> Fraction:
-    """Seconds of a program, for a vector length rounded up to a multiple of `unit` bytes.
+def in_even_blocks(problem: Problem, unit: int) -> Problem:
+    """The problem with its vector length rounded up to a multiple of `unit` bytes.
 
     All blocks are then equally long, so that simulating one rank is enough.
-    program: returns the program of a problem.
     """
-    even = replace(problem, nbytes=-(-problem.nbytes // unit) * unit)
-    return program_time(even, program(even), machine)
+    return replace(problem, nbytes=-(-problem.nbytes // unit) * unit)

@@ -6,10 +6,9 @@ from collections import UserDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
 from math import isqrt
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -23,12 +22,29 @@ from collwise.schedule.collectives import COLLECTIVES, Collective, find_collecti
 from collwise.schedule.problem import Order, Problem, satisfies
 from collwise.schedule.program import Program, Schedule
 from collwise.system.quantities import parse_size
-from collwise.timing.trace import completion, completion_of_one, messages_played
+from collwise.timing.trace import completion, messages_played
 
 Settings: TypeAlias = Mapping[str, Any]
 """The values of an algorithm's parameters, by name."""
 Build: TypeAlias = Callable[[Problem, Settings], Program]
 """A function that makes the program of a problem, for checked settings."""
+
+
+class Rough(NamedTuple):
+    """Settings with a rough time, for a search that computes exact times of the best few.
+
+    time: rough seconds; only comparisons with other settings of the same algorithm count.
+    problem: a problem of about the same size to compute exact times with, such as one in which all
+    blocks are equally long, so that simulating one rank is enough; None for the problem itself.
+    """
+
+    time: float | Fraction
+    settings: Settings
+    problem: Problem | None = None
+
+
+Choices: TypeAlias = Callable[[Problem, Machine], Iterable[Settings | Rough]]
+"""A function that returns the settings of an algorithm that are worth trying on a machine."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +66,7 @@ class Algorithm:
     name: "collective/name".  summary: one line.  source: keys of docs/bibliography.bib, with the
     section.  time: a formula as text, in t0 and λ.  build: makes the program of a problem.
     choices: returns the settings worth trying on a machine; empty if the algorithm does not apply.
+    Of those that it gives as `Rough`, only the fastest one is tried.
     parameters: the parameters by name.   predicted: deprecated and ignored.
     """
 
@@ -58,7 +75,9 @@ class Algorithm:
     source: tuple[str, ...]
     time: str
     build: Build
-    choices: Callable[[Problem, Machine], Iterable[Settings]] = lambda problem, machine: [{}]
+    choices: Callable[[Problem, Machine], Iterable[Settings | Rough]] = lambda problem, machine: [
+        {}
+    ]
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     segmented: bool = False
     """Whether it may cut vectors: send less than the whole vector in one message."""
@@ -227,20 +246,6 @@ class Algorithm:
                 " or another algorithm",
             )
         return completion(schedule, machine)
-
-
-@lru_cache(maxsize=1024)
-def program_time(problem: Problem, program: Program, machine: Machine) -> Fraction:
-    """Seconds that a program takes, for the choice of an algorithm's settings.
-
-    They are exact if messages are delayed only by ranks' own ports.  Otherwise they are an
-    estimate: contention is left out, or one rank is simulated if all ranks do the same.
-    The results are cached, so program and machine have to be hashable.
-    """
-    schedule = Schedule(problem, program)
-    if not machine.independent_ports and program.is_alike():
-        return completion_of_one(schedule, machine)
-    return completion(schedule, machine.ports_only())
 
 
 def _square(ranks: int) -> Placement:

@@ -1,16 +1,32 @@
-"""`collwise bench`: one race, all its numbers."""
+"""`collwise bench`: one race with all its numbers, or a sweep of them."""
 
 import re
 from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from collwise.cli import output
-from collwise.cli.grouped_command import GroupedCommand
-from collwise.cli.parameter_types import BUDGET, COLLECTIVE, INTEGER, POSITIVE, SIZE, ParsedType
+from collwise.cli.grouped_command import GroupedCommand, gathered
+from collwise.cli.parameter_types import (
+    BUDGET,
+    COLLECTIVES,
+    COUNTS,
+    EXACT,
+    INTEGER,
+    OUTPUT,
+    PICTURE,
+    POSITIVE,
+    PRECISION,
+    SIZE,
+    SIZES,
+    ParsedType,
+    size_range,
+)
 from collwise.cli.problem_options import (
     COLLECTIVE_NAMES,
     DEFAULT_SOURCES,
@@ -20,15 +36,25 @@ from collwise.cli.problem_options import (
 from collwise.cli.profile_option import profile_for, profile_option
 from collwise.cli.ranks_option import on_ranks
 from collwise.errors import InvalidArgument
+from collwise.profiles.profile import Profile
+from collwise.profiles.records import FORMS, Form
+from collwise.system import formatting
 from collwise.system.files import read_input
+from collwise.system.launcher import launched
 
 if TYPE_CHECKING:  # the help needs no MPI
     from collwise.mpi.runtime.world import Communicator, World
+    from collwise.tuning.outcomes import Outcome, Task
+    from collwise.tuning.race_records import Sweep
 
 _MEASURING_S = 3.0
 """Seconds to measure where there is no profile."""
 _NBYTES = 512
-"""The default size, rounded up to whole elements or blocks."""
+"""The default size."""
+_ALONE_S, _EACH_S = 5.0, 1.5
+"""The most seconds for a race: for one alone, for each of several."""
+_PLANNING_S = 10.0
+"""Allowed for planning each race."""
 
 
 def _parse_order(text: str) -> Callable[[int], Sequence[int]]:
@@ -51,32 +77,125 @@ def _parse_order(text: str) -> Callable[[int], Sequence[int]]:
     return order
 
 
+class Grid(NamedTuple):
+    """What to race: every collective with every size, on so many ranks; None: on all of them."""
+
+    collectives: tuple[str, ...]
+    sizes: tuple[int, ...]
+    counts: tuple[int, ...] | None
+
+    @property
+    def races(self) -> int:
+        """How many races these are."""
+        return len(self.collectives) * len(self.sizes) * len(self.counts or [None])
+
+    def budget_s(self, asked: float | None) -> float:
+        """The most seconds for each race."""
+        return asked or (_ALONE_S if self.races == 1 else _EACH_S)
+
+    def tasks(self, request: ProblemOptions, ranks: int) -> "list[Task]":
+        """The races on one number of ranks, each once."""
+        tasks = [
+            request.task(collective, ranks, nbytes, round_up=True)
+            for collective in self.collectives
+            for nbytes in self.sizes
+        ]
+        return list(dict.fromkeys(tasks))
+
+
+def _grid(values: dict[str, Any]) -> Grid:
+    """Take the options that say what is raced out of all options."""
+    collectives = tuple(dict.fromkeys(name for some in values.pop("collective") for name in some))
+    sizes, counts = values.pop("sizes"), values.pop("counts")
+    first, last, factor = (values.pop(name) for name in ("first", "last", "factor"))
+    if (first, last, factor) != (None, None, None):
+        if sizes is not None:
+            raise click.UsageError("give --bytes, or -b, -e and -f")
+        first = _NBYTES if first is None else first
+        sizes = size_range(first, first if last is None else last, factor or Fraction(2))
+    return Grid(collectives or ("broadcast",), sizes or (_NBYTES,), counts)
+
+
 def _check(options: dict[str, Any]) -> None:
     from collwise.algorithms.registry import find
+    from collwise.planner.by_hand import own_choice
 
-    if options["algorithm"] is not None:
-        find(options["algorithm"], options["collective"])
-    options["request"].check([options["collective"]])
+    grid: Grid = options["grid"]
+    if (algorithm := options["algorithm"]) is not None:
+        for collective in grid.collectives:
+            if own_choice(collective, algorithm) is None:
+                find(algorithm, collective)
+    options["request"].check(grid.collectives)
+    record, resume = options["record_path"], options["resume"]
+    if resume and record is None:
+        raise click.UsageError("--resume goes on with a record: name it with --record")
+    if record is not None and launched() is None:
+        _earlier(record, resume)
+
+
+def _earlier(record: Path, resume: bool) -> "Sweep | None":
+    """The sweep to go on with; raises InvalidArgument for a record that would be lost."""
+    from collwise.tuning.race_records import read_sweep
+
+    if resume:
+        return read_sweep(record) if record.exists() else None
+    if record.is_file() and record.stat().st_size:
+        seen = "it is there already"
+        remedy = "add --resume to go on with it, or name another file"
+        raise InvalidArgument(f"a new record {record}", seen, remedy)
+    return None
+
+
+def _limit_s(options: dict[str, Any]) -> float:
+    grid: Grid = options["grid"]
+    return grid.races * (grid.budget_s(options["budget"]) + _PLANNING_S) + _MEASURING_S
 
 
 @click.command("bench", cls=GroupedCommand)
-@click.option(
-    "--collective",
-    type=COLLECTIVE,
-    metavar="TEXT",
-    default="broadcast",
-    help=f"What to race: {COLLECTIVE_NAMES}.",
-)
-@click.option(
-    "--bytes",
-    "nbytes",
-    type=SIZE,
-    help="Bytes of the message, of everybody's vector, or of each source's contribution"
-    f"  [default: {_NBYTES}].",
+@gathered(
+    "grid",
+    _grid,
+    click.option(
+        "--collective",
+        type=COLLECTIVES,
+        metavar="TEXT",
+        multiple=True,
+        help=f"What to race, several with commas or all: {COLLECTIVE_NAMES}  [default: broadcast].",
+    ),
+    click.option(
+        "--bytes",
+        "sizes",
+        type=SIZES,
+        help="Bytes of the message, of everybody's vector, or of each source's contribution:"
+        f" 512, or 8,64,1k, or from 8 to 1M by doubling, 8:1M:2  [default: {_NBYTES}].",
+    ),
+    click.option("-b", "--minbytes", "first", type=SIZE, help="The smallest size, for --bytes."),
+    click.option("-e", "--maxbytes", "last", type=SIZE, help="The largest size."),
+    click.option(
+        "-f", "--stepfactor", "factor", type=EXACT, help="From size to size  [default: 2]."
+    ),
+    click.option(
+        "--on",
+        "counts",
+        type=COUNTS,
+        help="Race on the first 2, then the first 4, … of the ranks, as in 2,4,8"
+        "  [default: on all].",
+    ),
 )
 @problem_options(default_sources=DEFAULT_SOURCES)
-@click.option("--algorithm", help="Race this algorithm  [default: the planned best few].")
-@click.option("--budget", type=BUDGET, default=5.0, help="Seconds for the race.")
+@click.option("--algorithm", help="Race this algorithm, or library:NAME  [default: the best few].")
+@click.option(
+    "--budget",
+    type=BUDGET,
+    help=f"The most seconds for a race  [default: {_ALONE_S:g}; of several, {_EACH_S:g} for each].",
+)
+@click.option(
+    "--precision",
+    "within",
+    type=PRECISION,
+    default="5%",
+    help="End a race once its medians are known to ± so much; 0 for never.",
+)
 @click.option("--repetitions", type=POSITIVE, default=1000, help="The most repetitions.")
 @click.option("--seed", type=INTEGER, default=0, help="Seed of the order of the competitors.")
 @click.option(
@@ -86,66 +205,110 @@ def _check(options: dict[str, Any]) -> None:
     metavar="FILE|random:SEED",
     help="Number the ranks in this order: what the file lists first is rank 0.",
 )
+@click.option(
+    "--form",
+    type=click.Choice(FORMS),
+    default="blocking",
+    help="Which form of the calls the rows of a sweep are about; races run both.",
+)
+@click.option("--csv", "csv_path", type=OUTPUT, help="Write a row for each race, as they come.")
+@click.option("--record", "record_path", type=OUTPUT, help="Keep all samples in this JSON file.")
+@click.option("--resume", is_flag=True, help="Leave out the races that the record has.")
+@click.option("--picture", type=PICTURE, help="Draw times over sizes into this .svg or .png file.")
+@click.option("--report", "report_path", type=OUTPUT, help="Write the sweep as an HTML page.")
 @profile_option
 @output.json_option
-@on_ranks(lambda options: options["budget"] + _MEASURING_S, _check)
+@on_ranks(_limit_s, _check)
 def command(
     comm: "Communicator",
     here: "World",
-    collective: str,
-    nbytes: int | None,
+    grid: Grid,
     request: ProblemOptions,
     algorithm: str | None,
-    budget: float,
+    budget: float | None,
+    within: float,
     repetitions: int,
     seed: int,
     rank_order: Callable[[int], Sequence[int]] | None,
+    form: Form,
+    csv_path: Path | None,
+    record_path: Path | None,
+    resume: bool,
+    picture: Path | None,
+    report_path: Path | None,
     profile_path: Path | None,
     as_json: bool,
 ) -> Callable[[], None]:
     """Race collwise against the MPI library's own collective in one interleaved run.
 
     Competitors: mpi4py's method (Comm.Bcast, Comm.Allgatherv, …), the library's persistent form,
-    and planned schedules, as persistent requests and as blocking calls.  The slowest rank's time is
-    what counts.
+    its other algorithms as blocking calls, and planned schedules, as persistent requests and as
+    blocking calls.  The slowest rank's time is what counts.  Who is 1.5 times behind leaves early.
+
+    Several sizes, collectives or numbers of ranks make a sweep: a row for each race, as it ends.
+    Interrupted sweeps go on with --record FILE --resume.
 
     \b
         collwise bench -n 4 --collective allreduce --bytes 64k --op max
+        collwise bench -n 2 --bytes 8:1M:2 --csv sweep.csv
+        collwise bench -n 8 --collective all --on 2,4,8 -b 8 -e 64k -f 8
         collwise bench -n 8 --collective allgatherv --pattern equal --sources 3
         mpiexec -n 64 collwise bench --algorithm postal_tree --order random:1
     """  # noqa: D301
-    from collwise.mpi.runtime.agreement import on_root
-    from collwise.planner.plans import source_lines
-    from collwise.report.tuning_tables import race_document, race_summary, race_table
-    from collwise.system import formatting
+    from collwise.mpi.runtime.agreement import in_team, on_root
+    from collwise.report.sweep_files import SweepKeeper, SweepPaths
+    from collwise.report.sweep_tables import sweep_lines
+    from collwise.tuning.race_records import Sweep
     from collwise.tuning.session import Session
 
-    order = range(comm.size) if rank_order is None else rank_order(comm.size)
+    order = tuple(range(comm.size) if rank_order is None else rank_order(comm.size))
     if rank_order is not None:
         comm, here = comm.Create_group(comm.group.Incl(order)), here.part(order)
-    size = _NBYTES if nbytes is None else nbytes
-    task = request.task(collective, comm.size, size, round_up=nbytes is None)
-    saved = on_root(comm, lambda: profile_for(here.fingerprint(), profile_path))
-    measuring_s = 0 if saved else _MEASURING_S
-    beginning = f"racing {task} on {comm.size} ranks for about {budget + measuring_s:g} s"
-    with (
-        output.progress(as_json or comm.rank > 0, beginning) as progress,
-        Session(comm, here, seed=seed, progress=progress) as session,
-    ):
-        if saved:
-            profile = saved.at(comm.size, here.ranks_per_node)
-        else:
-            share = measuring_s / (measuring_s + budget)
-            profile = session.measure(measuring_s, share=share)
-        progress(f"racing: {task}", 0.5)
-        outcome = session.race(task, profile, budget, repetitions, algorithm)
+    counts, each_s, several = grid.counts or (comm.size,), grid.budget_s(budget), grid.races > 1
+    if counts[-1] > comm.size:
+        seen = f"there are {formatting.count(comm.size, 'rank')}"
+        raise InvalidArgument(f"races on {counts[-1]} ranks", seen, f"start -n {counts[-1]}")
+    tasks = {count: grid.tasks(request, count) for count in counts}
+    fingerprint, made = here.fingerprint(), here.provenance()
 
-    def show_results() -> None:
-        if as_json:
-            output.write_json({**race_document(outcome), "order": list(order)})
-            return
-        output.table(race_table(outcome, f"{task.problem}, {here.library}"))
-        output.write(*source_lines(task.problem), *race_summary(outcome))
+    def begin() -> "tuple[Profile | None, Sweep]":
+        sweep = Sweep(within=within, order=order, fingerprint=fingerprint, provenance=made)
+        if record_path is not None and (earlier := _earlier(record_path, resume)):
+            sweep = sweep.goes_on(record_path, earlier)
+        return profile_for(fingerprint, profile_path), sweep
+
+    saved, sweep = on_root(comm, begin)
+    paths = SweepPaths(csv_path, record_path, picture, report_path)
+    keeper = SweepKeeper(sweep, form, paths, None if as_json else _shown(grid))
+    what = f"{grid.races} times" if several else str(tasks[counts[-1]][0])
+    budget_s = each_s * grid.races + (0 if saved else _MEASURING_S)
+    beginning = f"racing {what} on {counts[-1]} ranks for {budget_s:g} s at most"
+
+    def measure(team: "Communicator") -> Profile:
+        with Session(team, here.part(range(team.size)), seed=seed) as session:
+            return session.measure(_MEASURING_S)
+
+    def race(team: "Communicator") -> Sweep:
+        world = here.part(range(team.size))
+        profile = known.at(team.size, world.ranks_per_node)
+        with Session(team, world, seed=seed) as session:
+            for task in tasks[team.size]:
+                if not on_root(team, partial(keeper.wants, task)):
+                    continue
+                outcome = session.race(task, profile, each_s, repetitions, algorithm, within)
+                on_root(team, partial(keeper.add, outcome, here.library))
+        return on_root(team, lambda: keeper.sweep)
+
+    with output.progress(as_json or comm.rank > 0, beginning, bar=not several) as progress:
+        progress("measuring t0 and λ" if saved is None else f"racing {what}", 0.1)
+        known = saved or in_team(comm, range(counts[-1]), measure)
+        progress(f"racing {what}", 0.5)
+        for count in counts:
+            sweep = in_team(comm, range(count), race)
+    keeper.sweep = sweep
+
+    def show() -> None:
+        output.write(*sweep_lines(sweep, form) if several else ())
         if rank_order is not None:
             output.write("order    the ranks are numbered as --order says")
         if saved is None:
@@ -154,4 +317,24 @@ def command(
             cores = formatting.count(here.cores, "core")
             output.write(f"note     {comm.size} ranks share {cores}: expect noise")
 
-    return show_results
+    return partial(output.deliver, as_json, sweep.document, show, keeper.savings)
+
+
+def _shown(grid: Grid) -> "Callable[[Outcome, dict[str, str], str], None]":
+    """What prints a race as soon as it has ended: a row of the sweep, or the whole of it."""
+    from collwise.report.sweep_tables import COLUMNS
+    from collwise.report.tuning_tables import race_summary, race_table
+
+    rows = output.Rows({**COLUMNS, "collective": max(map(len, grid.collectives))})
+
+    def show(outcome: "Outcome", row: dict[str, str], library: str) -> None:
+        if grid.races > 1:
+            rows.add(row)
+            return
+        from collwise.planner.plans import source_lines
+
+        problem = outcome.task.problem
+        output.table(race_table(outcome, f"{problem}, {library}"))
+        output.write(*source_lines(problem), *race_summary(outcome))
+
+    return show

@@ -51,6 +51,7 @@ def command(
         levels_table,
         measured_table,
     )
+    from collwise.tuning.race_records import MEASUREMENT, VERSION
     from collwise.tuning.session import Session
 
     beginning = f"measuring t0 and λ on {comm.size} ranks for at most {budget:g} s"
@@ -62,7 +63,8 @@ def command(
 
     def document() -> dict[str, Any]:
         lines = [line._asdict() for line in profile.machine.lines()]
-        return {"profile": profile.to_document(), "hockney": lines}
+        header = {"format": MEASUREMENT, "version": VERSION}
+        return {**header, "profile": profile.to_document(), "hockney": lines}
 
     def show() -> None:
         output.table(measured_table(profile, f"t0 and λ on {comm.size} ranks, {here.library}"))

@@ -103,6 +103,30 @@ def table(shown: Table, stream: str = "out") -> None:
         )
 
 
+class Rows:
+    """A table that grows: each row is printed when it is there, its cells below their titles.
+
+    widths: the least width of each column, in characters, by its title.
+    """
+
+    def __init__(self, widths: Mapping[str, int]) -> None:
+        self.widths = {title: max(width, len(title)) for title, width in widths.items()}
+        self.begun = False
+
+    def add(self, row: Mapping[str, str]) -> None:
+        """Print a row, after the titles if it is the first."""
+        if not self.begun:
+            self._write(dict(zip(self.widths, self.widths, strict=True)))
+            self.begun = True
+        self._write(row)
+
+    def _write(self, row: Mapping[str, str]) -> None:
+        first, *middle, last = (row[title].rjust(width) for title, width in self.widths.items())
+        out = console()
+        out.file.write("  ".join([first.strip().ljust(len(first)), *middle, last.strip()]) + "\n")
+        out.file.flush()
+
+
 def _print(out: Console, grid: Grid) -> None:
     """Without the blanks at the ends of lines."""
     with out.capture() as drawn:
@@ -220,13 +244,14 @@ def _save(savings: Iterable[Callable[[], Saved]]) -> tuple[list[Saved], list[Col
 
 
 @contextmanager
-def progress(quiet: bool, beginning: str = "") -> Iterator[Any]:
+def progress(quiet: bool, beginning: str = "", *, bar: bool = True) -> Iterator[Any]:
     """A progress bar on standard error if that is a terminal: call it with (what, 0 … 1).
 
-    beginning: what is said at the start, once, where there is no terminal.
+    beginning: what is said at the start, once, where there is no bar.   bar: whether to show one;
+    where results are printed as they come, it would stand between them.
     """
     err = console("err")
-    if quiet or not err.is_terminal:
+    if quiet or not bar or not err.is_terminal:
         if beginning and not quiet:
             click.echo(beginning, err=True)
         yield lambda what, done: None
@@ -237,9 +262,9 @@ def progress(quiet: bool, beginning: str = "") -> Iterator[Any]:
         TimeElapsedColumn(),
         console=err,
         transient=True,
-    ) as bar:
-        task = bar.add_task("starting", total=1.0)
-        yield lambda what, done: bar.update(task, description=what, completed=done)
+    ) as shown:
+        task = shown.add_task("starting", total=1.0)
+        yield lambda what, done: shown.update(task, description=what, completed=done)
 
 
 def is_rank_zero() -> bool:

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,10 +16,12 @@ from collwise.model.level_notation import parse_placement
 from collwise.schedule.collectives import COLLECTIVES as ALL_COLLECTIVES
 from collwise.schedule.collectives import find_collective
 from collwise.system.integers import MOST_RANKS
-from collwise.system.quantities import parse_number, parse_size, parse_time
+from collwise.system.quantities import parse_number, parse_share, parse_size, parse_time
 
 T = TypeVar("T")
 
+MAX_SIZES = 1000
+"""Sizes in a range."""
 LONGEST_S = 10_000_000
 """Seconds, 115 days: clocks of the system cannot wait for much more."""
 
@@ -91,8 +94,56 @@ def _items(text: str, what: str) -> list[str]:
 
 
 def _parse_sizes(text: str) -> tuple[int, ...]:
-    """Sizes in bytes, ascending and distinct."""
-    return tuple(sorted({parse_size(part) for part in _items(text, "size")}))
+    """Sizes in bytes, ascending and distinct: 8,512 or 8:1M:2, or both."""
+    sizes: set[int] = set()
+    for part in _items(text, "size"):
+        first, *rest = part.split(":")
+        if len(rest) > 2:
+            remedy = "write FIRST:LAST:FACTOR, as in 8:1M:2"
+            raise InvalidArgument("sizes", f"{part!r} has more than three parts", remedy)
+        factor = parse_number(rest[1]) if rest[1:] else Fraction(2)
+        sizes.update(size_range(parse_size(first), parse_size((rest or [first])[0]), factor))
+    return tuple(sorted(sizes))
+
+
+def size_range(first: int, last: int, factor: Fraction) -> tuple[int, ...]:
+    """Sizes in bytes from `first` up to `last`, each `factor` times the one before.
+
+    Raises InvalidArgument for ranges that hold nothing, or more than MAX_SIZES.
+    """
+    asked = "sizes"
+    if first > last:
+        seen = f"the first, {first} bytes, is above the last, {last}"
+        raise InvalidArgument(asked, seen, "give the smaller one first")
+    if first == last:
+        return (first,)
+    if first == 0 or factor <= 1:
+        seen = "a range from 0 bytes" if first == 0 else f"the factor {factor}"
+        remedy = "begin at 1 byte or more, and give a factor above 1"
+        raise InvalidArgument(asked, f"{seen} never comes to its end", remedy)
+    sizes: list[int] = []
+    at = Fraction(first)
+    while at <= last:
+        sizes.append(int(at))
+        at *= factor
+        if len(sizes) > MAX_SIZES:
+            remedy = "give a larger factor"
+            raise InvalidArgument(asked, f"these are more than {MAX_SIZES}", remedy)
+    return tuple(dict.fromkeys(sizes))
+
+
+def _parse_counts(text: str) -> tuple[int, ...]:
+    """Numbers of ranks, ascending and distinct: 2,4,8."""
+    counts = _items(text, "number of ranks")
+    if odd := [count for count in counts if not re.fullmatch("[1-9][0-9]{0,7}", count)]:
+        remedy = "give some such as 2,4,8"
+        raise InvalidArgument("numbers of ranks", f"{odd[0][:20]!r} is none", remedy)
+    return tuple(sorted(set(map(int, counts))))
+
+
+def _parse_precision(text: str) -> float:
+    """The ± to which a median should be known, relative: 5% or 0.05; 0: as well as it can be."""
+    return parse_share(text, "a precision")
 
 
 def _parse_budget(text: str) -> float:
@@ -166,7 +217,9 @@ FOLDER = FilePath(folder=True)
 OUTPUT = FilePath(writes=True)
 PICTURE = FilePath(writes=True, suffixes=(".png", ".svg"))
 SIZE = ParsedType("bytes", parse_size)
-SIZES = ParsedType("bytes,bytes,…", _parse_sizes)
+SIZES = ParsedType("bytes,first:last:factor,…", _parse_sizes)
+COUNTS = ParsedType("ranks,ranks,…", _parse_counts)
+PRECISION = ParsedType("percent", _parse_precision)
 BUDGET = ParsedType("seconds", _parse_budget)
 EXACT = ParsedType("number", parse_number)
 SECONDS = ParsedType("seconds", parse_time)

@@ -72,5 +72,9 @@ def command(
         return
     line = f"machine      {machine.describe()}"
     noted = "\n".join([f"{line} ({origin})", *(f"note         {note}" for note in notes)])
-    text = formatting.rounded(str(plan), digits).replace(line, noted, 1)
+    text = "\n".join(
+        told if told.startswith("measured") else formatting.rounded(told, digits)
+        for told in str(plan).splitlines()
+    )
+    text = text.replace(line, noted, 1)
     output.write(*text.splitlines(), *served_lines(profile, served), *saved.lines)

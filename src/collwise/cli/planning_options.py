@@ -2,7 +2,8 @@
 
 import gc
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -14,11 +15,11 @@ from collwise.cli.machine_options import (
     machine_from,
     machine_options,
 )
-from collwise.cli.parameter_types import COLLECTIVE, PICTURE, RANKS
+from collwise.cli.parameter_types import COLLECTIVE, FILE, PICTURE, RANKS, SIZE
 from collwise.cli.problem_options import (
+    BYTES_HELP,
     COLLECTIVE_NAMES,
     ProblemOptions,
-    bytes_option,
     problem_options,
 )
 from collwise.model.levels import Levels
@@ -26,10 +27,42 @@ from collwise.planner.operator_order import DTYPE, OP
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Problem, placed
 
+if TYPE_CHECKING:
+    from collwise.formats.goal_reader import Goal
+
 SLOW_FROM_RANKS = 128
 """Ranks from which on it takes seconds to simulate all schedules."""
 MANY_OBJECTS = 200_000
 """New objects after which Python looks for circles among them; lists of operations have none."""
+
+goal_option = click.option(
+    "--goal",
+    "goal_path",
+    type=FILE,
+    help="Time the GOAL program in this file, instead of a collective.",
+)
+
+
+def _settings(ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str]:
+    settings: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = (part.strip() for part in pair.partition("="))
+        if not (name and equals and value):
+            raise click.BadParameter(f"{pair!r}: write it as in lam=4", ctx, param)
+        if name in settings:
+            raise click.BadParameter(f"{name} is given twice; give it once", ctx, param)
+        settings[name] = value
+    return settings
+
+
+settings_option = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=_settings,
+    help="A parameter of the algorithm, such as lam=4 or segment=4k; once for each.",
+)
 
 picture_option = click.option(
     "--picture",
@@ -62,17 +95,29 @@ class PlanningQuestion(NamedTuple):
         return f"{doing} {problem}: {work}, which may take a while"
 
 
-def planning_options(*own: Any) -> Callable[[Any], Any]:
+class GoalQuestion(NamedTuple):
+    """A GOAL program instead of a problem, and the machine to time it on."""
+
+    goal: "Goal"
+    machine: ChosenMachine
+
+
+def planning_options(*own: Any, reads_goal: bool = False) -> Callable[[Any], Any]:
     """Options of a problem and a machine; the command gets them as one argument, `question`.
 
     own: the command's own options.   In its docstring {collectives} stands for their names.
+    reads_goal: whether --goal FILE may stand in the place of the problem.
     """
+    needed = not reads_goal
+    size = click.option("--bytes", "nbytes", type=SIZE, required=needed, help=BYTES_HELP)
+    ranks = click.option("-n", "--ranks", type=RANKS, required=needed, help="Number of ranks.")
     add = gathered(
         "question",
         _question,
         click.argument("collective", type=COLLECTIVE, default="broadcast"),
-        click.option("-n", "--ranks", type=RANKS, required=True, help="Number of ranks."),
-        bytes_option,
+        ranks,
+        size,
+        *[goal_option] * reads_goal,
         problem_options(order=True),
         *own,
         output.json_option,
@@ -86,12 +131,20 @@ def planning_options(*own: Any) -> Callable[[Any], Any]:
     return named
 
 
-def _question(values: dict[str, Any]) -> PlanningQuestion:
+def _question(values: dict[str, Any]) -> PlanningQuestion | GoalQuestion:
     gc.set_threshold(MANY_OBJECTS, 20, 20)
     collective, ranks, nbytes = (values.pop(name) for name in ("collective", "ranks", "nbytes"))
     request: ProblemOptions = values.pop("request")
-    request.check([collective])
     described = {name: values.pop(name) for name in MACHINE_OPTIONS}
+    given = {"-n": ranks, "--bytes": nbytes}
+    if (path := values.pop("goal_path", None)) is not None:
+        if both := [name for name, value in given.items() if value is not None]:
+            raise click.UsageError(f"--goal says what {' and '.join(both)} would; leave them out")
+        return _goal_question(path, described)
+    if missing := [name for name, value in given.items() if value is None]:
+        plural = "s" if missing[1:] else ""
+        raise click.UsageError(f"Missing option{plural} {' and '.join(missing)}, or --goal.")
+    request.check([collective])
     if values.get("picture") is not None:
         from collwise.report.schedule_files import check_ranks
 
@@ -101,3 +154,10 @@ def _question(values: dict[str, Any]) -> PlanningQuestion:
     machine = machine_from(described, ranks, nbytes, request.shape, combined)
     problem, reason = request.problem(collective, ranks, nbytes, machine.topology)
     return PlanningQuestion(placed(problem, machine.machine), reason, machine)
+
+
+def _goal_question(path: Path, described: dict[str, Any]) -> GoalQuestion:
+    from collwise.formats.goal_reader import read_goal
+
+    goal = read_goal(path)
+    return GoalQuestion(goal, machine_from(described, goal.ranks, goal.largest, None, None))

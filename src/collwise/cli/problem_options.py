@@ -32,14 +32,11 @@ COLLECTIVE_NAMES = "{} or {}".format(", ".join(list(COLLECTIVES)[:-1]), list(COL
 _ABOUT = {**ABOUT, "pattern": ABOUT["sources"]}
 """By option, the collectives to which it applies."""
 
-bytes_option = click.option(
-    "--bytes",
-    "nbytes",
-    type=SIZE,
-    required=True,
-    help="Bytes, such as 512 or 64k: of the message, of everybody's vector, or of each source's"
-    " contribution.",
+BYTES_HELP = (
+    "Bytes, such as 512 or 64k: of the message, of everybody's vector, or of each source's"
+    " contribution."
 )
+bytes_option = click.option("--bytes", "nbytes", type=SIZE, required=True, help=BYTES_HELP)
 
 
 class Sources(NamedTuple):

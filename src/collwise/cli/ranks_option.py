@@ -56,7 +56,7 @@ def on_ranks(
             "--ranks",
             type=POSITIVE,
             help="Start so many ranks here  [default: "
-            + ("none]." if optional else "one per core, 4 to 16]."),
+            + ("none]." if optional else "one per core, 2 to 16]."),
         )
         @functools.wraps(command)
         def run(ranks: int | None, **options: Any) -> Any:
@@ -69,7 +69,7 @@ def on_ranks(
                 command(comm=None, here=None, **options)()
                 return
             if not ours and (launcher is None or (launcher.size == 1 and ranks is not None)):
-                count = ranks or min(max(usable_cores(), 4), 16)
+                count = ranks or min(max(usable_cores(), 2), 16)
                 if (placement := options.get("placement")) is not None:
                     check_placement(placement, count)
                 sys.exit(_start(count, budget_s(options)))
@@ -93,7 +93,11 @@ def on_ranks(
 def already_started(ranks: int | None, launcher: Launched) -> InvalidArgument:
     """The error of -n under a launcher."""
     seen = f"a launcher has started {launcher.size}"
-    return InvalidArgument(f"{ranks} ranks (-n {ranks})", seen, "leave out -n under a launcher")
+    return InvalidArgument(
+        f"{formatting.count(ranks or 1, 'rank')} (-n {ranks})",
+        seen,
+        "leave out -n under a launcher",
+    )
 
 
 def _start(count: int, budget_s: float) -> int:
@@ -119,12 +123,12 @@ def _start(count: int, budget_s: float) -> int:
     ended = f"the launcher ended with code {code} before the command was done"
     if status or code in _KILLED:
         raise RanksLost(
-            f"this command on {count} ranks",
+            f"this command on {formatting.count(count, 'rank')}",
             f"a rank was ended from outside; {ended}",
             "run it again; if memory ran out, use fewer ranks or smaller messages",
         )
     raise NoMPI(
-        f"{count} ranks",
+        formatting.count(count, "rank"),
         f"{ended} (what it said, if anything, is above)",
         "try fewer ranks; `collwise doctor` checks launcher and library",
     )
@@ -152,4 +156,4 @@ def _end_with_starter(status: Path) -> None:
             fcntl.flock(file, fcntl.LOCK_SH)
         os._exit(1)
 
-    threading.Thread(target=wait, daemon=True).start()
+    threading.Thread(target=wait, name="collwise", daemon=True).start()

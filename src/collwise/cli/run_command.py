@@ -87,10 +87,10 @@ def command(
     if not words or words in (("-m",), ("-c",)):
         raise InvalidArgument("run a script", "none is named", "name a file, or -m and a module")
     file = f"{words[0]}/__main__.py" if os.path.isdir(words[0]) else words[0]  # noqa: PTH112
-    if not words[0].startswith("-") and not os.path.exists(file):  # noqa: PTH110 - never raises
-        raise InvalidArgument(
-            f"run {words[0]}", "there is no such file", "name a script, or -m and a module"
-        )
+    if not words[0].startswith("-") and not os.path.isfile(file):  # noqa: PTH113 - never raises
+        here = os.path.exists(file)  # noqa: PTH110
+        seen = "a pipe or device cannot be read twice" if here else "there is no such file"
+        raise InvalidArgument(f"run {words[0]}", seen, "name a script, or -m and a module, or -")
     if ranks is not None:
         if (launcher := launched()) is None:
             _check(profile_path, learn)
@@ -154,6 +154,7 @@ def _tell(comm: "Comm", summary: bool, json_path: Path | None) -> None:
 
     calls, ranks = comm.calls(worth=MAX_TASKS), len(comm._world.hosts)
     tuning = f"collwise tune -n {ranks} --from-summary {shlex.quote(str(json_path or 'FILE'))}"
+    tuning = tuning if json_path else f"run it with --json FILE, then {tuning}"
     if summary:
         output.table(calls_table(calls), stream="err")
         output.write(*calls_lines(calls, tuning), stream="err")

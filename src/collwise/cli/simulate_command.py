@@ -6,21 +6,15 @@ import click
 
 from collwise.cli import output
 from collwise.cli.grouped_command import GroupedCommand
-from collwise.cli.planning_options import PlanningQuestion, picture_option, planning_options
+from collwise.cli.planning_options import (
+    GoalQuestion,
+    PlanningQuestion,
+    picture_option,
+    planning_options,
+    settings_option,
+)
 from collwise.cli.problem_options import MAX_SIMULATED, check_amount
 from collwise.report.tables import Saved
-
-
-def _settings(ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str]:
-    settings: dict[str, str] = {}
-    for pair in pairs:
-        name, equals, value = (part.strip() for part in pair.partition("="))
-        if not (name and equals and value):
-            raise click.BadParameter(f"{pair!r}: write it as in lam=4", ctx, param)
-        if name in settings:
-            raise click.BadParameter(f"{name} is given twice; give it once", ctx, param)
-        settings[name] = value
-    return settings
 
 
 @click.command("simulate", cls=GroupedCommand)
@@ -30,18 +24,12 @@ def _settings(ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]
         help="Simulate this one  [default: all that apply, in a table; of more than 4096 ranks,"
         " the best by its formula].",
     ),
-    click.option(
-        "--set",
-        "settings",
-        multiple=True,
-        metavar="NAME=VALUE",
-        callback=_settings,
-        help="A parameter of the algorithm, such as lam=4 or segment=4k; once for each.",
-    ),
+    settings_option,
     picture_option,
+    reads_goal=True,
 )
 def command(
-    question: PlanningQuestion,
+    question: PlanningQuestion | GoalQuestion,
     algorithm: str | None,
     settings: dict[str, str],
     picture: Path | None,
@@ -51,7 +39,8 @@ def command(
 
     COLLECTIVE is {collectives}; broadcast if none is given.  Times are exact, in
     the postal, Hockney, LogGP and wormhole models; in Hockney's and the wormhole model also on a
-    network whose links messages wait for.
+    network whose links messages wait for.  With --goal a GOAL program (as LogGOPSim reads) is
+    timed in the place of COLLECTIVE.
 
     \b
         collwise simulate -n 64 --bytes 512 --t0 1.7ms --lam 4
@@ -65,6 +54,7 @@ def command(
         collwise simulate allgatherv -n 20 --bytes 4k --sources 0,7,13 \\
             --topology mesh:4x5 --alpha 50us --beta 10ns \\
             --algorithm br_lin --picture mesh.png
+        collwise simulate --goal program.goal --t0 1.7ms --lam 4
     """  # noqa: D301
     from collwise.report.simulation_tables import (
         bound_line,
@@ -78,6 +68,11 @@ def command(
 
     if settings and algorithm is None:
         raise click.UsageError("--set is about one algorithm: name it with --algorithm")
+    if isinstance(question, GoalQuestion):
+        if algorithm is not None:
+            raise click.UsageError("--goal is a program of its own: leave out --algorithm")
+        _simulate_goal(question, picture, as_json)
+        return
     if question.problem.kind.has_sources:
         why = "its schedules have to be simulated, message by message"
         check_amount(question.problem.ranks, len(question.problem.sources), MAX_SIMULATED, why)
@@ -110,3 +105,21 @@ def command(
         output.table(comparison_table(simulated).rounded(digits))
     output.write(*(f"left out     {name}: {why}" for name, why in excluded.items()))
     output.write(*saved.lines)
+
+
+def _simulate_goal(question: GoalQuestion, picture: Path | None, as_json: bool) -> None:
+    """Time a GOAL program, show it, and draw it in time."""
+    from collwise.report.goal_tables import draw_goal, goal_document, goal_lines
+
+    goal, (machine, origin, topology, _, notes, _) = question
+    timing = goal.time(machine, topology)
+    saved = Saved([], {}) if picture is None else draw_goal(goal, timing, picture)
+    if as_json:
+        document = goal_document(goal, timing, machine, topology, origin)
+        output.write_json({**document, "machine_notes": notes, **saved.document})
+        return
+    output.write(
+        *goal_lines(goal, timing, machine, topology, origin),
+        *(f"note         {note}" for note in notes),
+        *saved.lines,
+    )

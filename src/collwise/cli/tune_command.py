@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from collwise.cli import output
 from collwise.cli.grouped_command import GroupedCommand
@@ -16,9 +17,12 @@ from collwise.cli.problem_options import (
     ProblemOptions,
     problem_options,
 )
-from collwise.cli.profile_option import placement_option, save, save_option
+from collwise.cli.profile_option import placement_option, profile_for, save, save_option
 from collwise.cli.ranks_option import on_ranks
+from collwise.errors import InvalidArgument
 from collwise.model.placement import Placement
+from collwise.profiles.fingerprint import Fingerprint
+from collwise.profiles.profile import Profile
 from collwise.report.tables import Saved
 from collwise.system.launcher import launched
 
@@ -32,6 +36,15 @@ def _check(options: dict[str, Any]) -> None:
     options["request"].check(options["collectives"])
     if options["summary_path"] is not None and launched() is None:  # else rank 0 alone may have it
         read_summary(options["summary_path"])
+
+
+def _known(fingerprint: Fingerprint, path: Path | None) -> Profile:
+    """The profile to go on with.  Raises InvalidArgument if there is none."""
+    profile = profile_for(fingerprint, path if path is not None and path.exists() else None)
+    if profile is None:
+        seen, remedy = "no profile of this machine is saved", "tune without --continue first"
+        raise InvalidArgument("go on with a tuning", seen, remedy)
+    return profile
 
 
 @click.command("tune", cls=GroupedCommand)
@@ -62,6 +75,12 @@ def _check(options: dict[str, Any]) -> None:
     help="Race what a program called, as collwise run --json FILE told it, instead.",
 )
 @problem_options(default_sources=DEFAULT_SOURCES)
+@click.option(
+    "--continue",
+    "goes_on",
+    is_flag=True,
+    help="Do not measure: race what the saved profile does not know yet.",
+)
 @click.option("--seed", type=INTEGER, default=0, help="Seed of targets and order.")
 @click.option(
     "--report",
@@ -82,6 +101,7 @@ def command(
     collectives: Sequence[str],
     summary_path: Path | None,
     request: ProblemOptions,
+    goes_on: bool,
     seed: int,
     placement: Placement | None,
     report_path: Path,
@@ -91,10 +111,12 @@ def command(
     """Measure this machine, plan collectives, race them against the library's own, report.
 
     Saves a profile (what was measured, and which races were won) that collwise.Comm finds again,
-    and writes one self-contained HTML page.
+    and writes one self-contained HTML page.  The most useful races come first: what a program
+    spends most on (--from-summary), else collectives in turns, small sizes first.
 
     \b
         collwise tune
+        collwise tune --continue --budget 60
         collwise tune -n 8 --collective broadcast --bytes 512,2k --budget 10
         collwise tune --collective allgatherv --pattern equal --sources 3
         mpiexec -n 64 collwise tune --report big/report.html
@@ -106,25 +128,37 @@ def command(
         tuning_summary,
         tuning_table,
     )
+    from collwise.tuning.agenda import not_raced
     from collwise.tuning.occurred import tasks_of
     from collwise.tuning.session import Session
 
     if summary_path is None:
-        tasks = [
+        wanted = [
             request.task(collective, comm.size, nbytes, round_up=True)
             for collective in collectives
             for nbytes in sizes
         ]
+        tasks = dict.fromkeys(wanted, 0.0)
     else:
         tasks = on_root(comm, lambda: tasks_of(summary_path, comm.size))
-    beginning = f"measuring and racing on {comm.size} ranks for about {budget:g} s, then reporting"
+    known = on_root(comm, lambda: _known(here.fingerprint(), save_path)) if goes_on else None
+    every = len(tasks)
+    if known is not None:
+        tasks = {task: tasks[task] for task in not_raced(tasks, known, here.ranks_per_node)}
+        known = replace(known.at(comm.size, here.ranks_per_node), race_results=())
+    work = "racing" if goes_on else "measuring and racing"
+    beginning = f"{work} on {comm.size} ranks for about {budget:g} s, then reporting"
+    quiet = as_json or comm.rank > 0
     with (
-        output.progress(as_json or comm.rank > 0, beginning) as progress,
+        output.progress(quiet, beginning) as progress,
         Session(comm, here, seed=seed, placement=placement, progress=progress) as session,
     ):
-        tuning = session.tune(tasks, budget)
+        said = (lambda line: None) if quiet else partial(output.write, stream="err")
+        tuning = session.tune(tasks, budget, known, said)
 
     def show() -> None:
+        if len(tasks) < every:
+            output.write(f"{every - len(tasks)} of {every} races are in the profile already")
         output.table(tuning_table(tuning, f"{comm.size} ranks, {here.library}"))
         if tuning.profile.levels:
             output.table(levels_table(tuning.profile))

@@ -104,7 +104,9 @@ def why(
     output.write(str(problem), *(f"{form:<12} {call}" for form, call in served.items()))
     output.write(f"profile      {remark or path.stem}")
     if evidence:
-        output.table(races_table(evidence, f"Races of {collective} on {ranks} ranks"))
+        output.table(
+            races_table(evidence, f"Races of {collective} on {formatting.count(ranks, 'rank')}")
+        )
 
 
 @command.command()

@@ -8,6 +8,7 @@
 `dispatch`      what serves a call, an executor of ours or the library: one cache
 `fallback`      whether the library may serve what no plan does
 `decision`      what plans depend on besides sizes: profile, machine, effort; rank 0's for all
+`chosen`        what serves a call: a plan, the library's default, or its own algorithm
 `agreed_decision` how all ranks get the same one
 `running`       any schedule, run by hand
 `sharing`       one copy of a large array on each node

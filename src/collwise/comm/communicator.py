@@ -89,6 +89,7 @@ class Comm(ObjectForms):
         self._record = of_world or (Record() if record or decision.learn else None)
         self._learning = Learning(decision.learn) if decision.learn else None
         self._serve(decision, world, self.Get_rank())
+        self._dispatch.agree_on_own()
         if self._served and decision.progress and len(world.hosts) > 1:
             self._dispatch.duplicate.exists()  # so that non-blocking calls have plans at once
 
@@ -132,7 +133,7 @@ class Comm(ObjectForms):
         """
         asked = self._asked(collective, nbytes, root, form, op, dtype, sources)
         serves = self._served and not self._dispatch.duplicate.refused
-        return self._dispatch.plan(asked, form) if serves else None
+        return self._dispatch.chosen(asked, form).plan if serves else None
 
     def explain(
         self,
@@ -146,7 +147,9 @@ class Comm(ObjectForms):
         asked = self._asked(collective, nbytes, root, form, **more)
         if self._has_plans and self._dispatch.duplicate.refused:
             return f"the library's own: {NO_ROOM}"
-        return self._decision.explained(asked, form)[1]
+        serves = self._has_plans and self._served
+        by = self._dispatch.explained if serves else self._decision.explained
+        return by(asked, form).why
 
     def _asked(
         self,

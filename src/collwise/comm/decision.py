@@ -14,9 +14,10 @@ from msgspec import structs
 
 from collwise.algorithms.registry import collectives, find
 from collwise.comm.checking import check_limit_s
+from collwise.comm.chosen import Chosen, Own, own_of
 from collwise.comm.fallback import FALLBACK, falls_back
 from collwise.errors import CollwiseError, InvalidArgument, NothingApplies, UnknownName
-from collwise.measure.race import LIBRARY
+from collwise.measure.race import LIBRARY, own_algorithm
 from collwise.model.levels import Levels
 from collwise.model.machine import Machine, checked_machine
 from collwise.model.placement import Placement, check_placement
@@ -27,7 +28,7 @@ from collwise.planner.candidates import predicted
 from collwise.planner.choose import plan_for, unpredicted
 from collwise.planner.operator_order import legal
 from collwise.planner.plans import Plan
-from collwise.planner.race_lookup import Verdict, known_races, settled, verdict
+from collwise.planner.race_lookup import Verdict, keeps_order, known_races, settled, verdict
 from collwise.planner.shortlist import worth_a_race
 from collwise.planner.worth import Worth, worth
 from collwise.profiles.fingerprint import Fingerprint, Layout
@@ -242,23 +243,28 @@ class Decision:
         problem = Problem(collective, ranks, nbytes, root, elements.itemsize, allowed.order)
         return CallProblem(problem, elements, allowed.reason)
 
-    def plan(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Plan | None:
-        """The plan for a call; None if the library's own collective serves it.
+    def chosen(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Chosen:
+        """What serves a call.
 
         timed: False if nobody needs the predicted time; it is then not simulated where the
         algorithm is known.
         """
-        plan, why = self.explained(asked, form, timed=timed)
-        level = logging.INFO if plan is None or "not legal here" in why else logging.DEBUG
-        log.log(level, "%s: %s", asked.problem, why)
-        return plan
+        chosen = self.explained(asked, form, timed=timed)
+        quiet = chosen.plan is not None and "not legal here" not in chosen.why
+        log.log(logging.DEBUG if quiet else logging.INFO, "%s: %s", asked.problem, chosen.why)
+        return chosen
+
+    def own_algorithms(self, ranks: int) -> list[Own]:
+        """The library's own algorithms that may serve on so many ranks."""
+        raced = self._races(ranks) if self.effort == "measure" and self.machine is None else ()
+        return own_of(self.algorithms, [race for race in raced if race.ranks == ranks])
 
     def check_fallback(self, asked: CallProblem, form: Form) -> None:
         """Raise InvalidArgument if the library may not serve a call."""
         if not self.falls_back and asked.problem.ranks > 1:
             raise InvalidArgument(
                 f"{asked.problem} by a plan, as {FALLBACK}=never demands",
-                self.explained(asked, form)[1],
+                self.explained(asked, form).why,
                 f"choose an algorithm by {ALGORITHMS}, or leave out {FALLBACK}",
             )
 
@@ -300,17 +306,15 @@ class Decision:
         races, machine = self._races(problem.ranks), self.machine_for(asked)
         return worth(races, machine, problem, form, took_s)
 
-    def explained(
-        self, asked: CallProblem, form: Form, *, timed: bool = True
-    ) -> tuple[Plan | None, str]:
-        """The plan as from `plan`, and a sentence on what serves and why."""
+    def explained(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Chosen:
+        """The same as `chosen`, without a word to the log."""
         problem, reason = self._placed(asked.problem), asked.reason
         collective = problem.collective
         by_hand = choice_for(self.algorithms.get(collective, ()), problem.nbytes)
         machine, unsuited = self.machine_for(asked), ""
         decided: Verdict | None = None  # None: the model chooses
         chosen = by_hand.algorithm if by_hand is not None else LIBRARY
-        if chosen != LIBRARY and not find(chosen, collective).keeps_order(problem):
+        if chosen != LIBRARY and not keeps_order(chosen, problem):
             unsuited, by_hand = f"{chosen} is not legal here ({reason}); instead ", None
         if by_hand is not None:
             decided = Verdict(by_hand.algorithm, "it was chosen by hand")
@@ -323,7 +327,12 @@ class Decision:
         elif problem.ranks == 1:
             decided = Verdict(LIBRARY, "there is one rank")
         if decided is not None and decided.algorithm == LIBRARY:
-            return None, f"{unsuited}{decided}{self._unlike(decided)}"
+            return Chosen(None, f"{unsuited}{decided}{self._unlike(decided)}")
+        if decided is not None and own_algorithm(decided.algorithm) is not None:
+            own = Own(decided.algorithm, () if by_hand is None else by_hand.settings)
+            if decided.race is not None:
+                own = Own(decided.algorithm, tuple(decided.race.settings.items()), raced=True)
+            return Chosen(None, f"{decided._replace(algorithm=own.label)}", own)
         named = None if decided is None else decided.algorithm
         asks = timed or named is None
         if machine is None:
@@ -340,14 +349,14 @@ class Decision:
         try:
             if by_hand is not None and by_hand.settings:
                 plan = planned(problem, machine, by_hand, reason=reason, score=score)
-                return plan, f"{plan.choice.label}: it was chosen by hand"
+                return Chosen(plan, f"{plan.choice.label}: it was chosen by hand")
             plan = plan_for(problem, machine, named, reason=reason, score=score)
         except NothingApplies as nothing:
-            return None, f"{unsuited}the library's own: {nothing}"
+            return Chosen(None, f"{unsuited}the library's own: {nothing}")
         if decided is None or decided.race is None:
             why = plan.choice.verdict.removeprefix("chosen: ")
-            return plan, f"{unsuited}{plan.choice.label}: {why}{self._unlike(decided)}"
-        return settled(plan, decided), f"{decided}{self._unlike(decided)}"
+            return Chosen(plan, f"{unsuited}{plan.choice.label}: {why}{self._unlike(decided)}")
+        return Chosen(settled(plan, decided), f"{decided}{self._unlike(decided)}")
 
     def _unlike(self, decided: Verdict | None) -> str:
         """A warning if the race that decided was run on another engine than today's."""

@@ -3,28 +3,36 @@
 None always means that the library's own collective serves.
 """
 
+import logging
 from collections.abc import Callable, Container, Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic_ns
 from typing import Any, NamedTuple
 
 from mpi4py import MPI
 
+from collwise.comm.chosen import Chosen, Own
 from collwise.comm.decision import CallProblem, Decision, OpAndType
 from collwise.comm.learning import MAX_TRIALS, Learning, Trial
 from collwise.comm.recording import Record, Tally, Way, counting_starts, form_of
+from collwise.measure.race import LIBRARY, OWN
 from collwise.mpi.buffers.buffer import Buffer, combined_buffers
 from collwise.mpi.buffers.mpi_operators import can_combine, planning_name, planning_type
 from collwise.mpi.buffers.vector_layout import SPECS, lengths_of
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.executor import BoundedCache, Executor
 from collwise.mpi.execution.executor_choice import executor_for
+from collwise.mpi.library.own_algorithms import worth_racing
+from collwise.mpi.library.switching import OwnCalls, Switched, by_default
 from collwise.mpi.runtime.private_communicator import PrivateDuplicate
 from collwise.planner.plans import Plan
 from collwise.profiles.records import Form, RaceResult
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
+
+log = logging.getLogger("collwise")
 
 MAX_ENTRIES = 2048
 """Most entries of the cache: calls, plans and executors, some of which hold memory."""
@@ -37,12 +45,23 @@ class Handler(NamedTuple):
     """What serves calls that ask for the same.
 
     executor: None if the library's own does.   op: kept alive, since its id is part of the key.
-    tally: counts them; None if nobody asked.
+    tally: counts them; None if nobody asked.   own: which of the library's own algorithms serves;
+    None for its default.
     """
 
     executor: Executor | None
     op: MPI.Op | None = None
     tally: Tally | None = None
+    own: Switched | None = None
+
+    def by_library(self, call: "partial[Any]") -> Any:
+        """Make the library's call."""
+        return by_default(call) if self.own is None else self.own.call(call)
+
+    @property
+    def librarys(self) -> tuple[Any, tuple[()]]:
+        """What the compiled engine remembers where the library serves."""
+        return None if self.own is None else self.own.in_c, ()
 
 
 class Posed(NamedTuple):
@@ -67,7 +86,7 @@ class _Run(NamedTuple):
 class Dispatch:
     """What serves the calls on one communicator.
 
-    duplicate: shared with other objects for this communicator.   methods: those that plans may
+    duplicate, own: shared with other objects for this communicator.   methods: those that plans may
     serve.   record: where calls are counted.   way: the kind of call that blocking calls count as.
     learning: needs a record.   common_clock: whether all ranks read the same clock.
     calls: the cache: handlers of calls, plans and executors.
@@ -75,6 +94,7 @@ class Dispatch:
 
     decision: Decision
     duplicate: PrivateDuplicate
+    own: OwnCalls
     methods: Container[str]
     rank: int
     ranks: int
@@ -102,13 +122,14 @@ class Dispatch:
         self,
         way: Way,
         method: str,
-        library: Callable[[], Any],
+        library: "partial[Any]",
         arguments: Sequence[Any],
         fast_key: bytes | None = None,
     ) -> Any:
         """Serve a call: execute it, or make its request, which is started if it is not persistent.
 
-        library: makes the library's own call.   arguments: all that the MPI method takes.
+        library: makes the library's own call, on its first argument.   arguments: all that the
+        MPI method takes.
         fast_key: under which the compiled engine is told what serves; None if it cannot.
         """
         buffers = arguments[: 1 if method == "Bcast" else 2]
@@ -119,44 +140,53 @@ class Dispatch:
         if persistent and not isinstance(arguments[-1], MPI.Info):
             return library()  # which raises
         blocking = arguments[:-1] if persistent else arguments  # without `info`
-        executor, _, tally = self._handler(way, method, blocking)
+        handler = self._known(way, fast_key) or self._handler(way, method, blocking)
+        executor, tally = handler.executor, handler.tally
         if tally is not None and not persistent:
             tally.start()
         fast_call: Any = None
         if executor is None:
-            fast_call = None, ()
-            request = library()
+            fast_call = handler.librarys
+            request = handler.by_library(library)
         elif persistent:
             request = executor.persistent(*buffers)
         else:
             request, fast_call = executor.nonblocking(*buffers)
         if fast_key is not None and fast_call is not None:
             self.in_c[way].remember(fast_key, *fast_call)
+        elif fast_key is not None and (way, fast_key) not in self.calls:
+            self.calls.remember((way, fast_key), Handler(executor))
         return counting_starts(request, tally) if tally is not None and persistent else request
 
     def _execute(
         self,
         method: str,
-        library: Callable[[], Any],
+        library: "partial[Any]",
         arguments: Sequence[Any],
         buffers: Sequence[Any],
         fast_key: bytes | None,
     ) -> None:
-        executor, op, tally = self._handler(self.way, method, arguments)
-        while isinstance(tally, Trial) and not tally.proceed(op):  # the trial is over
-            executor, op, tally = self._handler(self.way, method, arguments)
+        handler = self._handler(self.way, method, arguments)
+        while isinstance(handler.tally, Trial) and not handler.tally.proceed(handler.op):
+            handler = self._handler(self.way, method, arguments)  # the trial is over
+        tally = handler.tally
         if isinstance(tally, Trial):
-            executor = tally.executor
+            handler = handler._replace(executor=tally.executor, own=tally.own)
+        executor = handler.executor
         begin_ns = monotonic_ns()
-        fast_call: Any = (None, ())
+        fast_call: Any = handler.librarys
         if executor is None:
-            library()
+            handler.by_library(library)
         else:
             fast_call = executor.run(*buffers)
         if tally is not None:
             tally.add(begin_ns, monotonic_ns())
         if fast_key is not None and fast_call is not None:
             self.in_c["blocking"].remember(fast_key, *fast_call, tally and tally.memory)
+
+    def _known(self, way: Way, fast_key: bytes | None) -> Handler | None:
+        """What served a request whose buffers C read and found to ask for the same."""
+        return None if fast_key is None else self.calls.get((way, fast_key))
 
     def _handler(self, way: Way, method: str, arguments: Sequence[Any]) -> Handler:
         """What serves a call.   arguments: of the blocking method."""
@@ -174,13 +204,73 @@ class Dispatch:
             return Handler(None, None, self._tally(way, method, None, op))
         asked: CallProblem | None = self._problem(posed)
         assert asked is not None
-        plan = self.plan(asked, form_of(way), timed=False)
-        if plan is None:
+        chosen = self.chosen(asked, form_of(way), timed=False)
+        plan, own = chosen.plan, self._own(way, method, chosen.own)
+        if plan is None and not isinstance(own, Switched):
             self.decision.check_fallback(asked, form_of(way))
-        elif not self.duplicate.exists(local=way == "nonblocking"):
+        elif plan is not None and not self.duplicate.exists(local=way == "nonblocking"):
             plan = asked = None  # once there is a duplicate, all caches are emptied
         tally = self._tally(way, method, asked, op)
-        return Handler(None if plan is None else self.executor(method, plan, op), op, tally)
+        if isinstance(own, str):
+            log.info("the library's default serves %s, for %s", asked and asked.problem, own)
+            if tally is not None:
+                tally.instead = own
+        switched = own if isinstance(own, Switched) else None
+        executor = None if plan is None else self.executor(method, plan, op)
+        return Handler(executor, op, tally, switched)
+
+    def _own(self, way: Way, method: str, own: Own | None) -> Switched | str | None:
+        """What calls one of the library's own algorithms, or why its default serves.
+
+        None if none was chosen.   Collective, but for non-blocking calls.
+        """
+        if own is None:
+            return None
+        if own.raced and (way == "nonblocking" or method != _BY_METHOD[method].methods[0]):
+            return "its race was of other calls"
+        known, form = self.own.refused, "blocking" if way == "object" else way
+        found = self.own.find(method, form, *own.asked, local=way == "nonblocking")
+        if known is None and self.own.refused is not None:
+            self.forget()  # non-blocking calls that were made before the ranks agreed
+        return found
+
+    def own_to_try(self, method: str, problem: Problem, most: int) -> dict[str, Switched]:
+        """By label, the library's own algorithms that may be tried on blocking calls.  Collective.
+
+        None where vectors must be combined in order.   most: so many at most, the first ones that
+        leave the same bits on all ranks.
+        """
+        found: dict[str, Switched] = {}
+        in_order = problem.kind.combines and problem.order == "rank"
+        for name, settings in worth_racing(method, self.ranks, composed=False) * (not in_order):
+            own = Own(f"{problem.collective}/{OWN}{name}", tuple(settings.items()), raced=True)
+            switched = self._own("blocking", method, own) if len(found) < most else None
+            if isinstance(switched, Switched) and switched.alike(
+                method, problem.nbytes, self.own.of
+            ):
+                found[own.label] = switched
+        return found
+
+    def explained(self, asked: CallProblem, form: Form) -> Chosen:
+        """What would serve a call; not collective."""
+        chosen = self.decision.explained(asked, form)
+        if chosen.own is not None:
+            method = COLLECTIVES[asked.problem.collective].methods[0]
+            if reason := self.own.why_not(method, form, *chosen.own.asked):
+                return chosen.by_default(reason)
+        return chosen
+
+    def agree_on_own(self) -> None:
+        """Agree on the library's own algorithms if some are named.  Collective.
+
+        Rank 0 says which of them the library lacks.
+        """
+        if any(named := self.decision.own_algorithms(self.ranks)):
+            self.own.agree()
+        for own in named if self.rank == 0 else ():
+            collective = own.algorithm.partition("/")[0]
+            if reason := self.own.lacks(COLLECTIVES[collective].methods, *own.asked):
+                log.warning("the library's default serves, not %s: %s", own.label, reason)
 
     def _tally(
         self, way: Way, method: str, asked: CallProblem | None, op: MPI.Op | None
@@ -208,13 +298,13 @@ class Dispatch:
             self.decision = self.decision.knowing(result)
         self.forget()
 
-    def plan(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Plan | None:
-        """The plan for a call, cached.   timed: see `Decision.plan`."""
+    def chosen(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Chosen:
+        """What serves a call, cached.   timed: see `Decision.chosen`."""
         key = asked, form, timed
         if key not in self.calls:
-            self.calls.remember(key, self.decision.plan(asked, form, timed=timed))
-        plan: Plan | None = self.calls[key]
-        return plan
+            self.calls.remember(key, self.decision.chosen(asked, form, timed=timed))
+        known: Chosen = self.calls[key]
+        return known
 
     def slow(self, method: str, nbytes: int) -> bool:
         """Whether a plan serves calls of this size and the library's own takes more than SLOW_S.
@@ -225,12 +315,12 @@ class Dispatch:
         key = "slow", method, nbytes
         if key not in self.calls:
             asked = self._problem(Posed(_BY_METHOD[method].name, nbytes))
-            plan, race = self.plan(asked, "blocking", timed=False), None
-            if plan is None:
+            chosen, race = self.chosen(asked, "blocking", timed=False), None
+            if chosen.label == LIBRARY:
                 self.decision.check_fallback(asked, "blocking")
             else:
                 race = self.decision.race(asked, "blocking")
-            slow = plan is not None and (race is None or race.library_s > SLOW_S)
+            slow = chosen.label != LIBRARY and (race is None or race.library_s > SLOW_S)
             self.calls.remember(key, slow)
         known: bool = self.calls[key]
         return known
@@ -248,6 +338,7 @@ class Dispatch:
         """Free the private communicator, and all requests made on it.  Collective."""
         self.forget()
         self.duplicate.free()
+        self.own.free()
 
     def forget(self) -> None:
         """Empty all caches."""

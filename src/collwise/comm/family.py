@@ -18,6 +18,7 @@ from collwise.comm.dispatch import Dispatch
 from collwise.comm.learning import Learning
 from collwise.comm.recording import Record, Way
 from collwise.comm.served import served_methods
+from collwise.mpi.library.switching import OwnCalls
 from collwise.mpi.runtime.private_communicator import PrivateDuplicate
 from collwise.mpi.runtime.world import World
 from collwise.schedule.collectives import COLLECTIVES
@@ -101,7 +102,8 @@ class Inheritable(MPI.Intracomm):
         self._served = {method for name in names for method in COLLECTIVES[name].methods}
         self._world, self._has_plans = world, True
         common_clock = world.layout == "one node"
-        about = decision, duplicate, self._served, rank, ranks
+        own = OwnCalls(self) if like is None else like._dispatch.own
+        about = decision, duplicate, own, self._served, rank, ranks
         self._dispatch = Dispatch(*about, record, way, self._learning, common_clock)
         table = served_methods(self)
         if limit_s := decision.check_limit_s:
@@ -166,6 +168,7 @@ class Inheritable(MPI.Intracomm):
             self._unwrap()
             self._views = {}
             self._serve(decision, self._world, self.Get_rank(), like=self)
+            self._dispatch.agree_on_own()
 
     def _derived(
         self, made: MPI.Intracomm, *, later: bool = False, hint: str = ""

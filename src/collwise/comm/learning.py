@@ -22,7 +22,9 @@ from collwise.comm.recording import FOREVER, NUMBERS, TIMES, UNTIL, Calls, Tally
 from collwise.errors import CollwiseError, NothingApplies
 from collwise.measure.race import LIBRARY, Race
 from collwise.mpi.execution.executor import Executor
+from collwise.mpi.library.switching import Switched
 from collwise.mpi.runtime.progress import wait_with_progress
+from collwise.planner.by_hand import own_choice
 from collwise.planner.plans import Plan
 from collwise.planner.race_lookup import race_result
 from collwise.planner.worth import Worth
@@ -42,6 +44,8 @@ MAX_TRIALS = 256
 """Most kinds of calls on a communicator that have trials."""
 AGREEMENT_S, PLANNING_S = 20e-6, 0.02
 """Seconds that an agreement takes, and the first planning, about."""
+MOST_OWN = 4
+"""Most of the library's own algorithms that are tried."""
 HOPELESS = 3
 """A candidate that takes so many times as long as the library's own is not tried again."""
 _HEAD = 3
@@ -107,6 +111,7 @@ class Trial(Tally):
         """By label, seconds of the slowest rank; equal on all ranks."""
         self._plans: Mapping[str, Plan] = {}
         self._executors: dict[str, Executor | None] = {LIBRARY: None}
+        self._own: dict[str, Switched] = {}
         machine = dispatch.decision.machine_for(asked)
         assert machine is not None, "nothing can be learned without a machine"
         least_s = max(asked.problem.lower_bounds(machine)[0].time_s, 1e-7)
@@ -120,7 +125,12 @@ class Trial(Tally):
     @property
     def executor(self) -> Executor | None:
         """What serves the next call; None for the library."""
-        return self._executors[self._turns[0]] if self._turns else None
+        return self._executors.get(self._turns[0]) if self._turns else None
+
+    @property
+    def own(self) -> Switched | None:
+        """Which of the library's own algorithms serves the next call; None for its default."""
+        return self._own.get(self._turns[0]) if self._turns else None
 
     def proceed(self, op: MPI.Op | None) -> bool:
         """Prepare for the next call; False when the trial is over.
@@ -167,7 +177,8 @@ class Trial(Tally):
                 return self._end(None)
             for label, plan in self._plans.items():
                 self._executors[label] = self._dispatch.executor(self.method, plan, op)
-            self._samples = {label: [] for label in self._executors}
+            self._own = self._dispatch.own_to_try(self.method, asked.problem, MOST_OWN)
+            self._samples = {label: [] for label in (*self._executors, *self._own)}
             self._learning.planning_s = max(self._learning.planning_s, monotonic() - begin)
         labels = list(self._samples)
         first = self._round % len(labels)
@@ -227,7 +238,12 @@ class Trial(Tally):
         race = Race(*about, samples, predicted_s)
         if race.best == LIBRARY or not isfinite(race.speedup(race.best).high):
             return None
-        choice, gain = self._plans[race.best].choice, race.speedup(race.best)
+        gain = race.speedup(race.best)
+        if race.best in self._own:
+            choice = own_choice(problem.collective, race.best.partition("/")[2])
+        else:
+            choice = self._plans[race.best].choice
+        assert choice is not None, "its label says that it is one of the library's"
         return race_result(
             problem,
             choice,

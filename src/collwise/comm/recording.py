@@ -66,6 +66,7 @@ class Tally:
     numbers: TIMES, the number of calls; UNTIL, the number up to which the compiled engine serves;
     NANOSECONDS, of all calls; LAST, the last start on the monotonic clock.  Starts and ends of the
     last `kept` calls follow.   memory: the same numbers as bytes, for the compiled engine.
+    instead: why the library's default serves and not the algorithm of its own that was chosen.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Tally:
     ) -> None:
         self.method, self.way, self.ranks = method, way, ranks
         self.asked, self.decision = asked, decision
+        self.instead = ""
         self.memory = bytearray(8 * (NUMBERS + 2 * kept))
         self.numbers = memoryview(self.memory).cast("q")
         self.numbers[UNTIL] = FOREVER
@@ -107,13 +109,14 @@ class Tally:
         if self.asked is None:
             return Calls(*kind, LIBRARY, "no plan is made for such calls", None, spent_s)
         form = form_of(self.way)
-        plan, why = self.decision.explained(self.asked, form)
+        chosen = self.decision.explained(self.asked, form)
+        if self.instead and chosen.own is not None:
+            chosen = chosen.by_default(self.instead)
         race = self.decision.race(self.asked, form)
         saved_s = None
-        if plan is not None and race is not None:
+        if chosen.label != LIBRARY and race is not None:
             saved_s = times * (race.library_s - race.ours_s)
-        algorithm = LIBRARY if plan is None else plan.algorithm
-        return Calls(*kind, algorithm, why, saved_s, spent_s)
+        return Calls(*kind, chosen.label, chosen.why, saved_s, spent_s)
 
     def worth(self, calls: Calls) -> Worth:
         """What tuning would save on these calls."""

@@ -32,8 +32,8 @@ NAMES: Mapping[tuple[Way, str], str] = {
 """The names of a method's forms."""
 _SIGNATURES: dict[str, Signature] = {}
 """Of each form, with the communicator."""
-_DEFAULTS: dict[str, tuple[Any, ...]] = {}
-"""The defaults of all parameters but the communicator; `Parameter.empty` where there is none."""
+_DEFAULTS: dict[str, tuple[int, tuple[Any, ...]]] = {}
+"""How few arguments a form takes, and the defaults of all parameters but the communicator."""
 _OURS: dict[str, Any] = {}
 """The class's own methods, by name."""
 _BY_OBJECTS = {name: "Bcast" if name == "bcast" else "Allgather" for name in OBJECTS}
@@ -66,10 +66,9 @@ def call(
     """Serve a call in Python.   way, method: its form.   fast_key: see `Dispatch.call`."""
     advance()
     name = NAMES[way, method]
-    defaults = _DEFAULTS[name]
+    fewest, defaults = _DEFAULTS[name]
     arguments = positional + defaults[len(positional) :]
-    missing = any(argument is Parameter.empty for argument in arguments)
-    if named or missing or len(arguments) > len(defaults):
+    if named or not fewest <= len(positional) <= len(defaults):
         bound = _SIGNATURES[name].bind(comm, *positional, **named)  # it takes microseconds
         bound.apply_defaults()
         arguments = bound.args[1:]
@@ -87,7 +86,8 @@ def add_request_forms(owner: type[Any]) -> None:
             info = Parameter("info", Parameter.POSITIONAL_OR_KEYWORD, default=MPI.INFO_NULL)
             form = form.replace(parameters=[*form.parameters.values(), info])
         _SIGNATURES[name] = form
-        _DEFAULTS[name] = tuple(known.default for known in [*form.parameters.values()][1:])
+        defaults = tuple(known.default for known in [*form.parameters.values()][1:])
+        _DEFAULTS[name] = sum(one is Parameter.empty for one in defaults), defaults
         if way != "blocking":
             setattr(owner, name, _request_form(way, method, name))
     _OURS.update((name, getattr(owner, name)) for name in (*NAMES.values(), *OBJECTS))

@@ -59,13 +59,18 @@ class _Message(NamedTuple):
 
 @style.look()
 def timeline(
-    timing: Timing, schedule: Schedule, t0: Fraction | None = None, crossings: Sequence[str] = ()
+    timing: Timing,
+    schedule: Schedule,
+    t0: Fraction | None = None,
+    crossings: Sequence[str] = (),
+    title: str = "",
 ) -> Figure:
     """A Gantt chart: bars while a send keeps its rank busy, arrows while a message flies.
 
     A dot is a receipt; a large one, the last receipt of its rank.  Other bars show combining, and
     thin ones, on a network with links, for how long a send waited for them.  Times are in a unit of
     seconds, or in units of t0 (exact seconds) if it is given.   crossings: as of `tree_diagram`.
+    title: instead of the algorithm and the problem.
     """
     if not timing.completion:
         return nothing_to_draw(timing, schedule)
@@ -103,7 +108,7 @@ def timeline(
         _draw_flights(axes, messages, schedule.problem.placement)
     _draw_receipts(axes, messages, small=not labelled)
     axes.axvline(end, color=INK, lw=1, ls=(0, (4, 3)), zorder=1)
-    axes.set_title(schedule_title(schedule, scale.text_with_unit(timing.completion)))
+    axes.set_title(title or schedule_title(schedule, scale.text_with_unit(timing.completion)))
     time_axis(axes.xaxis, scale, MaxNLocator(10, steps=[1, 2, 5, 10]))
     axes.set_ylabel("rank")
     axes.grid(visible=False, axis="y")

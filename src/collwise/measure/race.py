@@ -7,6 +7,7 @@ keeps its place unless another is significantly better, and by a margin.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,10 @@ MARGIN = 0.03
 """How much better than the library's own a schedule must be, at the least, to replace it."""
 
 IMPOSSIBLE = 0.8
-"""A time below so much of the lower bound proves that t0 or λ is wrong."""
+"""A time below so much of the lower bound proves that t0 or λ is not in its interval."""
+
+WIDEST = 4
+"""A speed-up whose interval is wider, its high end over its low end, is too noisy to tell."""
 
 APART = 0.05
 """Starts that are apart by no more of the fastest time are together."""
@@ -27,11 +31,28 @@ LIBRARY = "library"
 """The name under which the MPI library's own collective runs in races and plans."""
 LIBRARY_PERSISTENT = "library_init"
 """Its persistent form."""
+OWN = "library:"
+"""Begins the short names of the library's own algorithms, such as "library:binomial"."""
+LIBRARIES = (LIBRARY, LIBRARY_PERSISTENT)
 BLOCKING = " (blocking)"
 """Ends the label of a schedule that runs as a blocking call, not as a persistent request."""
 
 BY_HAND = " (by hand)"
 """Ends the label of the same messages, sent and received by mpi4py alone."""
+
+BEHIND = 1.5
+"""A competitor that takes so many times as long as the best of its form may leave a race early."""
+
+
+def own_algorithm(name: str) -> str | None:
+    """What the library calls its algorithm with this name, full or short; None if it is ours."""
+    _, own, called = name.partition(OWN)
+    return called if own else None
+
+
+def by_library(name: str) -> bool:
+    """Whether the library's own collective runs under this name, by default or otherwise."""
+    return name == LIBRARY or own_algorithm(name) is not None
 
 
 class Punctual(NamedTuple):
@@ -48,25 +69,45 @@ class Punctual(NamedTuple):
 def punctual(times_s: NDArray[np.float64], apart_s: NDArray[np.float64]) -> Punctual:
     """The repetitions to judge by: none in which ranks began far apart, for any competitor.
 
-    times_s, apart_s: how long each took, and from the first rank's start to the last one's; both
-    repetitions × competitors.
+    times_s, apart_s: how long each took (NaN once it has left), and from the first rank's start to
+    the last one's; both repetitions × competitors.
     Starts may be apart by APART of the fastest competitor's time, or as far as those of half of the
     repetitions are: where nobody starts together, nothing better is to be had.
     """
     furthest = apart_s.max(axis=1)
     usual = float(np.sort(furthest)[(len(furthest) - 1) // 2])
-    tolerance_s = max(APART * float(np.median(times_s, axis=0).min()), usual)
+    tolerance_s = max(APART * float(np.nanmedian(times_s, axis=0).min()), usual)
     good = furthest <= tolerance_s
     return Punctual(times_s[good], int((~good).sum()), tolerance_s)
+
+
+def contenders(medians_s: Mapping[str, float], behind: float) -> list[str]:
+    """Who stays in a race: the library's own, and of each form whoever is near its best.
+
+    medians_s: so far, by label, in seconds.   behind: the multiple of the best one's time beyond
+    which a competitor leaves.
+    """
+    ours = {True: inf, False: inf}
+    for label, median_s in medians_s.items():
+        if label not in LIBRARIES:
+            form = label.endswith(BLOCKING)
+            ours[form] = min(ours[form], median_s)
+    return [
+        label
+        for label, median_s in medians_s.items()
+        if label in LIBRARIES or median_s <= behind * ours[label.endswith(BLOCKING)]
+    ]
 
 
 @dataclass(frozen=True)
 class Race:
     """The samples of one race, in seconds, repetition by repetition, by competitor.
 
+    Who left early (`contenders`) has the first of them only.
     libraries: the labels of the MPI library's own forms (blocking, persistent).   predicted_s: what
     the model said, by label.   dropped: repetitions thrown away since ranks did not start together.
-    apart_s: how far apart the starts of the others were at most.   bound_s: the lower bound.
+    apart_s: how far apart the starts of the others were at most.
+    bound_s: the lower bound, with t0 and λ at the lower ends of their intervals.
     """
 
     collective: str
@@ -76,7 +117,7 @@ class Race:
     samples: Mapping[str, tuple[float, ...]]
     predicted_s: Mapping[str, float]
     dropped: int = 0
-    libraries: tuple[str, ...] = (LIBRARY, LIBRARY_PERSISTENT)
+    libraries: tuple[str, ...] = LIBRARIES
     apart_s: float = 0.0
     bound_s: float = 0.0
 
@@ -93,7 +134,8 @@ class Race:
 
     def against(self, other: str, label: str) -> Interval:
         """How many times as fast as the other competitor `label` is."""
-        return ratio_interval(self.samples[other], self.samples[label])
+        pairs = zip(self.samples[other], self.samples[label], strict=False)
+        return ratio_interval(*zip(*pairs, strict=True))
 
     def speedup(self, label: str) -> Interval:
         """How many times as fast as the library's own, the faster form of it."""
@@ -101,16 +143,26 @@ class Race:
 
     @cached_property
     def best(self) -> str:
-        """The fastest competitor that is not the library's own (the library's if it ran alone)."""
-        others = [label for label in self.samples if label not in self.libraries]
+        """The fastest of ours that ran to the end; the library's own if it ran alone."""
+        last = max(map(len, self.samples.values()))
+        others = [
+            label
+            for label, times in self.samples.items()
+            if label not in self.libraries and len(times) == last
+        ]
         return min(others, key=lambda label: self.medians[label].middle, default=self.library)
 
     @cached_property
     def winner(self) -> str:
-        """The best, if it is significantly faster by the margin; else the library's own."""
+        """The best, if it is significantly faster by a margin, and it is known by how much.
+
+        Else the library's own.
+        """
         if self.best == self.library or self.impossible:
             return self.library
-        return self.best if self.speedup(self.best).low > 1 + MARGIN else self.library
+        gain = self.speedup(self.best)
+        clear = gain.low > 1 + MARGIN and gain.high <= WIDEST * gain.low
+        return self.best if clear else self.library
 
     @cached_property
     def impossible(self) -> bool:
@@ -130,7 +182,8 @@ class Race:
         if self.impossible:
             return "below its bound: t0 or λ is wrong, the library's own stays"
         if self.winner != self.library:
-            return f"{gain.middle:.2f}× as fast as the library's own"
+            between = f"{gain.low:.2f} … {gain.high:.2f} with 95 % confidence"
+            return f"{gain.middle:.2f}× as fast as the library's own ({between})"
         if gain.high < 1:
             return "the library's own is faster"
         if gain.high - gain.low > 1:

@@ -36,6 +36,7 @@ from collwise.measure.probes import (
     usual_ks,
 )
 from collwise.measure.stability import OPENING
+from collwise.measure.statistics import FEWEST
 from collwise.profiles.records import MedianTime
 from collwise.system.integers import ratio
 
@@ -48,12 +49,10 @@ what fits into a packet of 1,500 bytes, so that plans know which pieces of a mes
 
 FEWEST_SIZES = 5
 """The usual sizes that are measured at least, however small the messages of interest are."""
-PATIENCE = 4
+PATIENCE = 2
 """A campaign that has learned nothing may take up to this many times its budget."""
 ROUND = 5
 """The least number of repetitions in a round."""
-FEWEST = 6
-"""With fewer repetitions no median is known with 95 % confidence, however alike they look."""
 LARGEST_SHARE = 1 / 20
 """The share of the budget for one repetition of all probes of a size."""
 LONG = 1.5

@@ -4,14 +4,17 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from collwise.errors import InvalidArgument
 
 CONFIDENCE = 0.95
+FEWEST = 6
+"""With fewer repetitions no median is known with this confidence, however alike they look."""
+_RESAMPLED = 999
 
 
 class Interval(NamedTuple):
@@ -21,12 +24,17 @@ class Interval(NamedTuple):
     low: float
     high: float
 
+    @property
+    def uncertainty(self) -> float:
+        """Half of the interval's width, relative to the estimate; 0 for one of 0."""
+        return (self.high - self.low) / 2 / self.middle if self.middle else 0.0
+
 
 def median_interval(samples: ArrayLike | Sequence[Fraction | float]) -> Interval:
     """The median and its interval between two order statistics.  Raises InvalidArgument for none.
 
     The interval is the narrowest symmetric one that is known with this confidence; all samples,
-    where they are too few for that (fewer than 6).
+    where they are fewer than FEWEST.
     """
     ordered = np.sort(np.asarray(samples, dtype=float))
     if not len(ordered):
@@ -59,12 +67,31 @@ def _order_statistic(count: int) -> tuple[int, float]:
 
 
 def ratio_interval(first: ArrayLike, second: ArrayLike) -> Interval:
-    """median(first) / median(second) of the same repetitions: paired percentile bootstrap."""
+    """median(first) / median(second) of the same repetitions: paired percentile bootstrap.
+
+    Of fewer than FEWEST repetitions it may be anything: from 0 to infinity.
+    """
     a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     ratio = float(np.median(a) / np.median(b))
-    if len(a) < 3:
+    if len(a) < FEWEST:
         return Interval(ratio, 0.0, float("inf"))
-    resampled = np.random.default_rng(0).integers(len(a), size=(999, len(a)))
-    ratios = np.median(a[resampled], axis=1) / np.median(b[resampled], axis=1)
+    resampled = np.random.default_rng(0).integers(len(a), size=(_RESAMPLED, len(a)))
+    return _bootstrapped(ratio, a[resampled], b[resampled])
+
+
+def unpaired_ratio_interval(first: ArrayLike, second: ArrayLike) -> Interval:
+    """median(first) / median(second) of samples from different runs: percentile bootstrap."""
+    a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    ratio = float(np.median(a) / np.median(b))
+    if min(len(a), len(b)) < 3:
+        return Interval(ratio, 0.0, float("inf"))
+    random = np.random.default_rng(0)
+    drawn = [x[random.integers(len(x), size=(_RESAMPLED, len(x)))] for x in (a, b)]
+    return _bootstrapped(ratio, *drawn)
+
+
+def _bootstrapped(ratio: float, first: NDArray[Any], second: NDArray[Any]) -> Interval:
+    """A ratio of medians with its interval.   first, second: resampled, a row for each draw."""
+    ratios = np.median(first, axis=1) / np.median(second, axis=1)
     low, high = np.quantile(ratios, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return Interval(ratio, float(low), float(high))

@@ -16,6 +16,8 @@ RUNNERS_UP = 1 << 16
 """Work that a search spends on candidates that cannot be the fastest, to show them in the plan."""
 QUICK = 1 << 16
 """Work up to which a schedule is timed without contention, to order the candidates of a search."""
+COMPARED, COMPARED_WORK = 8, 1 << 18
+"""Settings of one algorithm that are compared by exact times, and the work of comparing them."""
 MAX_PLAYED = 1 << 19
 """Work up to which `Algorithm.predict` simulates a schedule: some seconds."""
 MAX_SIMULATED = 1 << 24

@@ -100,8 +100,7 @@ class Placement(KeptHash):
         >>> Placement.regular(2, 3).groups, Placement.regular(2, 3, round_robin=True).groups
         (((0, 0, 0, 1, 1, 1),), ((0, 1, 0, 1, 0, 1),))
         """
-        for size in sizes:
-            checked_integer(size, ASKED, "a number of groups or ranks")
+        sizes = tuple(checked_integer(n, ASKED, "a number of groups or ranks") for n in sizes)
         if len(sizes) < 2:
             return Placement.of(ranks=prod(sizes))
         _checked_number(prod(sizes))

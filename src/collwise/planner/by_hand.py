@@ -1,6 +1,6 @@
 """Algorithms that users choose by hand: parses them from text, and finds the one for a size.
 
-    broadcast = binomial <= 4k, chain_segmented(segment=8k); allreduce = ring
+    broadcast = binomial <= 4k, chain_segmented(segment=8k); allreduce = library:recexch(k=4)
 
 A call uses the first choice, from the left, whose size it does not exceed.  For a call that exceeds
 all sizes an algorithm is chosen as if the user had named none.
@@ -8,12 +8,13 @@ all sizes an algorithm is chosen as if the user had named none.
 
 import re
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from itertools import zip_longest
 from typing import Any, NamedTuple, TypeAlias
 
 from collwise.algorithms.registry import find, parse_label
 from collwise.errors import InvalidArgument
-from collwise.measure.race import LIBRARY
+from collwise.measure.race import LIBRARY, OWN
 from collwise.model.machine import Machine
 from collwise.planner.candidates import Score
 from collwise.planner.plans import Candidate, Plan
@@ -23,14 +24,16 @@ from collwise.schedule.problem import Problem, placed
 from collwise.system.quantities import parse_size
 
 EXAMPLE = "broadcast=binomial<=4k,chain_segmented(segment=8k);allreduce=ring"
+_OWN = re.compile(rf"{OWN}\s*([\w-]+)\s*(?:\(([^()]*)\))?")
 _SIZE = re.compile(r"<=\s*(\w+)\s*(?:,|$)")
 
 
 class Choice(NamedTuple):
     """One algorithm that a user chose for calls up to some size.
 
-    algorithm: its full name, or LIBRARY.   settings: (name, value) pairs that the user gave.
-    most: total bytes of the largest call that it serves; None for any size.
+    algorithm: its full name, or LIBRARY; whether the library has one of its own by a name such as
+    "broadcast/library:binomial" is for the communicator to find out.   settings: (name, value)
+    pairs that the user gave.   most: total bytes of the largest call that it serves; None for any.
     """
 
     algorithm: str
@@ -98,10 +101,33 @@ def _parse_for_collective(collective: str, text: str) -> tuple[Choice, ...]:
         if label.strip() == LIBRARY:
             choices.append(Choice(LIBRARY, (), most))
             continue
+        if label.strip().startswith(OWN):
+            choices.append(_own_choice(collective, label.strip(), most))
+            continue
         algorithm, values = parse_label(label, collective)
         settings = algorithm.settings(values) if values else {}
         choices.append(Choice(algorithm.name, tuple(settings.items()), most))
     return tuple(choices)
+
+
+def _own_choice(collective: str, label: str, most: int | None) -> Choice:
+    """One of the library's own algorithms, such as "library:tree(k=4)"; its name is not checked."""
+    match = _OWN.fullmatch(label)
+    terms = [term.partition("=") for term in (match[2] or "").split(",")] if match else []
+    settings = [(name.strip(), value.strip()) for name, _, value in terms if name.strip()]
+    if match is None or not all(value for _, value in settings):
+        seen, remedy = "that is no name with settings", f"write it as in {OWN}tree(k=4)"
+        raise InvalidArgument(f"the algorithm {label!r}", seen, remedy)
+    settings = [(name, str(parse_size(value))) for name, value in settings]
+    return Choice(f"{collective}/{OWN}{match[1]}", tuple(settings), most)
+
+
+def own_choice(collective: str, label: str) -> Candidate | None:
+    """The library's own algorithm with this label; None if it is none of these."""
+    if not label.strip().startswith(OWN):
+        return None
+    choice = _own_choice(collective, label.strip(), None)
+    return Candidate(choice.algorithm, dict(choice.settings), Fraction(0))
 
 
 def choice_for(choices: Sequence[Choice], nbytes: int) -> Choice | None:

@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
 from collwise.algorithms.registry import ALGORITHMS, Algorithm, describe
+from collwise.algorithms.search import settings_to_try
 from collwise.errors import BeyondLimits
 from collwise.model.exact import seconds
 from collwise.model.levels import Levels, OneLevel
@@ -187,7 +188,7 @@ def _choices(
         worth_trying = list[Mapping[str, Any]]()
         for look in looks:
             with _within_limits(algorithm, excluded):
-                worth_trying += algorithm.choices(seen, look)
+                worth_trying += settings_to_try(algorithm, seen, look)
         if not worth_trying:
             excluded.setdefault(
                 algorithm.name,

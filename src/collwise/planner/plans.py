@@ -8,7 +8,7 @@ from typing import Any
 
 from collwise.algorithms.registry import ALGORITHMS, describe
 from collwise.errors import InvalidArgument, UnknownName
-from collwise.measure.race import LIBRARY
+from collwise.measure.race import by_library
 from collwise.model.bounds import Bound
 from collwise.model.exact import seconds
 from collwise.model.levels import Levels
@@ -168,7 +168,7 @@ class Plan:
 
         Raises InvalidArgument if the plan chose the MPI library's own collective.
         """
-        if self.algorithm == LIBRARY:
+        if by_library(self.algorithm):
             raise InvalidArgument(
                 "the schedule of this plan",
                 "a race chose the library's own, whose schedule nobody else knows",
@@ -183,7 +183,7 @@ class Plan:
         They are those of the choice, whose schedule is simulated.  Empty for more than MAX_TOLD
         ranks, for machines without levels, and for the MPI library's own collective.
         """
-        return {} if self.algorithm == LIBRARY else self.time_spent(self.choice.label)
+        return {} if by_library(self.algorithm) else self.time_spent(self.choice.label)
 
     def time_spent(self, label: str) -> Mapping[str, Fraction]:
         """The same as `level_times`, for the candidate with this label.
@@ -222,7 +222,7 @@ class Plan:
             *([f"topology     {self.topology.describe()}"] if self.topology else []),
             f"choice       {self.choice.label}",
         ]
-        if self.algorithm != LIBRARY:  # the model does not know the library's schedule
+        if not by_library(self.algorithm):  # the model does not know the library's schedule
             rough = "  (an estimate, rough)" * self.choice.estimate
             lines.append(f"predicted    {self.choice.time}{rough}")
         if spent := self.level_times:

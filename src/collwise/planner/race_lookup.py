@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.errors import InvalidArgument, UnknownName
-from collwise.measure.race import LIBRARY
+from collwise.measure.race import LIBRARY, by_library, own_algorithm
 from collwise.measure.statistics import Interval
 from collwise.model.exact import exact
 from collwise.planner.choose import plan_for
@@ -51,7 +51,12 @@ def known_races(profile: Profile, ranks: int, ranks_per_node: str = "") -> tuple
     that of the profile's own measurements with this number of ranks, or the nearest one.
     """
     races = profile.races_at(ranks, ranks_per_node)
-    return tuple(race for race in races if race.algorithm in ALGORITHMS)
+    return tuple(race for race in races if is_known(race.algorithm))
+
+
+def is_known(algorithm: str) -> bool:
+    """Whether an algorithm is registered, or is the library's own, which the library knows."""
+    return algorithm in ALGORITHMS or own_algorithm(algorithm) is not None
 
 
 def settled(estimate: Plan, decided: Verdict) -> Plan:
@@ -64,9 +69,11 @@ def settled(estimate: Plan, decided: Verdict) -> Plan:
     because = f"chosen: {decided.because}"
     least = replace(estimate.choice, verdict="the least predicted time, but a race decided")
     candidates = (least, *estimate.candidates[1:])
-    if decided.algorithm == LIBRARY:
-        median = decided.race.library_s
-        choice = Candidate(LIBRARY, {}, exact(median), because, median)
+    if by_library(decided.algorithm):
+        default = decided.algorithm == LIBRARY
+        median = decided.race.library_s if default else decided.race.ours_s
+        settings = {} if default else decided.race.settings
+        choice = Candidate(decided.algorithm, settings, exact(median), because, median)
         return replace(estimate, choice=choice, candidates=(choice, *candidates))
     if all(c.name != decided.algorithm for c in candidates):  # the plan did not try it
         with suppress(InvalidArgument, UnknownName):
@@ -201,11 +208,20 @@ def _legal_verdict(race: RaceResult, because: str, problem: Problem) -> Verdict:
     It is the MPI library's own collective if the winner's order of combining is not legal here.
     """
     name = LIBRARY if race.decision == LIBRARY else race.algorithm
-    combines = name != LIBRARY and problem.kind.combines
-    if combines and not ALGORITHMS[name].keeps_order(problem):
+    if name != LIBRARY and not keeps_order(name, problem):
         because = f"{name} combines in an order that is not legal here, though {because}"
         name = LIBRARY
     return Verdict(name, because, race)
+
+
+def keeps_order(algorithm: str, problem: Problem) -> bool:
+    """Whether an algorithm combines in an order that is legal for a problem.
+
+    Nothing is known of the order in which the library's own algorithms combine.
+    """
+    if own_algorithm(algorithm) is not None:
+        return not problem.kind.combines or problem.order != "rank"
+    return not problem.kind.combines or ALGORITHMS[algorithm].keeps_order(problem)
 
 
 def _why_undecided(

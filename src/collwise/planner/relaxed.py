@@ -6,7 +6,8 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 
-from collwise.algorithms.registry import Algorithm, program_time
+from collwise.algorithms.registry import Algorithm
+from collwise.algorithms.search import program_time
 from collwise.model.levels import Levels, OneLevel
 from collwise.model.limits import MAX_INSIDE, QUICK
 from collwise.model.machine import Machine
@@ -92,13 +93,7 @@ def by_parts(program: Program, problem: Problem, machine: Levels) -> Fraction | 
             times = (_team_time(program, *task, problem, machine) for task in program.tasks())
             return max(times, default=Fraction(0))
         case DownTree() | UpTree():
-            segment = program.segment or program.nbytes
-
-            def time_of(segments: int) -> Fraction:
-                some = replace(program, nbytes=segments * segment)
-                return completion(Schedule(problem, some), machine)
-
-            return time_by_pace(-(-program.nbytes // segment), time_of)
+            return time_by_pace(program, lambda few: completion(Schedule(problem, few), machine))
         case Interleaved():
             piece = max(program.pieces, key=lambda piece: len(piece.program.operations(0))).program
             if (alone := by_parts(piece, problem, machine)) is not None:

@@ -207,6 +207,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 return level_machine(measurements, placement, times)
         return self.machine if op is None else self.machine_combining(op, str(dtype))
 
+    def at_lower_ends(self) -> "Profile":
+        """The profile of the fastest machine that the 95 % intervals allow: all at lower ends."""
+        first, *others = (measured.at_lower_ends() for measured in self.every)
+        return msgspec.structs.replace(self, measurements=first, other_placements=tuple(others))
+
     @property
     def disagreement(self) -> float | None:
         """The quality of the whole: the median disagreement of the two experiments over sizes."""

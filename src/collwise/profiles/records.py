@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from importlib.metadata import version
 from math import isfinite
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from collwise.model.collective_names import shown_name
 from collwise.system.integers import MOST_RANKS
@@ -37,6 +38,9 @@ class ProfileRecord(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fi
                 raise ValueError(f"{name} = {value}: not a finite number")
             if "interval" in name and value is not None and value[0] > value[1]:
                 raise ValueError(f"{name} = {value}: its ends are in the wrong order")
+
+
+Record = TypeVar("Record", bound=ProfileRecord)
 
 
 class MeasuredSize(ProfileRecord, frozen=True, kw_only=True):
@@ -195,6 +199,19 @@ class Measurements(ProfileRecord, frozen=True, kw_only=True):
         if len({(t.op, t.dtype, t.nbytes) for t in self.combining}) < len(self.combining):
             raise ValueError("combining: an operator, type and length is there twice")
 
+    def at_lower_ends(self) -> "Measurements":
+        """What was measured, with each time and λ at the lower end of its 95 % interval."""
+        levels = (
+            replace(level, points=_lowest(level.points), port=_lowest(level.port))
+            for level in self.levels
+        )
+        return replace(
+            self,
+            points=_lowest(self.points),
+            levels=tuple(levels),
+            combining=_lowest(self.combining),
+        )
+
     def combining_times(self, op: str, dtype: str) -> list[tuple[int, float]]:
         """What combining takes for an operator and a type: (bytes, seconds), ascending.
 
@@ -210,6 +227,26 @@ class Measurements(ProfileRecord, frozen=True, kw_only=True):
             for t in self.combining
             if best is not None and (t.op, t.dtype) == (best.op, best.dtype)
         )
+
+
+_INTERVALS = {
+    "t0_s": "t0_interval_s",
+    "lam": "lam_interval",
+    "port_s": "port_interval_s",
+    "rank_s": "rank_interval_s",
+    "median_s": "interval_s",
+}
+"""The field with the interval of a value, by the value's field."""
+
+
+def _lowest(records: tuple[Record, ...]) -> tuple[Record, ...]:
+    """Records with their values at the lower ends of their intervals, at least a picosecond."""
+    lowest = []
+    for record in records:
+        known = {value: getattr(record, ends, None) for value, ends in _INTERVALS.items()}
+        ends = {value: max(interval[0], 1e-12) for value, interval in known.items() if interval}
+        lowest.append(replace(record, **ends))
+    return tuple(lowest)
 
 
 Form: TypeAlias = Literal["blocking", "persistent"]

@@ -28,7 +28,8 @@ def calls_table(calls: Sequence[Calls]) -> Table:
         }
         for group in sorted(calls, key=lambda group: -group.times)
     ]
-    return Table("Collectives, as rank 0 called them", rows, optional=("why", "form"))
+    optional = "form", "ranks", "a tuning is worth", "saved", "why"  # totals stand below it
+    return Table("Collectives, as rank 0 called them", rows, optional)
 
 
 def calls_lines(calls: Sequence[Calls], tuning: str) -> list[str]:

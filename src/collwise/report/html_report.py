@@ -112,7 +112,7 @@ def _winners(outcomes: Iterable[Outcome]) -> Iterator[Picture]:
     """The schedules that won, one for each algorithm: where it gains most."""
     won = sorted(
         ((d.speedup.middle, n, d.ours, o) for o in outcomes for n, d in enumerate(o.decisions)
-         if d.used == "collwise"), reverse=True
+         if d.serves == "collwise"), reverse=True
     )  # fmt: skip
     best: dict[str, tuple[str, Outcome]] = {}
     for _, _, label, outcome in won:
@@ -153,8 +153,11 @@ def _lead(tuning: Tuning) -> str:
     if won:
         outcome, best = max(won, key=lambda pair: _gain(pair[1]))
         mean = exp(sum(log(_gain(d)) for _, d in won) / len(raced))
+        own = sum(d.serves != d.used for _, d in won)
+        by_own = f" ({own} by other algorithms of the library)" if own else ""
         text += (
-            f"collwise is clearly faster in {len(won)} of them and serves these from now on, up to"
+            f"collwise is clearly faster in {len(won)} of them{by_own}"
+            " and serves these from now on, up to"
             f" {_gain(best):.2f}× as fast ({call(best)} of {size_of(outcome.plan.problem)}); the"
             " library's own stays for the others. The geometric mean over all calls, with 1 where"
             f" the library's own stays, is {mean:.2f}×."

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from collwise.measure.race import LIBRARY
+from collwise.measure.race import by_library
 from collwise.model.exact import seconds
 from collwise.model.levels import Levels
 from collwise.model.machine import Machine
@@ -22,7 +22,7 @@ def plan_document(plan: Plan, origin: str) -> dict[str, Any]:
         **problem_document(plan.problem, plan.machine, plan.topology, origin, plan.reason),
         "algorithm": plan.algorithm,
         "settings": {name: str(value) for name, value in plan.settings.items()},
-        "predicted_s": None if plan.algorithm == LIBRARY else plan.predicted_s,
+        "predicted_s": None if by_library(plan.algorithm) else plan.predicted_s,
         "estimate": plan.choice.estimate,
         "simulated": plan.simulated,
         "spent_s": {where: seconds(time) for where, time in plan.level_times.items()},

@@ -11,7 +11,6 @@ from collwise.model.machine import Wormhole
 from collwise.model.topology import Topology
 from collwise.planner.plans import Plan
 from collwise.report.tables import Saved
-from collwise.schedule.program import Schedule
 from collwise.simulator import Trace, simulate
 
 LARGEST_DRAWN, MAX_DRAWN = 4096, 1 << 18
@@ -20,7 +19,7 @@ LARGEST_DRAWN, MAX_DRAWN = 4096, 1 << 18
 
 def draw_plan(plan: Plan, path: Path) -> Saved:
     """Simulate the planned schedule, and draw it as `draw_trace` does."""
-    _check_drawable(plan.schedule)
+    check_drawable(plan.schedule.ranks, plan.schedule.about_messages())
     return draw_trace(simulate(plan.schedule, plan.machine, plan.topology), path)
 
 
@@ -31,7 +30,7 @@ def draw_trace(trace: Trace, path: Path) -> Saved:
     path: .png or .svg; missing folders are made.
     Raises InvalidArgument for too many ranks to draw.
     """
-    _check_drawable(trace.schedule)
+    check_drawable(trace.schedule.ranks, trace.schedule.about_messages())
     figures = schedule_figures(trace.timing, trace.schedule, *settings_of(trace))
     *in_space, in_time = figures.values()
     files = [str(save(figure, path)) for figure in in_space]
@@ -63,10 +62,9 @@ def check_ranks(ranks: int) -> None:
         raise InvalidArgument("a picture of the schedule", f"{ranks} ranks", remedy)
 
 
-def _check_drawable(schedule: Schedule) -> None:
+def check_drawable(ranks: int, about: int) -> None:
     """Raise InvalidArgument for more ranks or messages than can be drawn."""
-    check_ranks(schedule.ranks)
-    about = schedule.about_messages()
+    check_ranks(ranks)
     if about > MAX_DRAWN:
         remedy = f"draw {MAX_DRAWN:,} at most: choose fewer ranks, or another algorithm"
         raise InvalidArgument("a picture of the schedule", f"about {about:,} messages", remedy)

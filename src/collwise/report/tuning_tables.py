@@ -15,8 +15,11 @@ from collwise.report.tables import Table
 from collwise.schedule.collectives import kind_of
 from collwise.schedule.problem import Problem
 from collwise.system import formatting
-from collwise.tuning.outcomes import Outcome, RaceVerdict, Tuning
+from collwise.tuning.outcomes import Outcome, RaceVerdict, Task, Tuning
+from collwise.tuning.race_records import TUNING, VERSION
 
+FEWEST_FOR_TREES = 4
+"""Ranks on which λ decides between trees."""
 UNRACED = "nothing to race: the library's own stays"
 
 
@@ -37,7 +40,7 @@ def tuning_table(tuning: Tuning, title: str = "") -> Table:
         for outcome in tuning.outcomes
         for d in outcome.decisions
     ]
-    optional = ["lower bound", "λ", "t0", "verdict", "collective", "95 %", "predicted"]
+    optional = ["lower bound", "λ", "t0", "verdict", "collective", "speed-up, 95 %", "predicted"]
     if any(outcome.spent for outcome in tuning.outcomes):
         optional.append("time spent")
         outcomes = (outcome for outcome in tuning.outcomes for _ in outcome.decisions)
@@ -60,8 +63,8 @@ def _tuning_row(outcome: Outcome, d: RaceVerdict, known: int) -> dict[str, str]:
         "measured": formatting.time(d.measured.middle) if d.raced else "-",
         "library": formatting.time(d.library.middle),
         "speed-up": f"{d.speedup.middle:.2f}" if d.raced else "-",
-        "95 %": _interval(d.speedup) if d.raced else "-",
-        "used": d.used,
+        "speed-up, 95 %": _interval(d.speedup) if d.raced else "-",
+        "used": d.serves,
         "verdict": verdict,
         "lower bound": formatting.time(outcome.plan.lower_bound_s, known),
     }
@@ -95,19 +98,48 @@ def tuning_summary(tuning: Tuning) -> list[str]:
     for number, decisions in enumerate(by_form):
         won = [
             f"{d.race.collective} of {size_of(outcome.plan.problem)} {d.speedup.middle:.2f}×"
+            + f" by {d.serves}" * (d.serves != d.used)
             for outcome, d in zip(tuning.outcomes, decisions, strict=True)
             if d.used == "collwise"
         ]
         lines.append(
-            f"{'' if number else 'races':<9}{decisions[0].form} calls: collwise is clearly ahead in"
-            f" {len(won)} of {len(decisions)}"
+            f"{'' if number else 'races':<9}{decisions[0].form} calls: the library's default is"
+            f" clearly beaten in {len(won)} of {len(decisions)}"
             + (f": {', '.join(won)}" if won else "; the library's own stays")
         )
     if tuning.unraced:
-        tasks = ", ".join(map(str, tuning.unraced))
-        lines.append(f"left out {tasks}: the budget ended; give more --budget")
+        races = formatting.count(len(tuning.unraced), "race")
+        named = ", ".join(_unraced(task, gain) for task, gain in tuning.unraced)
+        lines.append(f"left out {races}, since the budget ended: {named}")
+        lines.append("next     collwise tune --continue, with the same options, races these")
+    lines += _first_steps(tuning)
     lines.append("checked  every byte on every rank, before and after every race")
     return lines + [f"advice   {line}" for line in tuning.profile.advice]
+
+
+def _first_steps(tuning: Tuning) -> list[str]:
+    """On fewer ranks than trees need to differ: what is saved all the same, and where to go on."""
+    if tuning.profile.provenance.ranks >= FEWEST_FOR_TREES:
+        return []
+    won = [d for outcome in tuning.outcomes for d in outcome.decisions if d.used == "collwise"]
+    lines = []
+    if won:
+        best = max(won, key=lambda d: d.library.middle - d.measured.middle)
+        times = (best.library.middle - best.measured.middle, best.measured.middle)
+        saved_s, ours_s = map(formatting.time, times)
+        size = formatting.size(best.race.nbytes)
+        lines.append(f"saves    up to {saved_s} of a call: {call(best)} of {size} takes {ours_s}")
+    ranks = formatting.count(tuning.profile.provenance.ranks, "rank")
+    return [
+        *lines,
+        f"next     trees are all alike on {ranks}, and differ from {FEWEST_FOR_TREES} on; emulated"
+        " hosts show it: collwise lab --hosts 8 -- collwise tune",
+    ]
+
+
+def _unraced(task: Task, gain: float | None) -> str:
+    """A task with the gain that the model predicts over what libraries have."""
+    return str(task) if gain is None else f"{task} (the model predicts {gain:.2f}×)"
 
 
 def measured_table(profile: Profile, title: str = "") -> Table:
@@ -218,7 +250,7 @@ def combining_table(profile: Profile) -> Table:
             "type": t.dtype,
             "size": formatting.size(t.nbytes),
             "combining": formatting.time(t.median_s),
-            "95 %": formatting.time_between(*t.interval_s, t.median_s),
+            "combining, 95 %": formatting.time_between(*t.interval_s, t.median_s),
             "per byte (γ)": f"{t.median_s / t.nbytes * 1e9:.3f} ns",
         }
         for t in profile.combining
@@ -241,14 +273,14 @@ def race_table(outcome: Outcome, title: str = "") -> Table:
             {
                 "competitor": label.removeprefix(f"{race.collective}/"),
                 "median": formatting.time(median.middle),
-                "95 %": formatting.time_between(median.low, median.high, median.middle),
+                "median, 95 %": formatting.time_between(median.low, median.high, median.middle),
                 "predicted": _optional_time(race.predicted_s.get(label)),
                 f"speed-up over {library}": f"{gain.middle:.2f}",
-                "interval": _interval(gain),
+                "speed-up, 95 %": _interval(gain),
                 "used for": " and ".join(serves.get(label, ["-"])),
             }
         )
-    return Table(title, rows, ("interval", "predicted", "95 %", "used for"))
+    return Table(title, rows, ("speed-up, 95 %", "predicted", "median, 95 %", "used for"))
 
 
 def race_summary(outcome: Outcome) -> list[str]:
@@ -270,11 +302,17 @@ def race_summary(outcome: Outcome) -> list[str]:
 def tuning_document(tuning: Tuning) -> dict[str, Any]:
     """A tuning session as JSON."""
     return {
+        "format": TUNING,
+        "version": VERSION,
         "profile": tuning.profile.to_document(),
         "races": [race_document(outcome) for outcome in tuning.outcomes],
         "unraced": [
-            {"collective": task.problem.collective, "nbytes": task.problem.nbytes}
-            for task in tuning.unraced
+            {
+                "collective": task.problem.collective,
+                "nbytes": task.problem.nbytes,
+                "predicted_speedup": gain,
+            }
+            for task, gain in tuning.unraced
         ],
     }
 
@@ -284,13 +322,16 @@ def race_document(outcome: Outcome) -> dict[str, Any]:
 
     Times are in seconds.  What stands outside of "forms" is about persistent calls.
     """
-    race = outcome.race
+    race, task = outcome.race, outcome.task
     forms = {decision.form: _decision_document(decision) for decision in outcome.decisions}
+    combines = task.problem.kind.combines
+    elements = {"op": task.op, "dtype": task.dtype} if combines else {}
     return {
         "collective": race.collective,
         "ranks": race.ranks,
         "nbytes": race.nbytes,
         "root": race.root,
+        **elements,
         **sources_document(outcome.plan.problem),
         "t0_s": outcome.t0_s,
         "lam": outcome.lam,
@@ -323,9 +364,12 @@ def _decision_document(decision: RaceVerdict) -> dict[str, Any]:
         "algorithm": decision.ours,
         "predicted_s": decision.predicted_s,
         "ours_s": decision.measured.middle,
+        "ours_interval_s": decision.measured[1:],
         "library": decision.race.library,
         "library_s": decision.library.middle,
+        "library_interval_s": decision.library[1:],
         "ratio": 1 / gain.middle,
+        "ratio_interval": [1 / gain.high, 1 / gain.low if gain.low else None],
         "speedup": gain.middle,
         "speedup_interval": [gain.low, gain.high if isfinite(gain.high) else None],
         "winner": decision.race.library if decision.used == "library" else decision.ours,

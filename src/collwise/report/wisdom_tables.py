@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from collwise.errors import DamagedProfile
-from collwise.measure.race import LIBRARY
+from collwise.measure.race import LIBRARY, own_algorithm
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import RaceResult
 from collwise.report.tables import Table
@@ -58,6 +58,13 @@ def list_table(documents: Iterable[dict[str, Any]]) -> Table:
     return Table("Saved profiles", rows, optional=("layout", "last change", "verdict"))
 
 
+def whose(race: RaceResult) -> str:
+    """Whose algorithm serves the calls of a race: the library's default, its own, or ours."""
+    if race.decision == LIBRARY:
+        return "the library"
+    return "collwise" if own_algorithm(race.algorithm) is None else "the library's other"
+
+
 def races_table(races: Iterable[RaceResult], title: str = "Races") -> Table:
     """Races, and who won them."""
     rows = [
@@ -71,7 +78,7 @@ def races_table(races: Iterable[RaceResult], title: str = "Races") -> Table:
             "ours": formatting.time(race.ours_s),
             "library": formatting.time(race.library_s),
             "speed-up": f"{race.speedup_low:.2f} to {race.speedup_high:.2f}",
-            "serves": "the library" if race.decision == LIBRARY else "collwise",
+            "serves": "the library" if race.decision == LIBRARY else whose(race),
             "evidence": "learned while running" if race.learned else "race",
         }
         for race in races

@@ -18,7 +18,7 @@ from collwise.model.machine import Machine
 LowerBound: TypeAlias = Callable[[Machine, int, Any], Bound]
 """A function from (machine, number of ranks, bytes) to a lower bound on the time.  Bytes are those
 of the vector, or a list with those of each source."""
-_EVERYWHERE = "on {ranks} ranks"
+_EVERYWHERE = "on {ranks}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,7 @@ COLLECTIVES: Mapping[str, Collective] = MappingProxyType(
                 methods=("Bcast",),
                 input="root",
                 output="everyone",
-                where="from rank {root} to {ranks} ranks",
+                where="from rank {root} to {ranks}",
                 bound=bounds.broadcast,
                 unsegmented_bound=bounds.broadcast_unsegmented,
             ),
@@ -88,7 +88,7 @@ COLLECTIVES: Mapping[str, Collective] = MappingProxyType(
                 input="everyone",
                 output="root",
                 combines=True,
-                where="from {ranks} ranks to rank {root}",
+                where="from {ranks} to rank {root}",
                 bound=bounds.reduce,
                 unsegmented_bound=bounds.combining_unsegmented,
             ),
@@ -115,7 +115,7 @@ COLLECTIVES: Mapping[str, Collective] = MappingProxyType(
                 methods=("Allgatherv", "Allgather"),
                 input="sources",
                 output="everyone",
-                where="from {sources} to {ranks} ranks ({rows} × {columns})",
+                where="from {sources} to {ranks} ({rows} × {columns})",
                 bound=bounds.allgatherv,
                 unsegmented_bound=bounds.allgatherv_unsegmented,
             ),

@@ -24,6 +24,7 @@ from collwise.schedule.collectives import (
     kind_of,
 )
 from collwise.schedule.operations import Block, Slot
+from collwise.system.formatting import count
 from collwise.system.integers import checked_integer, checked_shape
 
 Order: TypeAlias = Literal["any", "same", "rank"]
@@ -97,7 +98,7 @@ class Problem:
         if self.root >= self.ranks:
             raise InvalidArgument(
                 f"{self.collective} from root {self.root}",
-                f"there are {self.ranks} ranks",
+                f"it has {count(self.ranks, 'rank')}",
                 f"give a root from 0 to {self.ranks - 1}",
             )
         if _checked_order(self.order) != "any":
@@ -211,7 +212,7 @@ class Problem:
 
     def __str__(self) -> str:
         where = self.kind.where.format(
-            ranks=self.ranks,
+            ranks=f"{self.ranks} rank" + "s" * (self.ranks > 1),
             root=self.root,
             sources=len(self.sources),
             rows=self.shape[0],

@@ -81,15 +81,26 @@ def time(seconds: Time, digits: int = 3) -> str:
 def rounded(text: str, digits: int) -> str:
     """A text whose times have no more digits than are known, in as many characters.
 
+    How much slower something is has as many digits.
+
     >>> rounded("after 7.25 µs", 1)
     'after    7 µs'
+    >>> rounded("18% slower", 1), rounded("18% slower", 0)
+    ('20% slower', 'slower, if at all')
     """
 
     def times(match: re.Match[str]) -> str:
         shown = significant(float(match[1]), digits) + f" {match[2]}" * bool(digits)
         return shown.rjust(len(match[0]))
 
-    return text if digits == 3 else re.sub(r"(\d+(?:\.\d+)?) ([mµn]?s)\b", times, text)
+    def slower(match: re.Match[str]) -> str:
+        known = f"{significant(float(match[1]), digits)}% slower"
+        return known if digits else "slower, if at all"
+
+    if digits == 3:
+        return text
+    text = re.sub(r"(\d+(?:\.\d+)?) ([mµn]?s)\b", times, text)
+    return re.sub(r"(?:less than )?(\d+)% slower", slower, text)
 
 
 def chosen_time(seconds: Time) -> str:

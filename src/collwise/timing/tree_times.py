@@ -5,6 +5,7 @@ there are few shapes.  Tests check that the event loop gives the same times.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from math import lcm
 from typing import NamedTuple, TypeVar
@@ -106,6 +107,15 @@ def _from_leaves(
     return known[root]
 
 
+def depth(tree: Tree) -> int:
+    """Number of messages, one after another, from the root to the rank that is farthest away."""
+
+    def value(_: Shape, depths: Sequence[int]) -> int:
+        return max(depths, default=-1) + 1
+
+    return _from_leaves(tree.root_shape, tree.child_shapes, value)
+
+
 def _one_message(tree: Tree, cost: _Ticks) -> int:
     """Ticks until all ranks have received a message that is sent down the tree."""
 
@@ -161,13 +171,27 @@ SIMULATED = 3
 """Schedules of SIMULATED segments, and of one more, stand for those of more segments."""
 
 
-def time_by_pace(segments: int, time: Callable[[int], Fraction]) -> Fraction:
+def with_few_segments(program: DownTree | UpTree) -> list[DownTree | UpTree]:
+    """The programs whose times show that of a program with many segments.
+
+    They have its first SIMULATED segments, and one more.  If it has no more, it is the only one.
+    """
+    segment = program.segment or program.nbytes
+    if program.nbytes <= SIMULATED * segment:
+        return [program]
+    return [replace(program, nbytes=(SIMULATED + more) * segment) for more in (0, 1)]
+
+
+def time_by_pace(
+    program: DownTree | UpTree, time: Callable[[DownTree | UpTree], Fraction]
+) -> Fraction:
     """Seconds of many segments, extrapolated: each further one adds what the last one added.
 
-    time: returns the exact seconds of a number of segments.
+    time: returns the seconds of a program with few segments.
     """
-    few = [time(number) for number in {min(segments, SIMULATED + more) for more in (0, 1)}]
-    return min(few) + (max(few) - min(few)) * max(segments - SIMULATED, 0)
+    first, *longer = map(time, with_few_segments(program))
+    segments = -(-program.nbytes // (program.segment or program.nbytes or 1))
+    return first + sum(more - first for more in longer) * (segments - SIMULATED)
 
 
 def up_tree_time(tree: Tree, nbytes: int, machine: Machine) -> Fraction:

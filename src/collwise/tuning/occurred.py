@@ -54,19 +54,22 @@ def _asked(path: Path) -> str:
     return f"tune for the calls in {path}"
 
 
-def tasks_of(path: Path, ranks: int) -> list[Task]:
-    """What to race of the calls on `ranks` ranks: no race of one would decide about another.
+def tasks_of(path: Path, ranks: int) -> dict[Task, float]:
+    """What to race of the calls on `ranks` ranks, with the seconds that rank 0 spent on each.
 
+    No race of one would decide about another: calls that one race decides about count together.
     The calls on which rank 0 spent most time come first, then the most frequent.
     Raises InvalidArgument for a file that is no summary, and where nothing is to be raced.
     """
     summary = read_summary(path)
     calls = [call for call in summary.calls if call.collective and call.ranks == ranks > 1]
-    tasks: list[Task] = []
+    tasks: dict[Task, float] = {}
     for call in sorted(calls, key=lambda call: (-(call.spent_s or 0), -call.times)):
-        task = _task(call)
-        if task is not None and len(tasks) < MAX_TASKS and not any(_near(task, t) for t in tasks):
-            tasks.append(task)
+        if (task := _task(call)) is None:
+            continue
+        task = next((other for other in tasks if _near(task, other)), task)
+        if task in tasks or len(tasks) < MAX_TASKS:
+            tasks[task] = tasks.get(task, 0.0) + (call.spent_s or 0.0)
     if not tasks:
         others = sorted({call.ranks for call in summary.calls if call.collective} - {1, ranks})
         seen = f"it has no calls on {ranks} ranks that plans could serve"

@@ -1,23 +1,23 @@
 """What a tuning session is about and what comes of it, as data.  Needs no MPI."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import isfinite
 from typing import Literal
 
 from collwise.algorithms.registry import ALGORITHMS
-from collwise.measure.race import BLOCKING, LIBRARY, Race
+from collwise.measure.race import BLOCKING, LIBRARY, Race, own_algorithm
 from collwise.measure.stability import STABLE
 from collwise.measure.statistics import Interval
 from collwise.model.exact import seconds
 from collwise.model.levels import Levels
-from collwise.model.machine import Cost
+from collwise.model.machine import Cost, Machine
 from collwise.model.placement import Placement
 from collwise.planner.choose import decided, plan_for
 from collwise.planner.operator_order import DTYPE, OP
-from collwise.planner.plans import Plan
+from collwise.planner.plans import Candidate, Plan
 from collwise.planner.race_lookup import race_result
 from collwise.profiles.profile import Profile, with_measurements
 from collwise.profiles.records import Form, RaceResult
@@ -53,9 +53,20 @@ class Task:
 
         placement: where the ranks are, in the levels of the profile.
         """
-        op = self.op if self.problem.kind.combines else None
-        machine = profile.machine_on(placement, op, self.dtype)
+        machine = self._machine(profile, placement)
         return plan_for(self.problem, machine, algorithm, reason=self.reason)
+
+    def least_s(self, profile: Profile, placement: Placement | None = None) -> float:
+        """The lower bound in seconds, with each t0 and λ at the lower end of its interval.
+
+        A time below it proves that they are wrong.   placement: as in `plan`.
+        """
+        machine = self._machine(profile.at_lower_ends(), placement)
+        return self.problem.lower_bounds(machine)[0].time_s
+
+    def _machine(self, profile: Profile, placement: Placement | None) -> Machine:
+        op = self.op if self.problem.kind.combines else None
+        return profile.machine_on(placement, op, self.dtype)
 
     def resized(self, nbytes: int) -> "Task":
         """The task with another message size, in bytes, or other bytes from each source.
@@ -119,8 +130,14 @@ class RaceVerdict:
         return self.race.speedup(self.race.best)
 
     @property
+    def serves(self) -> str:
+        """Whose algorithm serves such calls from now on: "library" is the library's default."""
+        own = self.used == "collwise" and own_algorithm(self.ours) is not None
+        return self.ours.partition("/")[2] if own else self.used
+
+    @property
     def used(self) -> Literal["library", "collwise"]:
-        """Who serves such calls from now on."""
+        """What decided: "library" if its default stays, "collwise" if `ours` replaces it."""
         return "library" if self.race.winner == self.race.library else "collwise"
 
 
@@ -130,6 +147,7 @@ class Outcome:
 
     race: persistent collectives, for programs that repeat a call.   blocking: blocking calls, from
     the same repetitions.   ranks_per_node: such as "2x8".   engine: which one ran plans.
+    own: by label, the library's own algorithms that were to be raced.
     """
 
     task: Task
@@ -138,6 +156,7 @@ class Outcome:
     blocking: Race
     ranks_per_node: str = ""
     engine: str = ""
+    own: Mapping[str, Candidate] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -147,6 +166,7 @@ class Outcome:
         everything: Race,
         ranks_per_node: str = "",
         engine: str = "",
+        own: Mapping[str, Candidate] | None = None,
     ) -> "Outcome":
         """Decide a race of both forms.  Equal samples give equal decisions on all ranks.
 
@@ -162,6 +182,7 @@ class Outcome:
             everything.among(blocking | {everything.libraries[0]}),
             ranks_per_node,
             engine,
+            own or {},
         )
 
     @property
@@ -228,7 +249,8 @@ class Outcome:
         ]
 
     def _result(self, decision: RaceVerdict) -> RaceResult:
-        problem, candidate = self.plan.problem, self.plan.candidate(decision.ours)
+        problem, candidate = self.plan.problem, self.own.get(decision.ours)
+        candidate = candidate or self.plan.candidate(decision.ours)
         return race_result(
             problem,
             candidate,
@@ -247,16 +269,19 @@ class Tuning:
     """The results of a session; equal on all ranks.
 
     profile: what was measured, with the results of the races.   unraced: what was left out for want
-    of time.
+    of time, with the gain that the model predicts (None: it does not know).
     """
 
     profile: Profile
     outcomes: tuple[Outcome, ...]
-    unraced: tuple[Task, ...] = ()
+    unraced: tuple[tuple[Task, float | None], ...] = ()
 
     @classmethod
     def of(
-        cls, profile: Profile, outcomes: Sequence[Outcome], unraced: Sequence[Task] = ()
+        cls,
+        profile: Profile,
+        outcomes: Sequence[Outcome],
+        unraced: Sequence[tuple[Task, float | None]] = (),
     ) -> "Tuning":
         """What races teach a measured profile, also that it is wrong."""
         wrong = [str(o.task) for o in outcomes if o.race.impossible or o.blocking.impossible]

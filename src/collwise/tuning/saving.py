@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from collwise.algorithms.registry import ALGORITHMS
 from collwise.errors import DamagedProfile, InvalidArgument
 from collwise.measure.breakpoints import find_protocols
 from collwise.measure.stability import judge, uncertainty
+from collwise.planner.race_lookup import is_known
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import (
     MODES,
@@ -84,8 +84,8 @@ def merge(saved: Profile | None, new: Profile) -> Merged:
 def _known(profile: Profile) -> tuple[list[RaceResult], tuple[str, ...]]:
     """The races of algorithms that there are, and what is said of the others."""
     races = profile.race_results
-    unknown = _races([race for race in races if race.algorithm not in ALGORITHMS])
-    known = [race for race in races if race.algorithm in ALGORITHMS]
+    unknown = _races([race for race in races if not is_known(race.algorithm)])
+    known = [race for race in races if is_known(race.algorithm)]
     return known, tuple(f"{line}, whose algorithms there are no more" for line in unknown)
 
 
@@ -166,7 +166,7 @@ def _together(
 
     And which sizes were kept and replaced, as phrases.
     """
-    if old is None:
+    if old is None or old == new:  # nothing was measured again
         return new, [], []
     size = attrgetter("mode", "nbytes")
     levels = tuple(_of_level(*pair) for pair in zip(old.levels, new.levels, strict=True))

@@ -3,26 +3,39 @@
 import logging
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import cached_property
+from math import inf
 
 from collwise.errors import InvalidArgument, NothingApplies
-from collwise.measure.race import Race
+from collwise.measure.race import BEHIND, OWN, Race, own_algorithm
 from collwise.model.placement import Placement, check_placement
 from collwise.mpi.bench.measuring import run_campaign
 from collwise.mpi.bench.placing import NamedPlacement, find_placement, worth_measuring
 from collwise.mpi.bench.race_harness import RaceHarness, race
 from collwise.mpi.bench.workloads import RACED
+from collwise.mpi.library.own_algorithms import worth_racing
 from collwise.mpi.runtime.agreement import everywhere, on_root
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import Communicator, World
+from collwise.planner.by_hand import own_choice
 from collwise.planner.operator_order import DTYPE, OP
-from collwise.planner.shortlist import worth_a_race
+from collwise.planner.plans import Candidate, Plan
+from collwise.planner.shortlist import MOST_SLOWER, worth_a_race
 from collwise.profiles.profile import Profile, with_measurements
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.system import formatting
+from collwise.tuning.agenda import (
+    AGENDA_SHARE,
+    Item,
+    agenda,
+    announcement,
+    share_at_pace,
+)
 from collwise.tuning.outcomes import Outcome, Task, Tuning
 from collwise.verifier import verify
 
@@ -76,6 +89,8 @@ class Session:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if "_harness" in vars(self):
+            self._harness.own.free()
         self.private.free()
 
     @cached_property
@@ -121,30 +136,59 @@ class Session:
             profile = with_measurements(profile, advice=(*profile.advice, line))
         return profile
 
-    def tune(self, tasks: Sequence[Task], budget_s: float) -> Tuning:
-        """Measure, plan, race and learn.
+    def tune(
+        self,
+        tasks: Mapping[Task, float],
+        budget_s: float,
+        known: Profile | None = None,
+        announce: Callable[[str], object] = lambda line: None,
+    ) -> Tuning:
+        """Measure, plan, race and learn; the most useful races come first (`most_useful_first`).
 
-        tasks: what to race, in this order.   budget_s: seconds for everything; tasks for which
-        nothing is left are not raced, except the first.
+        tasks: what to race, with the seconds that a program spends on each, or 0.   budget_s:
+        seconds for everything; tasks for which nothing is left are not raced, except the first.  If
+        measuring takes longer than its share, races have theirs all the same.
+        known: what was measured before, instead of measuring.   announce: told, on rank 0, what
+        there is to do before it begins.
         Raises InvalidArgument for values out of range, WrongResult for a wrong byte, on all ranks.
         """
         begin = time.monotonic()
+        measuring = 0 if known is not None else MEASURING_SHARE
         largest = max((task.problem.nbytes for task in tasks), default=None)
-        profile = self.measure(budget_s * MEASURING_SHARE, share=MEASURING_SHARE, largest=largest)
+        profile = known or self.measure(budget_s * measuring, share=measuring, largest=largest)
+        measured_s = on_root(self.private.comm, lambda: time.monotonic() - begin)
+        budget_s = max(budget_s, measured_s + (1 - measuring) * budget_s)
+
+        def left_s() -> float:
+            return budget_s - (time.monotonic() - begin)
+
+        placement = self.levels.placement if profile.levels else None
+
+        def plan_agenda() -> list[Item]:
+            enough_s = left_s() - AGENDA_SHARE * budget_s
+            items = agenda(tasks, profile, placement, lambda: left_s() > enough_s)
+            if items:
+                announce(announcement(items, max(left_s(), 0.0)))
+            return items
+
+        items = on_root(self.private.comm, plan_agenda, takes_long=True)
         outcomes: list[Outcome] = []
-        unraced: list[Task] = []
-        for number, task in enumerate(tasks):
-            passed_s = on_root(self.private.comm, lambda: time.monotonic() - begin)
-            self.progress(f"racing: {task}", max(passed_s / budget_s, MEASURING_SHARE))
-            if number and passed_s > budget_s:
-                unraced.append(task)
-                continue
+        racing_s = on_root(self.private.comm, left_s)
+        for number, item in enumerate(items):
+            remaining_s = on_root(self.private.comm, left_s)
+            if number and remaining_s <= 0:
+                break
+            self.progress(f"racing: {item.task}", max(1 - remaining_s / budget_s, measuring))
             try:
-                left_s = max(budget_s - passed_s, 0.0) / (len(tasks) - number)
-                outcomes.append(self.race(task, profile, left_s))
+                done, spent_s = items[:number], racing_s - remaining_s
+                share = share_at_pace(items[number:], done, spent_s, max(remaining_s, 0.0))
+                outcomes.append(self.race(item.task, profile, share))
             except NothingApplies as nothing:  # on all ranks alike: the library's own stays
                 log.warning("not raced: %s", nothing)
+        else:
+            number = len(items)
         self.progress("done", 1.0)
+        unraced = [(item.task, item.gain) for item in items[number:]]
         return Tuning.of(profile, outcomes, unraced)
 
     def race(
@@ -154,38 +198,77 @@ class Session:
         budget_s: float,
         repetitions: int = 300,
         algorithm: str | None = None,
+        within: float = 0.0,
     ) -> Outcome:
         """Plan one task, prove candidates right (up to LARGEST_PROVED ranks), race them, decide.
 
         What is doubtful is raced again, interleaved anew; then that race decides.
-        budget_s: seconds for the race.   repetitions: the most of them.   algorithm: only this one.
+        budget_s: seconds for the race, half as many again for a second one.   repetitions: the
+        most of them.   algorithm: only this one.   within: the race ends once medians are known to
+        ± this share.
         Raises what planning and racing raise, on all ranks.
         """
         placement = self.levels.placement
+        named = None if algorithm is None else own_choice(task.problem.collective, algorithm)
+        planned = algorithm if named is None else None
         estimated, candidates = everywhere(
             self.private.comm,
-            lambda: worth_a_race(task.plan(profile, algorithm, placement), algorithm),
+            lambda: worth_a_race(task.plan(profile, planned, placement), planned),
         )
         problem = estimated.problem  # it knows where the ranks are
+        bound_s = task.least_s(profile, placement)
+        own = {} if planned is not None else self._own(estimated)
+        if named is not None:
+            method, name = problem.kind.methods[0], own_algorithm(named.name) or ""
+            of_library = self._harness.own
+            found = of_library.find(method, "blocking", name, named.settings, local=False)
+            if isinstance(found, str):
+                raise InvalidArgument(f"a race of {named.label}", found, "race another one")
+            candidates, own = (), {named.label: named}
 
-        def outcome(seed: int) -> Outcome:
+        def outcome(seed: int, most_s: float) -> Outcome:
             everything = self.compare(
                 problem,
                 {candidate.label: candidate.schedule(problem) for candidate in candidates},
                 {candidate.label: candidate.predicted_s for candidate in candidates},
-                budget_s,
+                most_s,
                 op=task.op,
                 dtype=task.dtype,
                 repetitions=repetitions,
                 seed=seed,
+                behind=BEHIND,
+                within=within,
+                own=own,
             )
-            everything = replace(everything, bound_s=estimated.lower_bound_s)
+            everything = replace(everything, bound_s=bound_s)
             return Outcome.of(
-                task, estimated, everything, self.world.ranks_per_node, self.world.engine
+                task, estimated, everything, self.world.ranks_per_node, self.world.engine, own
             )
 
-        first = outcome(self.seed)
-        return outcome(self.seed + 1) if first.doubtful else first
+        begin = time.monotonic()
+        first = outcome(self.seed, budget_s)
+        left_s = budget_s - (time.monotonic() - begin)  # rank 0's counts
+        return outcome(self.seed + 1, max(left_s, budget_s / 2)) if first.doubtful else first
+
+    def _own(self, estimated: Plan) -> dict[str, Candidate]:
+        """By label, the library's own algorithms to race.
+
+        Those that the model knows, as it has one of the same name, must not be hopeless by it, and
+        come last, the fastest first: where time is short, the others need the race more.
+        """
+        problem = estimated.problem
+        sizes = Counter(self.world.hosts).values()
+        composed = len(sizes) > 1 and max(sizes) > 1
+        known_s = {c.name: c.predicted for c in reversed(estimated.candidates)}
+        limit_s = MOST_SLOWER * estimated.choice.predicted
+        every = worth_racing(problem.kind.methods[0], problem.ranks, composed=composed)
+        every.sort(key=lambda one: known_s.get(f"{problem.collective}/{one[0]}", 0))
+        own = [
+            Candidate(f"{problem.collective}/{OWN}{name}", settings, Fraction(0))
+            for name, settings in every
+            if known_s.get(f"{problem.collective}/{name}", limit_s) <= limit_s
+        ]
+        return {candidate.label: candidate for candidate in own}
 
     def compare(
         self,
@@ -199,10 +282,14 @@ class Session:
         repetitions: int = 300,
         bare_sends: bool = False,
         seed: int | None = None,
+        own: Mapping[str, Candidate] | None = None,
+        behind: float = inf,
+        within: float = 0.0,
     ) -> Race:
         """Prove schedules of a problem right (up to LARGEST_PROVED ranks), and race them.
 
-        schedules, predicted_s: by label.   The other arguments are those of `race`.
+        schedules, predicted_s: by label.   own: the library's own algorithms, by label.   The other
+        arguments are those of `race`.
         """
 
         def prove() -> None:
@@ -222,4 +309,10 @@ class Session:
             repetitions=repetitions,
             seed=self.seed if seed is None else seed,
             bare_sends=bare_sends,
+            own={
+                label: (own_algorithm(one.name) or "", one.settings)
+                for label, one in (own or {}).items()
+            },
+            behind=behind,
+            within=within,
         )

@@ -168,6 +168,27 @@ def simulations(
     return simulated, {name: refusal.seen for name, refusal in refused.items()}
 
 
+def planned_schedule(
+    problem: Problem,
+    machine: Machine,
+    topology: Topology | None = None,
+    algorithm: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    reason: str = "",
+) -> tuple[str, Schedule]:
+    """A schedule, with its algorithm and settings as text, without simulating it.
+
+    algorithm, settings: as of `simulations`; the planned ones where they are not given.
+    Raises as `simulations`.
+    """
+    if algorithm is not None:
+        algorithm = find(algorithm, problem.collective).name
+    plan = plan_for(problem, machine, algorithm, topology=topology, reason=reason)
+    chosen = find(plan.algorithm)
+    combined = chosen.settings({**plan.settings, **read_settings(chosen, settings or {})})
+    return describe(chosen.name, combined), chosen.solve(plan.problem, combined)
+
+
 @dataclass
 class _Simulator:
     """Simulates the schedules of one problem, each once."""

@@ -13,6 +13,9 @@ import collwise as cw
 from collwise.comm.recording import Way
 from collwise.comm.served import NAMES
 from collwise.mpi.execution.persistent import PersistentCollective
+from collwise.mpi.runtime.world import World
+from collwise.profiles.profile import Profile
+from collwise.profiles.records import MeasuredSize, Measurements, RaceResult
 from collwise.schedule.program import Schedule
 
 MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
@@ -30,6 +33,17 @@ ALGORITHMS: tuple[dict[str, str], ...] = (
 """For each collective, one that sends everything at once or in a ring, and one that cuts it."""
 
 
+def assumed(world: World, *results: RaceResult) -> Profile:
+    """A profile of this machine in which nothing is measured but what was raced."""
+    point = MeasuredSize(
+        nbytes=8, mode="nonblocking", t0_s=1e-6, lam=2.0, t0_interval_s=None, lam_interval=None,
+        t0_experiments_s=(None, None), lam_experiments=(None, None), disagreement=None,
+        repetitions=1, segment=0, verdict="assumed",
+    )  # fmt: skip
+    measured = Measurements(verdict="assumed", provenance=world.provenance(), points=(point,))
+    return Profile(fingerprint=world.fingerprint(), measurements=measured, race_results=results)
+
+
 def distinct(comm: MPI.Intracomm, made: Iterable[Schedule]) -> list[Schedule]:
     """Schedules of which no two have the same lists for the same problem: they run alike."""
     every = list(made)
@@ -38,6 +52,15 @@ def distinct(comm: MPI.Intracomm, made: Iterable[Schedule]) -> list[Schedule]:
         seen = {(one.problem, one.lists): place for place, one in enumerate(reversed(every))}
         keep = [len(every) - 1 - place for place in seen.values()]
     return [every[place] for place in sorted(comm.bcast(keep))]
+
+
+def accepts(call: Callable[..., Any], *given: Any) -> bool:
+    """Whether a call raises nothing."""
+    try:
+        call(*given)
+    except Exception:
+        return False
+    return True
 
 
 def run(request: Any) -> None:

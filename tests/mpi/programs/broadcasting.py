@@ -11,9 +11,7 @@ from mpi4py import MPI
 
 import collwise as cw
 from collwise.algorithms.registry import algorithms_for
-from collwise.errors import (
-    BrokenCommunicator,
-)
+from collwise.errors import BrokenCommunicator
 from collwise.mpi.buffers.buffer import Buffer
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator

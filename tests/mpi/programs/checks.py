@@ -57,7 +57,6 @@ def main(rounds: Sequence[Sequence[int]] = (), turns: Turns = ()) -> None:
     turns: groups of numbers of ranks; of each, a check runs on one only.
     """
     assert "pytest" not in sys.modules, "a program loads it: half of what a rank's start takes"
-    gc.freeze()  # what is loaded stays: checks that collect what is lost look at their own only
     world = MPI.COMM_WORLD
     for sizes in rounds or [[world.size]]:
         if world.size in sizes:
@@ -78,6 +77,8 @@ def main(rounds: Sequence[Sequence[int]] = (), turns: Turns = ()) -> None:
 def _run(comm: MPI.Intracomm, turns: Turns) -> None:
     """A rank that hangs says which one it is, and where, and ends."""
     for function in (one for one in _CHECKS if has_turn(one.__name__, comm.size, turns)):
+        gc.collect()
+        gc.freeze()  # a check that collects what is lost, often many times, walks its own only
         sys.stderr.flush()
         faulthandler.dump_traceback_later(LIMIT_S, exit=True)
         complaint, before_s = "", time.process_time()

@@ -23,11 +23,7 @@ from tests.mpi.programs.alike import MACHINE, Call, run, works
 from tests.mpi.programs.checks import check, raises
 
 BY_SIZE = "binomial <= 400, chain_segmented(segment=100) <= 4k, library"
-LABELS = {
-    400: "broadcast/binomial",
-    401: "broadcast/chain_segmented(segment=100)",
-    4097: None,
-}
+LABELS = {400: "broadcast/binomial", 401: "broadcast/chain_segmented(segment=100)", 4097: None}
 
 
 @contextmanager

@@ -18,9 +18,7 @@ from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Order, satisfies
 from collwise.schedule.program import Schedule
 from tests.algorithms.examples import root_of, settings_of
-from tests.mpi.programs.alike import (
-    distinct,
-)
+from tests.mpi.programs.alike import distinct
 from tests.mpi.programs.checks import check, raises
 
 Vector: TypeAlias = NDArray[Any]

@@ -48,6 +48,28 @@ def nothing_is_tried_beyond_the_share(comm: MPI.Intracomm) -> None:
 
 
 @check
+def the_librarys_other_algorithms_are_tried(comm: MPI.Intracomm) -> None:
+    if comm.size == 1:
+        return
+    ours = learner(comm, learn="100%")
+    learning: Any = ours._learning
+    learning.planning_s = 1e-3
+    total, trial = np.zeros(32), None
+    for number in range(ENOUGH):
+        ours.Allreduce(np.full(32, float(comm.rank + number)), total)
+        assert (total == comm.size * number + sum(range(comm.size))).all()
+        if trial is None:
+            trial = next(iter(ours._dispatch._trials.values()), None)
+        tried = trial is not None and bool(trial._own)
+        if number % 100 == 0 and comm.allreduce(tried, MPI.LAND):
+            break
+    assert trial is not None
+    assert trial._own
+    assert all(label.startswith("allreduce/library:") for label in trial._own)
+    ours.Free()
+
+
+@check
 def all_ranks_switch_alike(comm: MPI.Intracomm) -> None:
     ours, delays = learner(comm, learn="100%"), random.Random(comm.rank)
     data, total = np.zeros(64), np.zeros(32)

@@ -50,8 +50,9 @@ def a_nonblocking_call_waits_for_no_other_rank(comm: MPI.Intracomm) -> None:
 
 @check
 def duplicates_of_ours_leave_room_for_the_programs(comm: MPI.Intracomm) -> None:
-    ours, made = planned(comm), list[Any]()
-    for number in range(private_communicator.MOST + 20):
+    ours, made, usual = planned(comm), list[Any](), private_communicator.MOST
+    private_communicator.MOST = comm.allreduce(len(private_communicator._open), MPI.MAX) + 10
+    for number in range(30):
         made.append(ours.Dup())
         data = np.full(3, comm.rank + number)
         made[-1].Bcast(data, 0)
@@ -66,6 +67,7 @@ def duplicates_of_ours_leave_room_for_the_programs(comm: MPI.Intracomm) -> None:
     request.Start()
     request.Wait()
     made[-1].Ibcast(data, 0).Wait()
+    private_communicator.MOST = usual
     for one in (*made, ours):
         one.Free()
 

@@ -161,6 +161,28 @@ def a_start_that_breaks_half_way_gives_its_plan_back(comm: MPI.Intracomm) -> Non
 
 
 @check
+def an_idle_plan_that_cannot_be_started_is_refused(comm: MPI.Intracomm) -> None:
+    """In C, of a list that Python has, too."""
+    if COMPILED is None:
+        return
+    about = comm.handle, MPI.OP_NULL.handle, comm.rank, 1
+    two_slots, one_slot = (COMPILED.Program(*about, n, (), (), (), 0, None) for n in (2, 1))
+    idle: list[Any] = []
+
+    def slow(_: str, key: bytes, *__: Any) -> None:
+        calls.remember(key, two_slots, ((1, False, 0),), None, idle, bytearray(16))
+
+    calls = COMPILED.Calls(1, ["Bcast"], comm, comm.rank, comm.size, MPI.SUM, slow, print)
+    calls.bcast(bytearray(1))
+    plans = SimpleNamespace(program=7, over=print), SimpleNamespace(program=one_slot, over=print)
+    for plan in plans:
+        idle[:] = [plan]
+        with raises(TypeError, match="without a program that can be started"):
+            calls.bcast(bytearray(1))
+        assert not idle  # so the next call is Python's
+
+
+@check
 def elements_with_gaps_are_copied_while_others_make_progress(comm: MPI.Intracomm) -> None:
     """The library calls us in the midst of its own progress, in which nothing may make progress."""
     size, rank = comm.size, comm.rank

@@ -4,8 +4,12 @@ Ours must leave the same bytes, or raise an error of the same type.  mpi4py's li
 one of these calls: MPI.IN_PLACE as both buffers moves nothing on MPICH, and raises on Open MPI.
 """
 
+import faulthandler
+import os
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import islice
+from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -13,13 +17,14 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 import collwise as cw
-from tests.mpi.programs.alike import ALGORITHMS, MACHINE, run
-from tests.mpi.programs.checks import check
+from collwise.measure.race import LIBRARY
+from tests.mpi.programs.alike import ALGORITHMS, MACHINE, accepts, run
+from tests.mpi.programs.checks import LIMIT_S, check, raises
 
 Array: TypeAlias = NDArray[Any]
 DOUBLE = MPI.DOUBLE
 COUNT = 3
-"""Elements of a block."""
+"""Elements of a block, if nothing else is said."""
 
 
 class Written(NamedTuple):
@@ -42,7 +47,7 @@ def _absolute(x: Array, _: list[int]) -> Written:
 
 def _uneven(x: Array, _: list[int]) -> Written:
     """Bytes whose sums do not overflow: Open MPI saturates some of them, which depend on counts."""
-    memory = x.astype(np.uint8)[:-1]
+    memory = (x % 30).astype(np.uint8)[:-1]
     return Written(memory, memory)
 
 
@@ -166,13 +171,14 @@ class Case(NamedTuple):
     method: str
     sent: str | None
     received: str | None
+    elements: int = COUNT
 
     def buffers(self, rank: int, ranks: int, root: int) -> tuple[list[Any], list[Array]]:
         """What this rank passes, and all the memory behind it."""
-        whole, block = ranks * COUNT, COUNT
+        whole, block = ranks * self.elements, self.elements
         gathers, own = self.method.startswith("Allgather"), self.method.endswith("block")
         one, every = np.arange(1.0, block + 1) * (rank + 1), np.arange(1.0, whole + 1) * (rank + 1)
-        each = [COUNT] * ranks
+        each = [self.elements] * ranks
         sending = every if own else one
         receiving = np.zeros(whole) if gathers else np.zeros(block)
         if self.sent is None and own:
@@ -205,7 +211,7 @@ class Case(NamedTuple):
         """This on the last rank; on all others, the same call with plain buffers."""
         if comm.rank == comm.size - 1:
             return self
-        return Case(self.method, self.sent and "bare", self.received and "bare")
+        return self._replace(sent=self.sent and "bare", received=self.received and "bare")
 
     def legal(self) -> bool:
         """Whether all ranks are refused or none, and agree on what is gathered."""
@@ -222,14 +228,6 @@ class Case(NamedTuple):
         return accepts(MPI.COMM_SELF.Reduce, sent, *received[:2]) or not accepts(
             MPI.COMM_SELF.Bcast, sent
         )
-
-
-def accepts(call: Callable[..., Any], *given: Any) -> bool:
-    try:
-        call(*given)
-    except Exception:
-        return False
-    return True
 
 
 def cases() -> Iterator[Case]:
@@ -280,6 +278,19 @@ def alike(ours: Any, right: Any) -> bool:
 
 
 @check
+def no_elements_of_no_type_are_the_librarys(comm: MPI.Intracomm) -> None:
+    """MPICH takes them; in other calls than this one it aborts plain mpi4py, too."""
+    plain = comm.Dup()
+    planned = cw.Comm(comm.Dup(), machine=MACHINE, algorithms=ALGORITHMS[0])
+    for spec in ([None, MPI.DATATYPE_NULL], [np.zeros(3), 0, MPI.DATATYPE_NULL]):
+        assert accepts(planned.Bcast, spec) == accepts(plain.Bcast, spec), spec
+    with raises(MPI.Exception):
+        planned.Allgather([np.zeros(3), 3, MPI.DATATYPE_NULL], np.zeros(3 * comm.size))
+    plain.Free()
+    planned.Free()
+
+
+@check
 def buffers_in_all_notations(comm: MPI.Intracomm) -> None:
     plain = comm.Dup()
     planned = cw.Comm(comm.Dup(), machine=MACHINE, algorithms=ALGORITHMS[0])
@@ -305,3 +316,70 @@ def buffers_in_all_notations(comm: MPI.Intracomm) -> None:
     for used in (plain, *every):
         used.Free()
     assert not different, "\n".join(islice(different, 200))
+
+
+COUNTS = 1, COUNT, 100, 5000
+"""Elements of a block; the longest are cut.  If some ranks call those bytes, Open MPI hangs."""
+ON_EACH = 150
+"""Operations on each communicator."""
+
+
+def applies(algorithm: cw.Algorithm, ranks: int, machine: cw.Machine) -> bool:
+    """Whether it serves long messages."""
+    collective, name = algorithm.collective, algorithm.name
+    sources = [*range(ranks)] if algorithm.kind.has_sources else None
+    nbytes = 8 * COUNTS[-1] * (1 if sources else ranks)
+    about: dict[str, Any] = {"ranks": ranks, "nbytes": nbytes, "sources": sources}
+    return accepts(partial(cw.plan, collective, machine=machine, algorithm=name, **about))
+
+
+def planned_on(comm: MPI.Intracomm, chance: Random) -> cw.Comm:
+    """A communicator with an algorithm drawn for each collective; half of them know levels."""
+    names: dict[str, str] = {}
+    machine: cw.Machine = MACHINE
+    if levels := comm.size > 2 and chance.random() < 0.5:
+        nodes = chance.randrange(2, comm.size)
+        groups = chance.sample([rank % nodes for rank in range(comm.size)], comm.size)
+        near, far = (cw.Machine.postal(t0_s=1e-6, lam=lam) for lam in (2, 20))
+        machine = cw.Machine.levels([near, far], cw.Placement.of(groups))
+    for one in chance.sample([*cw.ALGORITHMS.values()], len(cw.ALGORITHMS)):
+        fits = one.collective not in names and (levels or not one.levels)
+        if fits and applies(one, comm.size, machine):
+            names[one.collective] = one.short_name
+    record = chance.random() < 0.3  # calls take other ways
+    return cw.Comm(comm.Dup(), machine=machine, algorithms=names, record=record)
+
+
+@check
+def drawn_operations(comm: MPI.Intracomm) -> None:
+    """Any notations, forms and lengths, served by any algorithm; OPERATIONS says how many."""
+    plain, chance = comm.Dup(), Random(comm.size)
+    every = [case for case in cases() if case.legal()]
+    different, by_plans, recorded = [], 0, 0
+    operations = int(os.environ.get("OPERATIONS", "40"))
+    for number in range(operations):
+        if number % ON_EACH == 0:
+            faulthandler.dump_traceback_later(LIMIT_S, exit=True)
+            ours = planned_on(comm, chance)
+        case = chance.choice(every)._replace(elements=chance.choice(COUNTS))
+        form, root = chance.choice([*FORMS]), chance.randrange(comm.size)
+        right = outcome(plain, form, case, root)
+        refused = comm.allreduce(not isinstance(right, list), MPI.LOR)
+        mixed = chance.random() < 0.3 and case.elements < COUNTS[-1]
+        if mixed and not refused and not case.other_size:
+            case = case.on_the_last(comm)
+            right = outcome(plain, form, case, root)
+        got = outcome(ours, form, case, root)
+        if not alike(got, right):
+            said = f"{number}: {form} {case} from {root}: "
+            different.append(said + f"{str(right)[:200]}, ours {str(got)[:200]}")
+        if number % ON_EACH == ON_EACH - 1 or number == operations - 1:
+            calls = ours.calls()  # of those that are recorded
+            recorded += sum(one.times for one in calls)
+            by_plans += sum(one.times for one in calls if one.algorithm != LIBRARY)
+            ours.Free()
+    while TYPES:
+        TYPES.pop().Free()
+    plain.Free()
+    assert not different, "\n".join(islice(different, 200))
+    assert comm.size == 1 or by_plans >= recorded / 2, (by_plans, recorded)

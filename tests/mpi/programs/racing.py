@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -18,30 +19,22 @@ from collwise.model.placement import Placement
 from collwise.mpi.bench.clock import _SPIN_S, CommonClock, StartingLine
 from collwise.mpi.bench.measuring import run_campaign
 from collwise.mpi.bench.placing import NamedPlacement, find_placement, pair_times, worth_measuring
-from collwise.mpi.bench.race_harness import RaceHarness, race
+from collwise.mpi.bench.race_harness import RaceHarness, race, time_competitors
 from collwise.mpi.bench.workloads import Competitor, Workload
 from collwise.mpi.engine.loading import SERVING
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
-from collwise.mpi.runtime.world import World, describe
+from collwise.mpi.runtime.world import describe
 from collwise.papers import measured
 from collwise.profiles.profile import Profile, with_measurements
-from collwise.profiles.records import MeasuredSize, Measurements, RaceResult
+from collwise.profiles.records import RaceResult
 from collwise.schedule.problem import Problem
 from collwise.system.host import affinity, core_limit
-from collwise.tuning.outcomes import Task
+from collwise.tuning import session as sessions
+from collwise.tuning.outcomes import Outcome, Task
 from collwise.tuning.session import Session
+from tests.mpi.programs.alike import assumed
 from tests.mpi.programs.checks import check, raises
-
-
-def assumed(world: World, *results: RaceResult) -> Profile:
-    """A profile of this machine in which nothing is measured but what was raced."""
-    point = MeasuredSize(
-        nbytes=8, mode="nonblocking", t0_s=1e-6, lam=2.0, t0_interval_s=None, lam_interval=None,
-        t0_experiments_s=(None, None), lam_experiments=(None, None), disagreement=None,
-        repetitions=1, segment=0, verdict="assumed",
-    )  # fmt: skip
-    measured = Measurements(verdict="assumed", provenance=world.provenance(), points=(point,))
-    return Profile(fingerprint=world.fingerprint(), measurements=measured, race_results=results)
+from tests.tuning import examples
 
 
 @check
@@ -58,9 +51,9 @@ def a_campaign_and_a_race_teach_a_profile(comm: MPI.Intracomm) -> None:
     assert all(point.t0_s > 0 for point in profile.points)
     task = Task(Problem("broadcast", comm.size, 2048, comm.size - 1))
     with Session(comm, world) as session:
-        outcome = session.race(task, profile, 0.3, repetitions=5)
+        outcome = session.race(task, profile, 0.3, repetitions=8)
     assert len(set(comm.allgather(outcome.race.winner))) == 1
-    assert all(1 <= len(times) <= 5 for times in outcome.race.samples.values())
+    assert all(1 <= len(times) <= 8 for times in outcome.race.samples.values())
     learned = profile.with_race_results(outcome.results)
     made = {profile.provenance.engine, *(race.engine for race in learned.race_results)}
     assert made == {comm.bcast(SERVING.name)}
@@ -104,6 +97,34 @@ def what_is_impossible_is_raced_again(comm: MPI.Intracomm) -> None:
         outcome = session.race(task, profile, 0.1, repetitions=3)
     assert session.seeds == (0, 1)
     assert [d.used for d in outcome.decisions] == ["library", "library"]
+
+
+class Late(Session):
+    """Measuring takes all of a budget of ten seconds, and each race takes one, on its own clock."""
+
+    now_s = 0.0
+
+    def measure(self, *_: Any, **__: Any) -> Profile:
+        self.now_s = 10.0
+        return assumed(self.world)
+
+    def race(self, *_: Any, **__: Any) -> Outcome:
+        self.now_s += 1
+        return examples.outcome(8)
+
+
+@check
+def races_have_their_share_of_the_budget(comm: MPI.Intracomm) -> None:
+    """Measuring on busy cores took all of it: one of 26 tasks was raced."""
+    with (late := Late(comm, describe(comm))):
+        vars(sessions)["time"] = SimpleNamespace(monotonic=lambda: late.now_s)
+        try:
+            tasks = {Task(Problem("broadcast", comm.size, 8 + n)): 0.0 for n in range(26)}
+            tuning = late.tune(tasks, 10.0)
+        finally:
+            vars(sessions)["time"] = time
+    share = round(10 * (1 - sessions.MEASURING_SHARE))
+    assert (len(tuning.outcomes), len(tuning.unraced)) == (share, 26 - share)
 
 
 @check
@@ -202,6 +223,26 @@ def ranks_agree_about_levels(comm: MPI.Intracomm) -> None:
         data = np.full(64, made.Get_rank(), np.uint8)
         made.Bcast(data, 1)
         assert (data == 1).all()
+
+
+@check
+def who_is_behind_leaves_and_narrow_intervals_end_a_race(comm: MPI.Intracomm) -> None:
+    harness = RaceHarness(private := PrivateCommunicator(comm), oversubscribed=True)
+    naps_s = {"library": 4e-3, "near": 4e-3, "far": 0.4}
+    naps = [
+        Competitor(label, partial(time.sleep, nap_s), lambda: None)
+        for label, nap_s in naps_s.items()
+    ]
+    budget_s = 0.1 if comm.rank == 0 else 1000.0  # rank 0 decides for all who leaves, and when
+    samples, _ = time_competitors(harness, naps, budget_s, 30, 0, behind=1.5)
+    assert len(samples["near"]) == len(samples["library"]) >= 3
+    assert len(samples.get("far", ())) <= 1
+    ends = [
+        len(time_competitors(harness, naps[:2], 60.0, 40, 0, within=within)[0]["near"])
+        for within in (1e6, 0.0)
+    ]
+    assert ends[0] < ends[1] == 40
+    private.free()
 
 
 @check

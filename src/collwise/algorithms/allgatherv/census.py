@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from collwise.algorithms.allgatherv.spreading import alike_or_simulable, register_allgatherv
-from collwise.algorithms.registry import Settings, integer, program_time
+from collwise.algorithms.registry import Rough, Settings, integer
 from collwise.model.machine import Machine
 from collwise.schedule.deliveries import Deliveries, Delivery
 from collwise.schedule.problem import Problem
@@ -96,14 +96,31 @@ def latencies(ranks: int, each: int, machine: Machine) -> list[int]:
     return sorted({rounded(lam) for lam in lams for rounded in (floor, ceil)})
 
 
-def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best setting `latency` if all ranks contribute equally; empty if too many to simulate."""
+def census_time(ranks: int, each: int, latency: int, machine: Machine) -> Fraction:
+    """Rough seconds of a census in which every rank contributes `each` bytes.
+
+    Every round takes as long as its own message keeps the port busy, or as its latency demands.
+    """
+    time = Fraction(0)
+    for _, width in shifts(ranks, latency):
+        cost = machine.message(each * width)
+        time += max(cost.gap, cost.latency / latency)
+    return time + cost.latency - cost.gap if ranks > 1 else time
+
+
+def _choices(problem: Problem, machine: Machine) -> Iterable[Settings | Rough]:
+    """The settings `latency` to compare, as if all ranks contributed equally.
+
+    Empty if there are too many messages to simulate.
+    """
     if not problem.nbytes or not alike_or_simulable(problem, machine):
         return [{"latency": 1}] * (not problem.nbytes)
     ranks, each = problem.ranks, max(problem.nbytes // problem.ranks, 1)
-    ks = latencies(ranks, each, machine)
     even = Problem.of("allgatherv", ranks, each, sources=range(ranks))
-    return [{"latency": min(ks, key=lambda k: program_time(even, Census(even, k), machine))}]
+    return [
+        Rough(census_time(ranks, each, k, machine), {"latency": k}, even)
+        for k in latencies(ranks, each, machine)
+    ]
 
 
 register_allgatherv(

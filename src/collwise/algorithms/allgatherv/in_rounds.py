@@ -11,13 +11,13 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import Any
 
-from collwise.algorithms.allgatherv.census import LATENCY, shifts
+from collwise.algorithms.allgatherv.census import LATENCY, census_time
 from collwise.algorithms.registry import (
     Algorithm,
     Parameter,
+    Rough,
     Settings,
     integer,
-    program_time,
     register,
 )
 from collwise.model.limits import MOST_PIECES, ROUNDS_PLAYED, SEARCHED_RANKS, TABLED_ROUNDS
@@ -42,19 +42,16 @@ def _rough_time(problem: Problem, machine: Machine, settings: Settings) -> Fract
 
     They are the time of a census of the first pieces, and one round for each further piece.
     """
-    ranks, count, latency = problem.ranks, settings["pieces"], settings.get("latency", 1)
-    widths = [(shift.width, 1) for shift in shifts(ranks, latency)]
-    time = Fraction(0)
-    for width, times in (*widths, (ranks - 1, count - 1)):
-        cost = machine.message(-(-problem.nbytes * width // (ranks * count)))
-        time += times * max(cost.gap, cost.latency / latency)
-    return time + cost.latency - cost.gap
+    ranks, count, latency = problem.ranks, int(settings["pieces"]), int(settings.get("latency", 1))
+    piece = -(-problem.nbytes // (ranks * count))
+    cost = machine.message(piece * (ranks - 1))
+    later = (count - 1) * max(cost.gap, cost.latency / latency)
+    return census_time(ranks, piece, latency, machine) + later
 
 
-def _choices(problem: Problem, machine: Machine, *, latencies: bool) -> Iterable[Settings]:
-    """The settings with the least exact time that a local search finds.
+def _choices(problem: Problem, machine: Machine, *, latencies: bool) -> Iterable[Rough]:
+    """The settings to compare: numbers of pieces from 1 on, each 1⅓ or 1½ times the one before.
 
-    It begins with those of the least rough time, and varies only the number of pieces.
     latencies: whether there is a setting `latency`.   Empty for a single source, and for too many
     ranks or sources.
     """
@@ -66,25 +63,15 @@ def _choices(problem: Problem, machine: Machine, *, latencies: bool) -> Iterable
     if latencies:
         most = min(most, TABLED_ROUNDS // ranks)
     counts = sorted({n for power in range(13) for n in (2**power, 3 * 2**power // 2) if n <= most})
-    tried: list[tuple[Fraction, int, dict[str, Any]]] = []
-    for place, count in enumerate(counts):
+    tried: list[Rough] = []
+    for count in counts:
         settings: list[dict[str, Any]] = [{"pieces": count}]
         if latencies:
             lam = machine.planning_lam(-(-problem.nbytes // count))
             roundings = {min(max(rounded(lam), 1), highest(ranks)) for rounded in (floor, ceil)}
             settings = [{"latency": k, "pieces": count} for k in sorted(roundings)]
-        tried += [(_rough_time(problem, machine, choice), place, choice) for choice in settings]
-    if not tried:  # too many ranks or sources even for one piece
-        return []
-    _, place, best = min(tried, key=lambda row: row[:2])
-
-    def time(place: int) -> Fraction:
-        return program_time(problem, _program(problem, {**best, "pieces": counts[place]}), machine)
-
-    for step in (1, -1, 2, -2):
-        while 0 <= place + step < len(counts) and time(place + step) < time(place):
-            place += step
-    return [{**best, "pieces": counts[place]}]
+        tried += [Rough(_rough_time(problem, machine, choice), choice) for choice in settings]
+    return tried
 
 
 def _register(name: str, summary: str, time: str, source: str, **parameters: Parameter) -> None:

@@ -7,11 +7,10 @@ fast, but every rank combines in a different order there.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 
-from collwise.algorithms.allgatherv.census import LATENCY, latencies, shifts
+from collwise.algorithms.allgatherv.census import LATENCY, census_time, latencies, shifts
 from collwise.algorithms.reductions import register_combining
-from collwise.algorithms.registry import Settings, program_time
+from collwise.algorithms.registry import Rough
 from collwise.model.limits import GATHERED_RANKS, MAX_GATHERED, RING_RANKS
 from collwise.model.machine import Machine
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
@@ -66,16 +65,14 @@ class CensusInOrder(Program):
         return tuple(block for block in blocks if block.length)
 
 
-def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
+def _choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
     many = problem.ranks > GATHERED_RANKS and problem.ranks * problem.nbytes > MAX_GATHERED
     if many or not 1 < problem.ranks <= RING_RANKS:
         return []
-    tried = [{"latency": k} for k in latencies(problem.ranks, problem.nbytes, machine)]
-
-    def time(settings: Settings) -> Fraction:
-        return program_time(problem, CensusInOrder(problem, settings["latency"]), machine)
-
-    return [min(tried, key=time)]
+    asked = problem.ranks, problem.nbytes
+    return [
+        Rough(census_time(*asked, k, machine), {"latency": k}) for k in latencies(*asked, machine)
+    ]
 
 
 register_combining(

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from math import prod
 
 from collwise.algorithms.circulant_pieces import LONGEST, PARAMETERS
 from collwise.algorithms.exchanges import STAGES, radices, stages_of
-from collwise.algorithms.reductions import even_time, register_combining
-from collwise.algorithms.registry import Settings
+from collwise.algorithms.reductions import in_even_blocks, register_combining
+from collwise.algorithms.registry import Rough, Settings
+from collwise.algorithms.search import rough_costs
 from collwise.model.machine import Machine
 from collwise.schedule.combinators import Task
 from collwise.schedule.exchange import Exchange, Stage
@@ -19,8 +20,6 @@ from collwise.schedule.reduction import equal_parts
 
 PIECES = (2, 3, 4, 6, 8, 12)
 """The numbers of pieces that plans try."""
-COMPARED = 3
-"""For this many numbers of pieces, those with the least rough times, exact times are computed."""
 
 
 def divisor(stages: Iterable[Stage]) -> int:
@@ -57,19 +56,15 @@ def in_pieces(
     return Interleaved(tuple(tasks), (latency,))
 
 
-def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The settings with the least exact time, among those with the least rough times.
+def _choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
+    """The settings to compare: for each number of pieces the best stages, with two latencies.
 
     A rough time assumes that only the first piece waits for messages.  Empty where λ is 1, and if
     messages meet on shared ports.
     """
     ranks, items = problem.ranks, problem.nbytes // problem.itemsize
 
-    @cache
-    def costs(items: int) -> tuple[float, float, float]:
-        gap, latency = machine.message(items * problem.itemsize)
-        combine = machine.combine(items * problem.itemsize) or 0
-        return float(gap), float(latency), float(combine)
+    costs = rough_costs(problem, machine)
 
     def best(ranks: int, items: int) -> tuple[float, tuple[Stage, ...]]:
         if ranks == 1:
@@ -87,24 +82,19 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
 
     if ranks < 3 or not machine.independent_ports or not 0 < costs(1)[0] < costs(1)[1]:
         return []
-    rough = []
+    tried: list[Rough] = []
     for busy in PIECES:
         known = cache(best)
         time, stages = known(ranks, -(-items // busy))
-        if stages and busy * divisor(stages) <= items:
-            rough.append((time, busy, stages))
-    tried = []
-    for _, pieces, stages in sorted(rough)[:COMPARED]:
-        gap, latency, _ = costs(-(-items // pieces // stages[0].radix))
+        if not stages or busy * divisor(stages) > items:
+            continue
+        even = in_even_blocks(problem, problem.itemsize * divisor(stages) * busy)
+        gap, latency, _ = costs(-(-items // busy // stages[0].radix))
         for under_way in (round(latency / gap), round(9 / 8 * latency / gap) + 1):
-            shape = stages, pieces, min(max(under_way, 1), LONGEST)
-            unit = problem.itemsize * divisor(stages) * pieces
-            exact = even_time(problem, unit, partial(in_pieces, *shape), machine)
-            tried.append((exact, shape))
-    return [
-        {"stages": " ".join(map(str, stages)), "pieces": pieces, "latency": latency}
-        for _, (stages, pieces, latency) in sorted(tried, key=lambda row: row[0])[:1]
-    ]
+            settings = {"stages": " ".join(map(str, stages)), "pieces": busy}
+            settings["latency"] = min(max(under_way, 1), LONGEST)
+            tried.append(Rough(time, settings, even))
+    return tried
 
 
 register_combining(

@@ -10,7 +10,7 @@ from collwise.algorithms.levels.composition import (
 )
 from collwise.algorithms.levels.joined import Joined, across
 from collwise.algorithms.levels.pipelined import joined_tree
-from collwise.algorithms.parts import part
+from collwise.algorithms.parts import one_part, part
 from collwise.algorithms.registry import Settings, algorithms_for
 from collwise.errors import InvalidArgument
 from collwise.model.levels import Levels, OneLevel
@@ -52,7 +52,7 @@ register_multilevel(
     _choices,
     source=("Karonis2002", "Hambrusch1998 §2"),
     parameters={
-        "exchange": parts_parameter("exchange", "allgatherv", "bruck"),
+        "exchange": one_part("exchange", "allgatherv", "bruck", levels=False),
         "trees": parts_parameter("trees", "broadcast", "binomial"),
     },
 )

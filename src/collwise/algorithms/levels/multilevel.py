@@ -18,7 +18,7 @@ from collwise.algorithms.levels.composition import (
     team_problem,
 )
 from collwise.algorithms.levels.pipelined import UPWARDS, joined_tree
-from collwise.algorithms.parts import part
+from collwise.algorithms.parts import one_part, part
 from collwise.algorithms.registry import Settings
 from collwise.model.levels import Levels, OneLevel
 from collwise.schedule.combinators import Then
@@ -120,7 +120,7 @@ register_multilevel(
     source=("Kielmann1999", "Karonis2002"),
     parameters={
         "reduces": parts_parameter("reduces", "reduce", "binomial"),
-        "across": parts_parameter("across", "allreduce", "recursive_doubling"),
+        "across": one_part("across", "allreduce", "recursive_doubling", levels=False),
         "broadcasts": parts_parameter("broadcasts", "broadcast", "binomial"),
     },
     segmented=True,

@@ -7,17 +7,15 @@ share a port, other algorithms run.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT
 from collwise.algorithms.in_rounds import lengths, pieces_of
 from collwise.algorithms.levels.composition import (
-    BEST,
     best_parts,
     in_all_teams,
     parts_parameter,
@@ -40,16 +38,15 @@ from collwise.schedule.combinators import On, Task, Then
 from collwise.schedule.free_rounds import FreeRounds
 from collwise.schedule.hierarchy import Hierarchy, Teams, hierarchy_of
 from collwise.schedule.problem import Problem
-from collwise.schedule.program import Program, Schedule
+from collwise.schedule.program import Program
 from collwise.schedule.reduction import SingleRank
 from collwise.schedule.rounds import DownRounds, UpRounds, highest
-from collwise.timing.trace import completion
 
 EVEN = 4
 """The rounds include a level if its t0 is at least the outermost level's t0 divided by EVEN."""
 APART, COMPARED = 16, 12
-"""APART: each number of pieces that is tried is about 1 + 1/APART times the one before.
-COMPARED: this many settings, those with the least rough times, are compared by exact times."""
+"""APART: each number of pieces that is considered is about 1 + 1/APART times the one before.
+COMPARED: this many settings, those with the least rough times, are tried."""
 _MEANING = "for each level how long a message travels, the innermost first, such as '4 45'"
 
 
@@ -114,26 +111,10 @@ def _costs(problem: Problem, machine: Levels, segment: int) -> list[Cost]:
     return [OneLevel(machine, level, combining or Fraction(0)).message(segment) for level in levels]
 
 
-class _SettingsToTry(NamedTuple):
-    """Settings to try, after the rough seconds that they take.
-
-    segment: bytes of a piece.   levels: number of levels that the rounds span.
-    latencies: the text of the parameter.
-    """
-
-    rough: Fraction
-    segment: int
-    levels: int
-    latencies: str
-
-
 def choices(problem: Problem, machine: Levels) -> list[Settings]:
-    """The settings to try: the best few piece lengths, with the best algorithms at inner levels.
-
-    Rough times select piece lengths; the exact times of the leaders' rounds decide among these.
-    """
+    """The settings to try: the best few piece lengths, with the best algorithms at inner levels."""
     teams = hierarchy_of(problem)
-    collective, tried = problem.collective, list[_SettingsToTry]()
+    tried = list[tuple[Fraction, int, int, str]]()
     for segment in lengths(problem, APART):
         costs = _costs(problem, machine, segment)
         levels = 1
@@ -153,35 +134,24 @@ def choices(problem: Problem, machine: Levels) -> list[Settings]:
             for level, latency in zip(outer, latencies, strict=True)
         )
         written = " ".join(map(str, latencies))
-        tried.append(_SettingsToTry((count + later) * gap, segment, levels, written))
+        tried.append(((count + later) * gap, segment, levels, written))
 
-    def exact_time(pieces: _SettingsToTry) -> Fraction:
-        leaders = machine.placed(teams.placement.part(members(teams, pieces.levels)))
-        playing = rounds(problem, tuple(map(int, pieces.latencies.split())), pieces.segment)
-        among = replace(problem, ranks=playing.ranks, root=0, placement=None)
-        program = UpRounds if problem.kind.combines else DownRounds
-        schedule = Schedule(among, program(playing, pieces_of(problem, pieces.segment)))
-        return completion(schedule, leaders)
-
-    made: list[Settings] = []
-    for pieces in sorted(sorted(tried)[:COMPARED], key=exact_time)[:BEST]:
-        inside = [
+    def inside(levels: int) -> str:
+        parts = [
             best_parts(
-                team_problem(problem, collective, max(teams.largest(level), 2)),
+                team_problem(problem, problem.collective, max(teams.largest(level), 2)),
                 OneLevel(machine, level),
                 None,
                 1,
             )[0]
-            for level in range(1, teams.depth - pieces.levels + 1)
+            for level in range(1, teams.depth - levels + 1)
         ]
-        made.append(
-            {
-                "latencies": pieces.latencies,
-                "segment": pieces.segment,
-                "inside": " | ".join(inside) or "binomial",
-            }
-        )
-    return made
+        return " | ".join(parts) or "binomial"
+
+    return [
+        {"latencies": latencies, "segment": segment, "inside": inside(levels)}
+        for _, segment, levels, latencies in sorted(tried)[:COMPARED]
+    ]
 
 
 def _build(problem: Problem, settings: Settings) -> Program:

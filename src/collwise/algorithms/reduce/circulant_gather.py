@@ -5,14 +5,14 @@ its hybrids.  Other numbers of ranks take as many rounds as the next larger 2^d,
 """
 
 from collections.abc import Iterable
-from fractions import Fraction
 from functools import cache
 from typing import TypeAlias
 
 from collwise.algorithms.circulant_pieces import PARAMETERS
 from collwise.algorithms.exchanges import STAGES, read
 from collwise.algorithms.reductions import register_combining
-from collwise.algorithms.registry import Settings, program_time
+from collwise.algorithms.registry import Rough, Settings
+from collwise.algorithms.search import rough_costs
 from collwise.model.limits import SEARCHED_RANKS
 from collwise.model.machine import Machine
 from collwise.schedule.circulant_exchange import CirculantExchange
@@ -21,8 +21,6 @@ from collwise.schedule.problem import Problem
 
 RADICES = (2, 3, 4, 5, 6, 7, 8, 16, 32)
 """Radices that plans try; the number of ranks is tried as well if it is at most the last one."""
-MAX_COMPARED = 8
-"""This many settings, those with the least rough times, are compared by exact times."""
 _Best: TypeAlias = tuple[float, tuple[Stage, ...]]
 
 
@@ -33,8 +31,8 @@ def _program(problem: Problem, settings: Settings) -> CirculantExchange:
     return CirculantExchange(problem, latency=settings["latency"], stages=stages)
 
 
-def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The settings with the least exact time, among those with the least rough times.
+def _choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
+    """The settings to compare: stages of radix 2, and for each first stage the best later ones.
 
     Empty for 2^d ranks, since the reduces of `exchanges` do the same there; if combining is free,
     since reduces in rounds are then never slower; and for too many ranks.
@@ -44,10 +42,7 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     if useless or problem.ranks > SEARCHED_RANKS or not machine.combine(problem.nbytes):
         return []
 
-    @cache
-    def costs(items: int) -> tuple[float, float, float]:
-        gap, latency = machine.message(items * problem.itemsize)
-        return float(gap), float(latency), float(machine.combine(items * problem.itemsize) or 0)
+    costs = rough_costs(problem, machine)
 
     def after(ranks: int, items: int, stage: Stage) -> tuple[float, int, int]:
         """For one stage: its rough time in seconds, and what is left after it.
@@ -93,15 +88,10 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
         tried.add((first, *best(left, part, True)[1]))
     gap, latency, _ = costs(-(-whole // problem.ranks))
     under_way = max(round(latency / gap), 1) if gap else 1
-    nearest = [
-        {"stages": " ".join(map(str, stages)), "latency": under_way}
-        for stages in sorted(tried, key=rough)[:MAX_COMPARED]
+    return [
+        Rough(rough(stages), {"stages": " ".join(map(str, stages)), "latency": under_way})
+        for stages in sorted(tried)
     ]
-
-    def time(settings: Settings) -> Fraction:
-        return program_time(problem, _program(problem, settings), machine)
-
-    return sorted(nearest, key=time)[:1]
 
 
 def _radices(ranks: int) -> set[int]:

@@ -4,19 +4,18 @@ Up a chain of any number of ranks, the time per byte is that of one transfer and
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from collwise.algorithms.broadcast import chain, postal_tree
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT, TreeOf
 from collwise.algorithms.reductions import from_root_on, register_combining
-from collwise.algorithms.registry import Settings, program_time
+from collwise.algorithms.registry import Rough, Settings
 from collwise.model.limits import SEARCHED_RANKS
 from collwise.model.machine import Machine
 from collwise.schedule.problem import Problem
 from collwise.schedule.reduction import UpTree
-from collwise.timing.tree_times import time_by_pace
+from collwise.timing.tree_times import depth
 
 COUNTS = (*(n << k for k in range(11) for n in (2, 3)), 4096)
 """The numbers of segments that plans try."""
@@ -40,27 +39,24 @@ def _register(
         items = -(-settings["segment"] // problem.itemsize)  # no element is cut
         return UpTree(tree(problem, settings), problem.nbytes, items * problem.itemsize)
 
-    def choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-        """The settings with the segment that takes least, extrapolated from the first segments.
+    def choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
+        """The numbers of segments to compare; empty for one rank and for too many ranks.
 
-        Empty for one rank and for too many ranks.
+        In a rough time the first segment takes as long as in a chain or tree of equal messages, and
+        each further one keeps the root's port busy for all its children.
         """
         items, others = problem.nbytes // problem.itemsize, chosen(problem, machine)
         if not 1 < problem.ranks <= SEARCHED_RANKS:
-            return []
-
-        def time(settings: Settings) -> Fraction:
-            segment: int = settings["segment"]
-
-            def time_of(segments: int) -> Fraction:
-                some = replace(problem, nbytes=segments * segment)
-                return program_time(some, build(some, settings), machine)
-
-            return time_by_pace(-(-problem.nbytes // segment), time_of)
-
-        counts = [n for n in COUNTS if n <= items]
-        tried = [{**others, "segment": -(-items // n) * problem.itemsize} for n in counts]
-        return sorted(tried, key=time)[:1]
+            return
+        shape = tree(problem, others)
+        hops, children = depth(shape), len(shape.family(0).children)
+        for count in COUNTS:
+            if count <= items:
+                segment = -(-items // count) * problem.itemsize
+                combine = machine.combine(segment) or Fraction(0)
+                gap, latency = machine.message(segment)
+                time = hops * (latency + combine) + (count - 1) * children * (gap + combine)
+                yield Rough(time, {**others, "segment": segment})
 
     register_combining(
         f"reduce/{name}",

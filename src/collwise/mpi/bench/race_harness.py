@@ -4,23 +4,31 @@ Every competitor's result is checked on every rank, before and after the timing.
 """
 
 import gc
+import logging
 import random
 import time
 from collections.abc import Mapping, Sequence
+from math import inf
 
 import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from collwise.measure.race import Punctual, Race, punctual
+from collwise.measure.race import Punctual, Race, contenders, punctual
+from collwise.measure.statistics import FEWEST, median_interval
 from collwise.mpi.bench.clock import CommonClock, StartingLine
 from collwise.mpi.bench.workloads import Competitor, Workload
+from collwise.mpi.library.switching import OwnCalls
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 
-_WARM_UPS = 3
-_FEWEST = 3
+log = logging.getLogger("collwise")
+
+_FOR_INTERVALS = 20
+"""Repetitions before the width of intervals may end a race."""
+_TRIALS, _TRIAL_SHARE = 5, 0.25
+"""Who is behind after so many repetitions, or after this share of the budget, leaves."""
 _CHUNK_S = 0.05
 _MAX_IN_CHUNK = 50
 
@@ -33,6 +41,7 @@ class RaceHarness:
 
     def __init__(self, private: PrivateCommunicator, oversubscribed: bool) -> None:
         self.private, self.comm = private, private.comm
+        self.own = OwnCalls(private.comm, one_thread=True)
         self.clock = CommonClock(self.comm)
         self.line = StartingLine(self.comm, self.clock, oversubscribed=oversubscribed)
 
@@ -49,14 +58,22 @@ def race(
     repetitions: int = 300,
     seed: int = 0,
     bare_sends: bool = False,
+    own: Mapping[str, tuple[str, Mapping[str, int]]] | None = None,
+    behind: float = inf,
+    within: float = 0.0,
 ) -> Race:
     """Race the schedules, by label, against the library's own collective.  Collective.
 
     op, dtype: the operator and the elements of vectors.   budget_s: seconds for this race.
     repetitions: at most.   bare_sends: race the same messages by plain calls of mpi4py, too.
+    own: by label, names and settings of the library's own algorithms to race, as blocking calls; as
+    many, the first ones, as _TRIAL_SHARE of the time allows.
+    behind: a competitor leaves early if it takes so many times as long as the best of its form.
+    within: the race ends once medians are known to ± this share.
     Raises WrongResult, on all ranks, if a competitor leaves a wrong byte on any rank, and
     UnknownName for an operator that races do not support.
     """
+    begin = time.perf_counter()
     workload = Workload(harness.private, problem, op, dtype)
     competitors = workload.libraries()
     for label, schedule in schedules.items():
@@ -66,9 +83,16 @@ def race(
     try:
         for competitor in competitors:
             workload.check(competitor)
-        samples, timed = time_competitors(harness, competitors, budget_s, repetitions, seed)
+        if own:
+            competitors += _own_competitors(harness, workload, own, competitors[0], budget_s)
+        left_s = budget_s - (time.perf_counter() - begin)
+        samples, timed = time_competitors(
+            harness, competitors, left_s, repetitions, seed, behind=behind, within=within
+        )
+        last = max(map(len, samples.values()))
         for competitor in competitors:
-            workload.check(competitor)
+            if len(samples.get(competitor.label, ())) == last:
+                workload.check(competitor)
     finally:
         for competitor in competitors:
             competitor.free()
@@ -84,30 +108,59 @@ def race(
     )
 
 
+def _own_competitors(
+    harness: RaceHarness,
+    workload: Workload,
+    own: Mapping[str, tuple[str, Mapping[str, int]]],
+    default: Competitor,
+    budget_s: float,
+) -> list[Competitor]:
+    """The library's own algorithms that can run here, as many as there is time to try."""
+    began_s = time.perf_counter()
+    default.run()
+    each_s = harness.comm.allreduce(time.perf_counter() - began_s, MPI.MAX) + harness.line.notice_s
+    most = int(budget_s * _TRIAL_SHARE / (each_s * (_TRIALS + 3)))
+    trying = []
+    for label, (name, settings) in list(own.items())[:most]:
+        competitor = workload.own(harness.own, label, name, settings)
+        if isinstance(competitor, str):
+            log.info("%s is not raced: %s", label, competitor)
+        else:
+            trying.append(competitor)
+    if left_out := list(own)[most:]:
+        log.info("there is no time to race %s", ", ".join(left_out))
+    return trying
+
+
 def time_competitors(
     harness: RaceHarness,
     competitors: Sequence[Competitor],
     budget_s: float,
     repetitions: int,
     seed: int,
+    *,
+    behind: float = inf,
+    within: float = 0.0,
 ) -> tuple[dict[str, tuple[float, ...]], Punctual]:
     """By competitor, the slowest rank's seconds in the repetitions that all ranks began together.
 
     Times count from the first rank's start, so nobody looks faster because another was late.
+    budget_s: by rank 0's clock.   behind, within: as of `race`.
     """
     comm, line, now = harness.comm, harness.line, harness.clock.now
-    order = list(range(len(competitors)))
+    tried = behind == inf
     shuffle = random.Random(seed).shuffle
     every: list[NDArray[np.float64]] = []  # of each chunk: times, and how far the starts were apart
     begin = time.perf_counter()
-    plan = np.array([_WARM_UPS])
+    plan = np.ones(1 + len(competitors), np.int64)  # repetitions to time next, and who is in them
     collecting = gc.isenabled()
     gc.disable()
     try:
         while plan[0]:
-            count = int(plan[0])
+            count, racing = int(plan[0]), plan[1:] > 0
             began, last, ended = np.zeros((3, count, len(competitors)))
             late = np.zeros((count, len(competitors)), dtype=np.uint8)
+            order = np.flatnonzero(racing).tolist()
             for repetition in range(count):
                 shuffle(order)
                 for index in order:
@@ -120,18 +173,43 @@ def time_competitors(
             for latest in (last, ended, late):
                 comm.Allreduce(MPI.IN_PLACE, latest, MPI.MAX)
             line.adapt(float(late.mean()))
-            every.append(np.stack([ended - began, last - began]))
-            kept = punctual(*np.concatenate(every[1:] or every, axis=1))  # the first are warm-ups
-            each_s = float((ended - began).sum(axis=1).mean()) + line.notice_s * len(competitors)
-            left_s = begin + budget_s - time.perf_counter()
+            times = np.where(racing, ended - began, np.nan)
+            every.append(np.stack([times, last - began]))
+            kept = punctual(*np.concatenate(every[1:] or every, axis=1))  # the first is a warm-up
             have = len(kept.kept) if every[1:] else 0
-            plan[0] = _next_chunk(left_s, each_s, have, repetitions)
+            if comm.Get_rank() == 0:  # whose clock counts
+                each_s = float(np.nansum(times, axis=1).mean()) + line.notice_s * len(order)
+                spent_s = time.perf_counter() - begin
+                if not tried and have and (have >= _TRIALS or spent_s > _TRIAL_SHARE * budget_s):
+                    tried = True
+                    plan[1:] = _stay(competitors, kept.kept, behind)
+                enough = have >= _FOR_INTERVALS and _narrow(kept.kept[:, plan[1:] > 0], within)
+                left_s = budget_s - spent_s
+                plan[0] = 0 if enough else _next_chunk(left_s, each_s, have, repetitions)
             comm.Bcast(plan, root=0)
     finally:
         if collecting:
             gc.enable()
-    columns = kept.kept[:repetitions].T.tolist()
-    return {one.label: tuple(c) for one, c in zip(competitors, columns, strict=True)}, kept
+    samples = {}
+    for competitor, column in zip(competitors, kept.kept[:repetitions].T, strict=True):
+        if timed := tuple(column[~np.isnan(column)].tolist()):
+            samples[competitor.label] = timed
+    return samples, kept
+
+
+def _stay(
+    competitors: Sequence[Competitor], times_s: NDArray[np.float64], behind: float
+) -> list[bool]:
+    """Who stays in the race after these repetitions."""
+    labels = [competitor.label for competitor in competitors]
+    medians_s = np.median(times_s, axis=0).tolist()
+    staying = contenders(dict(zip(labels, medians_s, strict=True)), behind)
+    return [label in staying for label in labels]
+
+
+def _narrow(times_s: NDArray[np.float64], within: float) -> bool:
+    """Whether the medians of all competitors are known to ± this share."""
+    return within > 0 and all(median_interval(c).uncertainty <= within for c in times_s.T)
 
 
 def _next_chunk(left_s: float, each_s: float, have: int, repetitions: int) -> int:
@@ -139,6 +217,6 @@ def _next_chunk(left_s: float, each_s: float, have: int, repetitions: int) -> in
 
     A few repetitions are timed whatever the budget.
     """
-    if have >= repetitions or (have >= _FEWEST and each_s > left_s):
+    if have >= repetitions or (have >= FEWEST and each_s > left_s):
         return 0
     return max(1, min(_MAX_IN_CHUNK, repetitions - have, int(min(_CHUNK_S, left_s) / each_s)))

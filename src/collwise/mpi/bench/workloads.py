@@ -3,7 +3,7 @@
 Every byte of the result is known beforehand and checked.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
 from typing import Any, NamedTuple, TypeAlias
@@ -18,6 +18,8 @@ from collwise.mpi.bench.bare_sends import BareSends
 from collwise.mpi.buffers.mpi_operators import OPERATORS
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.executor_choice import executor_for
+from collwise.mpi.library.own_algorithms import refusing
+from collwise.mpi.library.switching import OwnCalls
 from collwise.mpi.runtime.agreement import everywhere
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.operators import OPERATORS as KNOWN
@@ -125,6 +127,36 @@ class Workload:
             _persistent(label, executor.persistent(*self.buffers)),
             Competitor(label + BLOCKING, self._as_comm(call, planned=True), executor.Free),
         ]
+
+    def own(
+        self, calls: OwnCalls, label: str, name: str, settings: Mapping[str, Any]
+    ) -> Competitor | str:
+        """One of the library's own algorithms as a blocking call, or why it is none.
+
+        It must not be replaced by the library in silence, nor leave other bits on other ranks.
+        Collective.
+        """
+        method = self.kind.methods[0]
+        found = calls.find(method, "blocking", name, settings, local=False)
+        if isinstance(found, str):
+            return found
+        switched = found
+        library = partial(getattr(MPI.Intracomm, method), self.comm, *self._arguments())
+
+        def call() -> tuple[Any, tuple[()]]:
+            switched.call(library)
+            return switched.in_c, ()
+
+        refused = ""
+        try:
+            switched._replace(writes=(*switched.writes, *refusing(name))).call(library)
+        except MPI.Exception as problem:
+            refused = f"the library refuses it here: {problem.Get_error_string().splitlines()[0]}"
+        if refused := next(filter(None, self.comm.allgather(refused)), ""):
+            return refused
+        if not switched.alike(method, self.problem.nbytes, self.comm):
+            return "ranks end with different bits"
+        return Competitor(label + BLOCKING, self._as_comm(call, planned=True), _nothing)
 
     def _as_comm(self, run: Callable[[], Any], *, planned: bool) -> Callable[[], object]:
         """A blocking call as `Comm` makes it.  From the second call on, C serves it if it can.

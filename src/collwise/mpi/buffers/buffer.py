@@ -35,13 +35,12 @@ class Buffer:
             self.address, self.nbytes, self.count = memory.address, memory.nbytes, spec.size
             return
         data, number, first, datatype = simple_parts(spec)
-        counted = number is not None
-        self.keep, address, length, unit = locate(data, datatype, counted, writable=writable)
+        self.keep, address, length, unit = locate(data, datatype, writable=writable)
         displacement = _index("displacement", first or 0)
         offset = displacement * unit.extent
         if displacement and not 0 < offset <= length:
             raise ValueError(f"message: displacement {displacement} out of bounds")
-        if counted:
+        if number is not None:
             count = _index("count", number) * parts
         else:
             count = elements_in(length - offset, unit)
@@ -82,13 +81,11 @@ class Place(NamedTuple):
     unit: ElementType
 
 
-def locate(data: Any, datatype: Any, counted: bool, *, writable: bool) -> Place:
+def locate(data: Any, datatype: Any, *, writable: bool) -> Place:
     """Where the memory of a buffer is.
 
-    datatype: None to take the type of its own elements.   counted: whether the user passed a count.
+    datatype: None to take the type of its own elements.
     """
-    if datatype == MPI.DATATYPE_NULL and not counted:
-        raise ValueError("message: cannot infer count, datatype is null")
     if data is None or data is MPI.BOTTOM:
         return Place(data, 0, 0, ElementType.of(_known_type(datatype)))
     memory = memory_of(data, writable=writable)

@@ -41,8 +41,10 @@ class ElementType(NamedTuple):
         """The elements of a type.
 
         Raises MPI.Exception for a type that was never committed: here, rather than in the middle
-        of a collective.
+        of a collective.  MPI.DATATYPE_NULL has elements without bytes, so the library serves.
         """
+        if datatype == MPI.DATATYPE_NULL:
+            return ElementType(datatype, 0, 0, contiguous=False)
         size, (_, extent) = datatype.Get_size(), datatype.Get_extent()
         unit = ElementType(datatype, size, extent, _bytes_in_order(datatype))
         if extent and not datatype.is_predefined:  # mpi4py divides by it

@@ -36,7 +36,7 @@ class VectorSpec(NamedTuple):
 
     def locate(self) -> Place:
         """Where its memory is."""
-        return locate(self.data, self.datatype, self.counts is not None, writable=True)
+        return locate(self.data, self.datatype, writable=True)
 
 
 def allgatherv_spec(spec: Any, ranks: int = 0) -> VectorSpec:
@@ -79,6 +79,8 @@ def lengths_of(spec: VectorSpec, ranks: int) -> tuple[int, ...]:
 def contribution(sendbuf: Any, rank: int, lengths: Sequence[int]) -> Buffer:
     """A rank's send buffer; raises unless it has the bytes of the receive buffer."""
     buffer = Buffer(sendbuf, writable=False)
+    if buffer.count and buffer.unit.datatype == MPI.DATATYPE_NULL:
+        raise MPI.Exception(MPI.ERR_TYPE)
     if buffer.nbytes != lengths[rank]:
         raise InvalidArgument(
             f"{lengths[rank]} bytes from rank {rank}, as its receive buffer says",

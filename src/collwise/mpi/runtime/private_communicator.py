@@ -19,7 +19,7 @@ from mpi4py import MPI
 from collwise.errors import BrokenCommunicator
 from collwise.mpi.buffers.memory import SharedScratch
 from collwise.mpi.engine.node_transport import node_transport
-from collwise.mpi.runtime.progress import before_mpi_ends
+from collwise.mpi.runtime.progress import END_LIMIT_S, before_mpi_ends
 
 if TYPE_CHECKING:
     from collwise.mpi.execution.executor import Bound
@@ -34,8 +34,6 @@ NO_ROOM = f"there are {MOST} duplicates of other communicators, or no room for o
 BLOCKING_TAG = 0
 """All blocking calls share this tag: MPI guarantees that all ranks make them in the same order."""
 _FIRST_TAG = 1
-END_LIMIT_S = 5.0
-"""So long MPI_Finalize waits for collectives that nobody completed."""
 
 
 def plain_duplicate(comm: MPI.Intracomm) -> MPI.Intracomm:
@@ -91,8 +89,9 @@ class PrivateCommunicator:
         holder: of MPI's objects: a persistent request or an executor.
         """
         self._owned.add(holder)
-        for private in (self, *_lingering):
-            private._sweep()
+        if self._left or _lingering:
+            for private in (self, *_lingering):
+                private._sweep()
 
     def leave(self, holder: "Bound", *, running: bool) -> None:
         """Free an object that nothing refers to any more, as soon as it is complete."""

@@ -11,6 +11,7 @@ import atexit
 import threading
 import time
 from collections.abc import Callable, Iterable
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from collwise.mpi.execution.interpreter import BoundPlan
 
 PATIENCE_S = 0.001
+END_LIMIT_S = 5.0
+"""So long MPI_Finalize waits for collectives that nobody completed."""
 _IDLE_ROUNDS = 100
 
 
@@ -115,13 +118,33 @@ def wait_with_progress(requests: Iterable[Any]) -> None:
 def before_mpi_ends(act: Callable[[], None]) -> None:
     """Call something when Python ends, or in MPI_Finalize, which deletes COMM_SELF's attributes.
 
-    With hooks, MPICH waits for what is running before it deletes them, so Python's end counts.
+    With hooks, MPICH waits for what is running before it deletes them: there `MPI.Finalize` calls
+    it first.
     """
     atexit.register(act)
     keyval = MPI.Comm.Create_keyval(delete_fn=lambda *_: act(), nopython=False)
     MPI.COMM_SELF.Set_attr(keyval, act)
+    if COMPILED is not None and COMPILED.hooks():
+        library = MPI.Finalize
+
+        @wraps(library)
+        def finalize() -> None:
+            act()
+            library()
+
+        MPI.Finalize = finalize
 
 
-if COMPILED is not None and MPI.Query_thread() >= MPI.THREAD_MULTIPLE:
-    COMPILED.allow_helper()
-    before_mpi_ends(COMPILED.stop)
+def _stop_compiled() -> None:
+    """End the helper thread, and after a time the non-blocking collectives that are not over."""
+    assert COMPILED is not None
+    latest = time.monotonic() + END_LIMIT_S
+    while COMPILED.requests() and time.monotonic() < latest:
+        MPI.COMM_SELF.Iprobe()  # the library makes progress
+    COMPILED.stop()
+
+
+if COMPILED is not None:
+    if MPI.Query_thread() >= MPI.THREAD_MULTIPLE:
+        COMPILED.allow_helper()
+    before_mpi_ends(_stop_compiled)

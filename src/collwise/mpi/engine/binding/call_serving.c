@@ -57,6 +57,43 @@ static int library_call(struct call *call) {
     }
 }
 
+/* One lock for the variables of the library, which are the whole process's.  Nobody waits for it
+   here: where it is taken, Python waits, and says for how long. */
+static int guarded, held;
+
+void switch_guard(void) { __atomic_store_n(&guarded, 1, __ATOMIC_RELEASE); }
+
+int switch_hold(void) { return !__atomic_exchange_n(&held, 1, __ATOMIC_ACQUIRE); }
+
+void switch_release(void) { __atomic_store_n(&held, 0, __ATOMIC_RELEASE); }
+
+typedef int of_variable(void *, void *);
+
+/* The library's call while its variables have other values; UNABLE if another thread is in one. */
+static int switched_call(struct call *call) {
+    of_variable *read = (of_variable *)mpi.MPI_T_cvar_read;
+    of_variable *write = (of_variable *)mpi.MPI_T_cvar_write;
+    struct setting *settings = call->switched.settings;
+    int former[MOST_SETTINGS], changed = 0, error = 0;
+    if (!__atomic_load_n(&guarded, __ATOMIC_ACQUIRE)) {
+        return library_call(call);
+    }
+    if (!switch_hold()) {
+        return UNABLE;
+    }
+    while (changed < call->switched.settings_number && !error) {
+        error = read(settings[changed].variable, &former[changed]) ||
+                write(settings[changed].variable, &settings[changed].value);
+        changed += !error;
+    }
+    error = error ? UNABLE : library_call(call);
+    while (changed-- > 0) {
+        write(settings[changed].variable, &former[changed]);
+    }
+    switch_release();
+    return error;
+}
+
 PyObject *request_classes[3];
 Py_ssize_t request_held = -1;
 
@@ -99,7 +136,7 @@ static PyObject *by_librarys_request(struct call *read) {
     }
     int error;
     Py_BEGIN_ALLOW_THREADS
-    error = library_call(call);
+    error = switched_call(call);
     Py_END_ALLOW_THREADS
     request = error == UNABLE ? Py_NewRef(Py_None)
               : error         ? mpi_error(error)
@@ -114,7 +151,7 @@ static PyObject *by_library(struct call *call) {
         return by_librarys_request(call);
     }
     Py_BEGIN_ALLOW_THREADS
-    error = library_call(call);
+    error = switched_call(call);
     Py_END_ALLOW_THREADS
     call_release(call);
     if (error == UNABLE) {
@@ -171,15 +208,30 @@ static PyObject *by_program(Calls *self, struct call *call, const struct entry *
     return result;
 }
 
+/* Whether a plan's attribute is a program that is idle and has all slots of the entry. */
+static int serves(PyObject *owner, const struct entry *entry) {
+    const struct program *program =
+        owner && Py_TYPE(owner) == program_type ? ((Program *)owner)->program : NULL;
+    int known = program && program->state == IDLE;
+    for (int n = 0; known && n < entry->locations_number; n++) {
+        known = entry->locations[n].slot < program->slots_number;
+    }
+    if (!known && !PyErr_Occurred()) {
+        PyErr_SetString(PyExc_TypeError, "an idle plan without a program that can be started");
+    }
+    return known;
+}
+
 /* Start the call on an idle plan.  A tag is used up by a call that was made. */
 static PyObject *by_request(Calls *self, struct call *call, const struct entry *place) {
     struct entry entry = *place; /* Python may let the table forget it */
     Py_ssize_t last = PyList_Size(entry.idle) - 1;
     PyObject *plan = Py_NewRef(PyList_GetItem(entry.idle, last)), *request = NULL;
     entry_hold(&entry);
-    PyObject *owner = PyObject_GetAttrString(plan, "program");
-    PyObject *over = PyObject_GetAttrString(plan, "over");
-    if (owner && over && PyList_SetSlice(entry.idle, last, last + 1, NULL) == 0) {
+    int taken = PyList_SetSlice(entry.idle, last, last + 1, NULL) == 0;
+    PyObject *owner = taken ? PyObject_GetAttrString(plan, "program") : NULL;
+    PyObject *over = owner ? PyObject_GetAttrString(plan, "over") : NULL;
+    if (over && serves(owner, &entry)) {
         struct program *program = ((Program *)owner)->program;
         int64_t *tags = numbers_of(entry.tags);
         struct reading held[2];
@@ -271,6 +323,10 @@ PyObject *call_serve(Calls *self, struct call *call) {
     } else if (entry->idle) {
         result = by_request(self, call, entry);
     } else if (!entry->program) {
+        call->switched = entry->switched;
+        if (entry->switched.comm) {
+            call->comm = handle_of(entry->switched.comm);
+        }
         result = by_library(call);
     } else {
         result = by_program(self, call, entry);

@@ -34,6 +34,7 @@ struct entry *table_find(struct entry *entries, unsigned size, const void *key, 
 void entry_hold(struct entry *entry) {
     Py_XINCREF(entry->key);
     Py_XINCREF((PyObject *)entry->program);
+    Py_XINCREF(entry->switched.comm);
     Py_XINCREF(entry->tally);
     Py_XINCREF(entry->idle);
     Py_XINCREF(entry->tags);
@@ -42,6 +43,7 @@ void entry_hold(struct entry *entry) {
 void entry_release(struct entry *entry) {
     Py_XDECREF(entry->key);
     Py_XDECREF((PyObject *)entry->program);
+    Py_XDECREF(entry->switched.comm);
     Py_XDECREF(entry->tally);
     Py_XDECREF(entry->idle);
     Py_XDECREF(entry->tags);
@@ -128,6 +130,28 @@ static int read_locations(PyObject *locations, const struct program *program, st
     return 1;
 }
 
+/* How the library's own serves: on another communicator, or with other values of its variables. */
+static int read_switched(PyObject *object, struct switched *switched) {
+    if (!PyTuple_Check(object)) {
+        switched->comm = object;
+        return 1;
+    }
+    switched->settings_number = (int)PyTuple_Size(object);
+    if (switched->settings_number > MOST_SETTINGS || !mpi.MPI_T_cvar_read || !mpi.MPI_T_cvar_write) {
+        PyErr_SetString(PyExc_TypeError, "a few variables of a library that has some");
+        return 0;
+    }
+    for (int n = 0; n < switched->settings_number; n++) {
+        unsigned long long variable;
+        if (!PyArg_ParseTuple(PyTuple_GetItem(object, n), "Ki", &variable,
+                              &switched->settings[n].value)) {
+            return 0;
+        }
+        switched->settings[n].variable = (void *)(uintptr_t)variable;
+    }
+    return 1;
+}
+
 /* The memory of so many numbers, or None. */
 static int read_memory(PyObject *object, Py_ssize_t numbers, PyObject **memory) {
     if (object == Py_None) {
@@ -143,7 +167,8 @@ static int read_memory(PyObject *object, Py_ssize_t numbers, PyObject **memory) 
 }
 
 /* remember(key, program, locations, tally, idle, tags): the program serves calls of this key from now
-   on; if it is None, the library's own collective does.
+   on; if it is None, the library's own collective does.  It may be a communicator on which to call
+   that instead, or a tuple of (variable, value) that hold during the call.
    locations: (slot, whether it lies in the receive buffer, displacement in bytes) of each slot.
    tally: the memory in which calls are counted, or None.
    idle, tags: for non-blocking and persistent calls, the list of idle plans to start them on, and the
@@ -160,9 +185,15 @@ PyObject *calls_remember(Calls *self, PyObject *args) {
         !read_memory(tags, TAGS, &entry.tags)) {
         return NULL;
     }
+    if (program != Py_None && Py_TYPE(program) != program_type) {
+        if (!read_switched(program, &entry.switched)) {
+            return NULL;
+        }
+        program = Py_None;
+    }
     if (program != Py_None) {
-        if (Py_TYPE(program) != program_type || PyTuple_Size(locations) > MOST_SLOTS) {
-            PyErr_SetString(PyExc_TypeError, "a Program with a few slots, or None");
+        if ( PyTuple_Size(locations) > MOST_SLOTS) {
+            PyErr_SetString(PyExc_TypeError, "a Program has a few slots");
             return NULL;
         }
         entry.program = entry.idle ? NULL : (Program *)program;

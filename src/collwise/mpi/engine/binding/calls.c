@@ -131,9 +131,9 @@ static PyObject *served(Calls *self, enum method method, serving *serve, Py_ssiz
         progress_advance();
         Py_END_ALLOW_THREADS
     }
-    if (!names && number >= fewest && number <= most) {
+    if (!names && number >= fewest && number <= most && handle_of(self->comm) == self->handle) {
         PyObject *all[] = {NULL, NULL, self->sum, NULL};
-        struct call call = {.method = method, .form = self->form, .comm = handle_of(self->comm),
+        struct call call = {.method = method, .form = self->form, .comm = self->handle,
                             .rank = self->rank, .ranks = self->ranks};
         call.vectors = call.some_vectors;
         memcpy(all, args, (size_t)number * sizeof *args);
@@ -194,6 +194,7 @@ static PyObject *calls_new(PyTypeObject *type, PyObject *args, PyObject *named) 
         self->rank = rank;
         self->ranks = ranks;
         self->comm = Py_NewRef(comm);
+        self->handle = handle_of(comm);
         self->sum = Py_NewRef(sum);
         self->slow = Py_NewRef(slow);
         self->failed = Py_NewRef(failed);

@@ -12,11 +12,25 @@ enum form { BLOCKING, NONBLOCKING, PERSISTENT };
 #define FEW_RANKS 64
 #define HEAD 8      /* numbers of a key without counts */
 #define MOST_SLOTS 4
+#define MOST_SETTINGS 4
 
 /* Which buffer of a call a slot lies in, and its displacement there, in bytes. */
 struct slot_location {
     int slot, received;
     int64_t displacement;
+};
+
+/* A variable of the library, by its handle, and the value that it has during a call. */
+struct setting {
+    void *variable;
+    int value;
+};
+
+/* Which of the library's own algorithms serves; neither: the one that it chooses. */
+struct switched {
+    PyObject *comm; /* on this communicator, or NULL */
+    int settings_number;
+    struct setting settings[MOST_SETTINGS];
 };
 
 /* Numbers in memory that Python has, too: those of a tally (comm/recording.py), which the starts and
@@ -28,6 +42,7 @@ struct entry {
     PyObject *key; /* bytes; NULL for an empty entry */
     uint64_t hash;
     Program *program; /* NULL: the library's own serves, or plans that are started */
+    struct switched switched; /* how the library's own serves */
     PyObject *idle;   /* these: a list */
     PyObject *tally, *tags; /* bytearrays where calls are counted, and where their tags are; or NULL */
     int64_t until;    /* how many calls it may have counted when this entry serves */
@@ -42,6 +57,7 @@ typedef struct {
     PyObject *failed; /* called with the error of an interrupted program */
     PyObject *comm, *sum, *slow; /* the communicator, the operator where none is given, and who serves
                                     what C cannot */
+    handle handle; /* the communicator's; mpi4py's object has another once it was freed */
     int rank, ranks;
     struct entry *entries;
     unsigned size, used;
@@ -53,6 +69,7 @@ struct call {
     enum form form;
     uint64_t request; /* where the library writes its handle */
     handle comm, op;
+    struct switched switched; /* its communicator is not looked at */
     int root, rank, ranks;
     int in_place, receives;
     struct reading sent, received;
@@ -74,6 +91,9 @@ PyObject *calls_remember(Calls *self, PyObject *args);
 PyObject *calls_forget(Calls *self, PyObject *unused);
 
 /* call_serving.c */
+void switch_guard(void);
+int switch_hold(void);
+void switch_release(void);
 extern PyObject *request_classes[3]; /* by form: mpi4py's; and where in their objects lies what they */
 extern Py_ssize_t request_held;      /* keep alive, or -1 */
 void call_release(struct call *call);

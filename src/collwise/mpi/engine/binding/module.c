@@ -93,6 +93,9 @@ static PyObject *connect_library(PyObject *module, PyObject *args) {
 #define LOOK_UP(name) candidate.name = look_up(library, "MPI_", #name);
     LATER_FUNCTIONS(LOOK_UP)
 #undef LOOK_UP
+#define LOOK_UP(name) candidate.name = look_up(library, "", #name);
+    TOOL_FUNCTIONS(LOOK_UP)
+#undef LOOK_UP
     candidate.null_stream = 0x3c000000; /* MPIX_STREAM_NULL */
     candidate.byte = byte;
     candidate.patience = 300; /* some ten microseconds */
@@ -136,11 +139,18 @@ static PyObject *running(PyObject *module, PyObject *unused) {
     return PyLong_FromLong(progress_running());
 }
 
+static PyObject *requests(PyObject *module, PyObject *unused) {
+    (void)module, (void)unused;
+    return PyLong_FromLong(progress_requests());
+}
+
 static PyObject *advance(PyObject *module, PyObject *unused) {
     (void)module, (void)unused;
-    Py_BEGIN_ALLOW_THREADS
-    progress_advance();
-    Py_END_ALLOW_THREADS
+    if (progress_running()) {
+        Py_BEGIN_ALLOW_THREADS
+        progress_advance();
+        Py_END_ALLOW_THREADS
+    }
     Py_RETURN_NONE;
 }
 
@@ -161,6 +171,23 @@ static PyObject *stop(PyObject *module, PyObject *unused) {
 static PyObject *hooks(PyObject *module, PyObject *unused) {
     (void)module, (void)unused;
     return PyBool_FromLong(mpi.hooks);
+}
+
+static PyObject *guard(PyObject *module, PyObject *unused) {
+    (void)module, (void)unused;
+    switch_guard();
+    Py_RETURN_NONE;
+}
+
+static PyObject *hold(PyObject *module, PyObject *unused) {
+    (void)module, (void)unused;
+    return PyBool_FromLong(switch_hold());
+}
+
+static PyObject *let_go(PyObject *module, PyObject *unused) {
+    (void)module, (void)unused;
+    switch_release();
+    Py_RETURN_NONE;
 }
 
 static PyObject *share_cores(PyObject *module, PyObject *unused) {
@@ -191,10 +218,14 @@ static PyMethodDef functions[] = {
      "connect(path, width, status_size, too_long, no_memory, byte)"},
     {"describe", describe, METH_VARARGS, "describe(what mpi4py's and NumPy's objects are like)"},
     {"running", running, METH_NOARGS, "How many programs other ranks wait for."},
+    {"requests", requests, METH_NOARGS, "How many requests of MPI's are executed by its hooks."},
     {"advance", advance, METH_NOARGS, "Advance them."},
     {"allow_helper", allow_helper, METH_NOARGS, "Let a helper thread advance them."},
     {"stop", stop, METH_NOARGS, "End the helper thread."},
     {"hooks", hooks, METH_NOARGS, "Whether the library calls us when it makes progress."},
+    {"guard", guard, METH_NOARGS, "From now on the library's calls hold the lock of its variables."},
+    {"hold", hold, METH_NOARGS, "Take the lock of the library's variables; False if it is taken."},
+    {"release", let_go, METH_NOARGS, "Give it back."},
     {"share_cores", share_cores, METH_NOARGS, "From now on block at once: others need the core."},
     {"node_nbytes", bytes_of_node, METH_VARARGS, "node_nbytes(ranks, sets)"},
     {"has_loop", has_loop, METH_VARARGS, "has_loop(operator, element)"},

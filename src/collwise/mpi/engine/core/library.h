@@ -71,6 +71,9 @@ typedef uint64_t handle;
     _(Bcast_init) _(Reduce_init) _(Allreduce_init) _(Reduce_scatter_block_init) \
     _(Allgather_init) _(Allgatherv_init)
 
+/* Functions that read and write the library's variables, by their full names. */
+#define TOOL_FUNCTIONS(_) _(MPI_T_cvar_read) _(MPI_T_cvar_write)
+
 #define ASYNC_START_ARGS(H, N) (int (*)(void *), void *, H)
 #define IS_COMPLETE_ARGS(H, N) (H)
 #define GREQUEST_START_ARGS(H, N) \
@@ -92,6 +95,7 @@ struct library {
 #define FIELD(name) function name;
     OPTIONAL_FUNCTIONS(FIELD)
     LATER_FUNCTIONS(FIELD)
+    TOOL_FUNCTIONS(FIELD)
 #undef FIELD
     int hooks;          /* all of the optional functions are there */
     int patience;       /* so often a message is looked for before MPI may block */

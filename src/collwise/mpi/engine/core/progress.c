@@ -153,6 +153,11 @@ struct grequest {
     void *owner;
 };
 
+static atomic_int requests; /* that the library's hooks still poll */
+static atomic_int ending;
+
+int progress_requests(void) { return ending ? 0 : requests; }
+
 static int poll_grequest(void *thing) {
     const struct library *library = progress_library;
     struct grequest *grequest =
@@ -160,13 +165,14 @@ static int poll_grequest(void *thing) {
     struct program *program = grequest->program;
     switch (program_poll(program, program->instructions_number)) {
     case PENDING:
-        return NO_PROGRESS;
+        return ending ? OVER : NO_PROGRESS; /* MPI_Finalize waits until its hooks are over */
     case BROKE:
         program->state = BROKEN;
         break;
     default:
         break;
     }
+    requests--;
     CALL(MPI_Grequest_complete, GREQUEST_COMPLETE, library,
          (handle_at(library, &grequest->request)));
     return OVER;
@@ -229,8 +235,10 @@ enum outcome progress_start_request(struct program *program, void *request,
     }
     memcpy(request, &grequest->request, (size_t)library->width);
     program->state = LIBRARYS;
+    requests++;
     program->error = start_hook(library, poll_grequest, grequest);
     if (program->error) { /* nobody would move it on */
+        requests--;
         program_abandon(program);
         return put_down(program, BROKE);
     }
@@ -242,7 +250,7 @@ enum outcome progress_start_request(struct program *program, void *request,
 static pthread_mutex_t helper_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
 static pthread_t helper;
-static atomic_int helper_allowed, helper_here, asleep, ending;
+static atomic_int helper_allowed, helper_here, asleep;
 
 static void *help(void *unused) {
     const struct timespec patience = {0, PATIENCE_NS};

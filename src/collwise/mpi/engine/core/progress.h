@@ -75,7 +75,10 @@ void progress_complete(struct program *program);
 /* Let there be a helper thread as soon as something is running.  Only under MPI_THREAD_MULTIPLE. */
 void progress_allow_helper(void);
 
-/* End the helper thread; it does not come again. */
+/* How many of these requests are not complete; 0 after `progress_stop`. */
+int progress_requests(void);
+
+/* MPI ends: end the helper thread, which does not come again, and leave requests as they are. */
 void progress_stop(void);
 
 #endif

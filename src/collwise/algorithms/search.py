@@ -1,0 +1,79 @@
+"""The settings of an algorithm that are worth trying: rough times order them, exact times decide.
+
+An algorithm that knows rough times of its settings gives them along (`Rough`).  Then only the few
+settings with the least rough times are compared by exact times, within a budget of work.  It counts
+messages, not seconds, so that all ranks compare the same settings and make the same choice.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache, lru_cache
+
+from collwise.algorithms.registry import Algorithm, Rough, Settings
+from collwise.model.limits import COMPARED, COMPARED_WORK
+from collwise.model.machine import Machine
+from collwise.schedule.problem import Problem
+from collwise.schedule.program import Program, Schedule
+from collwise.schedule.reduction import UpTree
+from collwise.timing.trace import completion, completion_of_one, messages_played
+from collwise.timing.tree_times import time_by_pace, with_few_segments
+
+
+def settings_to_try(algorithm: Algorithm, problem: Problem, machine: Machine) -> list[Settings]:
+    """The settings of an algorithm that are worth trying for a problem on a machine.
+
+    They are those that it gives without rough times, and the fastest of those with rough times.
+    Empty if the algorithm does not apply.   Raises BeyondLimits as its function `choices` does.
+    """
+    offered = list(algorithm.choices(problem, machine))
+    given = [settings for settings in offered if not isinstance(settings, Rough)]
+    rough = [settings for settings in offered if isinstance(settings, Rough)]
+    few = sorted(rough, key=lambda entry: entry.time)[:COMPARED]
+    left, timed = COMPARED_WORK, list[tuple[Fraction, Settings]]()
+    for _, settings, even in few if len(few) > 1 else ():
+        seen = even or problem
+        program = algorithm.build(seen, settings)
+        simulated = with_few_segments(program) if isinstance(program, UpTree) else [program]
+        left -= sum(messages_played(Schedule(seen, few), machine) for few in simulated)
+        if left < 0:
+            break
+        timed.append((program_time(seen, program, machine), settings))
+    if timed:
+        return [*given, min(timed, key=lambda entry: entry[0])[1]]
+    return [*given, *(entry.settings for entry in few[:1])]
+
+
+@lru_cache(maxsize=1024)
+def program_time(problem: Problem, program: Program, machine: Machine) -> Fraction:
+    """Seconds that a program takes, for the choice of an algorithm's settings.
+
+    They are exact if messages are delayed only by ranks' own ports.  Otherwise they are an
+    estimate: contention is left out, or one rank is simulated if all ranks do the same.
+    Of many segments up a tree, only the first few are simulated, and the others extrapolated.
+    The results are cached, so program and machine have to be hashable.
+    """
+    if isinstance(program, UpTree):
+        return time_by_pace(program, lambda few: _simulated(problem, few, machine))
+    return _simulated(problem, program, machine)
+
+
+def _simulated(problem: Problem, program: Program, machine: Machine) -> Fraction:
+    schedule = Schedule(problem, program)
+    if not machine.independent_ports and program.is_alike():
+        return completion_of_one(schedule, machine)
+    return completion(schedule, machine.ports_only())
+
+
+def rough_costs(problem: Problem, machine: Machine) -> Callable[[int], tuple[float, float, float]]:
+    """A function that maps a number of elements to the costs of a message of so many elements.
+
+    The costs are its gap, its latency, and the time to combine it, in seconds.
+    """
+
+    @cache
+    def costs(items: int) -> tuple[float, float, float]:
+        nbytes = items * problem.itemsize
+        gap, latency = machine.message(nbytes)
+        return float(gap), float(latency), float(machine.combine(nbytes) or 0)
+
+    return costs

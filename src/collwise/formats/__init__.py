@@ -1,0 +1,6 @@
+"""Schedules for other tools, and from them.
+
+`export_rows` lists what each rank does, from a schedule's rows.  One module writes each format:
+`goal_writer` (GOAL, for LogGOPSim), `time_independent_trace` (for SimGrid's SMPI) and
+`chrome_trace` (for Perfetto).  `goal_reader` reads GOAL into rows, and times them.
+"""

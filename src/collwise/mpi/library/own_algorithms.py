@@ -1,0 +1,221 @@
+"""Which algorithms of its own the library has, from what it says about its control variables.
+
+MPICH lists names in a variable's description, and their values count from 0; Open MPI enumerates
+them.  `_NAMINGS` says what the variables of each library are called.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from collwise.errors import InvalidArgument, UnknownName
+from collwise.measure.race import OWN
+from collwise.mpi.library.tool_interface import Variable, missing, variables
+from collwise.system.quantities import parse_size
+
+CallForm: TypeAlias = Literal["blocking", "nonblocking", "persistent"]
+_WRONG = "MPICH 5.0.2's leaves wrong data unless the ranks are a power of two"
+FORMS: tuple[CallForm, ...] = ("blocking", "nonblocking", "persistent")
+_NO_ALGORITHMS: Mapping[str, str] = {
+    "auto": "it leaves the choice to the library",
+    "sched_auto": "it leaves the choice to the library",
+    "ignore": "it leaves the choice to the library",
+    "nb": "it is the library's non-blocking form",
+    "ccl": "it needs a library for accelerators",
+    "tsp_scatterv_recexch_allgatherv": _WRONG,
+    "tsp_scatterv_ring_allgatherv": _WRONG,
+}
+"""Names that are not used, with the reason."""
+_RANKS: Mapping[str, int] = {"two_proc": 2}
+"""Algorithms for one number of ranks."""
+_LARGEST = 2**31 - 1
+_RADIX = 4
+"""Algorithms with a radix are raced with the library's own value, and with this one."""
+_FLAT = re.compile(r"\b(\d+) NM only")
+"""What MPICH calls the composition that treats all ranks alike, whatever their nodes."""
+_LISTED = re.compile(r"^\s*(\w+)\s+-\s", re.MULTILINE)
+
+
+class OwnAlgorithm(NamedTuple):
+    """One of the library's own algorithms for a collective, in one form of its calls.
+
+    variable, value: what chooses it.   parameters: by the names of its settings, their variables.
+    duplicated: whether variables are read when a communicator is made, not when it is used.
+    """
+
+    name: str
+    variable: Variable
+    value: int
+    parameters: Mapping[str, Variable]
+    duplicated: bool = False
+
+    def writes(self, settings: Mapping[str, Any]) -> tuple[tuple[Variable, int], ...]:
+        """What to write for it to run.   settings: integers, or sizes as text.
+
+        Raises UnknownName for a setting that it has not, InvalidArgument for a value that is none.
+        """
+        chosen = [(self.variable, self.value)]
+        for name, value in settings.items():
+            if name not in self.parameters:
+                raise UnknownName.of(f"setting of {OWN}{self.name}", name, self.parameters)
+            if (number := parse_size(str(value))) > _LARGEST:
+                asked = f"{OWN}{self.name} with {name} = {value}"
+                raise InvalidArgument(asked, "it does not fit an integer", "give a smaller number")
+            chosen.append((self.parameters[name], number))
+        return tuple(chosen)
+
+
+class Catalogue(NamedTuple):
+    """What the library has for a method of MPI in one form.
+
+    algorithms: by name.   left_out: why others are not used, by name; "" stands for all of them.
+    """
+
+    algorithms: Mapping[str, OwnAlgorithm] = {}
+    left_out: Mapping[str, str] = {}
+
+    def find(self, name: str, ranks: int) -> OwnAlgorithm | str:
+        """An algorithm for so many ranks, or why there is none."""
+        if _RANKS.get(name, ranks) != ranks:
+            return f"it is for {_RANKS[name]} ranks"
+        if (known := self.algorithms.get(name)) is not None:
+            return known
+        if reason := self.left_out.get(name, self.left_out.get("")):
+            return reason
+        return str(UnknownName.of("the library's algorithm", name, self.algorithms))
+
+
+class _Naming(NamedTuple):
+    """What a library calls its variables.   {0} is the method's name, such as Bcast.
+
+    blocking, later: the variables that choose, for blocking calls and for the other forms.
+    parameter: finds the name of a setting in that of a variable.   duplicated: whether those of
+    blocking calls are read when a communicator is made.
+    """
+
+    blocking: str
+    later: str
+    parameter: str
+    case: Callable[[str], str]
+    duplicated: bool
+
+
+_NAMINGS = (
+    _Naming(
+        "MPIR_CVAR_{0}_INTRA_ALGORITHM",
+        "MPIR_CVAR_I{0}_INTRA_ALGORITHM",
+        r"MPIR_CVAR_{0}_(?:(?P<of>\w+)_)?(?P<what>KVAL|PIPELINE_CHUNK_SIZE|COMPOSITION)",
+        str.upper,
+        duplicated=False,
+    ),
+    _Naming(
+        "coll_tuned_{0}_algorithm",
+        "coll_libnbc_i{0}_algorithm",
+        r"coll_tuned_{0}_algorithm_(?:(?P<of>knomial)_)?(?P<what>segmentsize|radix|\w+_fanout)",
+        str.lower,
+        duplicated=True,
+    ),
+)
+SETTINGS: Mapping[str, str] = {
+    "KVAL": "k",
+    "PIPELINE_CHUNK_SIZE": "segment",
+    "COMPOSITION": "composition",
+    "segmentsize": "segment",
+    "radix": "k",
+    "tree_fanout": "fanout",
+    "chain_fanout": "chains",
+}
+"""Names of settings, by the last words of variables."""
+
+
+@cache
+def catalogue(method: str, form: CallForm) -> Catalogue:
+    """The library's own algorithms for a method of MPI, such as "Bcast", in one form."""
+    if not variables():
+        return Catalogue(left_out={"": missing()})
+    for naming in _NAMINGS:
+        name = naming.blocking if form == "blocking" else naming.later
+        name = name.format(naming.case(method))
+        if (variable := variables().get(name)) is not None:
+            return _read(naming, method, form, variable)
+    nothing = f"the library says of no variable that it chooses for {form} calls of {method}"
+    return Catalogue(left_out={"": nothing})
+
+
+def _read(naming: _Naming, method: str, form: CallForm, variable: Variable) -> Catalogue:
+    choices = variable.choices or {
+        name: place for place, name in enumerate(_LISTED.findall(variable.description))
+    }
+    if not variable.writable:
+        reason = f"a running program cannot change {variable.name}"
+        return Catalogue(left_out=dict.fromkeys(choices, reason))
+    of_method = method if form == "blocking" else f"I{method}"
+    parameters = list(_parameters(naming, of_method))
+    algorithms, left_out = {}, {}
+    for name, value in choices.items():
+        if reason := _NO_ALGORITHMS.get(name, ""):
+            left_out[name] = reason
+            continue
+        own = {short: one for of, short, one in parameters if _belongs(of, name, choices)}
+        algorithms[name] = OwnAlgorithm(
+            name, variable, value, own, duplicated=naming.duplicated and form == "blocking"
+        )
+    return Catalogue(algorithms, left_out)
+
+
+def worth_racing(method: str, ranks: int, *, composed: bool) -> list[tuple[str, Mapping[str, int]]]:
+    """Names and settings of the algorithms of blocking calls that are worth a race.
+
+    composed: whether several nodes have several ranks, so that the library composes algorithms;
+    then each is raced without that, too, if the library lets it.
+    """
+    found: list[tuple[str, Mapping[str, int]]] = []
+    known = catalogue(method, "blocking")
+    for name, algorithm in known.algorithms.items():
+        if isinstance(known.find(name, ranks), str):
+            continue
+        variants: list[dict[str, int]] = [{}]
+        if "k" in algorithm.parameters and ranks > _RADIX:
+            variants.append({"k": _RADIX})
+        if composed and (composition := algorithm.parameters.get("composition")) is not None:
+            flat = _FLAT.search(composition.description)
+            variants += [{**one, "composition": int(flat[1])} for one in variants if flat]
+        found += [(name, settings) for settings in variants]
+    return found
+
+
+def refusing(name: str) -> tuple[tuple[Variable, int], ...]:
+    """What to write for the library to refuse what it would silently replace, if it can.
+
+    MPICH's smp calls the collective again, on some of the ranks; a refusal there would hang others.
+    """
+    variable = variables().get("MPIR_CVAR_COLLECTIVE_FALLBACK")
+    if (
+        variable is None
+        or "smp" in name
+        or "error" not in (words := _LISTED.findall(variable.description))
+    ):
+        return ()
+    return ((variable, words.index("error")),)
+
+
+def _parameters(naming: _Naming, method: str) -> Iterator[tuple[str, str, Variable]]:
+    """Of each variable with a setting: whose it is in the library's words, its name, itself."""
+    pattern = re.compile(naming.parameter.format(naming.case(method)))
+    for name, variable in variables().items():
+        if match := pattern.fullmatch(name):
+            yield (match["of"] or "").lower(), SETTINGS[match["what"]], variable
+
+
+def _belongs(of: str, name: str, choices: Mapping[str, int]) -> bool:
+    """Whether a setting for `of`, such as "tree", is one of this algorithm.
+
+    Where there are brucks and k_brucks, the radix is that of the second.
+    """
+    return of in name and (of != name or f"k_{of}" not in choices)
+
+
+def digest() -> str:
+    """All that ranks must agree about before the library's own algorithms may serve."""
+    return repr(sorted((one.name, one.nbytes, one.description) for one in variables().values()))

@@ -1,0 +1,273 @@
+"""Calls of the library's collectives by an algorithm of its own that is not its default.
+
+A variable of the library belongs to the whole process.  A second thread in the same collective, on
+any communicator, would run another algorithm than its peers on other ranks.  So all ranks agree,
+when the first such call is made or when a communicator is wrapped, that each of them has one thread
+of Python, and has the same variables.  One lock over all communicators of collwise in the process
+is held during a switched call; once there was one, during the library's other calls, too.
+COLLWISE_SWITCH=always says that other threads make no collectives, and COLLWISE_SWITCH=never that
+threads which come later will make some.  Duplicates change nothing outside of them, and need no
+such rule.
+"""
+
+import logging
+import os
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from hashlib import sha256
+from time import monotonic, sleep
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from mpi4py import MPI
+
+from collwise.errors import CollwiseError, InvalidArgument
+from collwise.mpi.engine.loading import COMPILED
+from collwise.mpi.library import own_algorithms
+from collwise.mpi.library.own_algorithms import FORMS, CallForm, OwnAlgorithm, catalogue
+from collwise.mpi.library.tool_interface import Variable, variables
+from collwise.mpi.runtime.private_communicator import plain_duplicate
+from collwise.schedule.collectives import COLLECTIVES
+
+log = logging.getLogger("collwise")
+
+SWITCH = "COLLWISE_SWITCH"
+"""The environment variable that says whether the library's variables may be switched."""
+LIMIT_S = 60.0
+"""So long a call waits for a switched call of another thread."""
+MOST_DUPLICATES = 10
+"""Most duplicates of a communicator for algorithms that are chosen when one is made."""
+_WHERE_MADE: Mapping[str, int] = {"coll_tuned_use_dynamic_rules": 1, "coll_han_priority": 0}
+"""What else has to be written before a communicator is duplicated, if the library has it."""
+
+_lock = threading.Lock()
+"""For processes without the compiled engine, which has a lock of its own."""
+_guarded = threading.Event()
+"""Set once a variable of the whole process has been switched."""
+Writes: TypeAlias = tuple[tuple[Variable, int], ...]
+
+
+class Switched(NamedTuple):
+    """The library's collective by one of its own algorithms.
+
+    comm: the duplicate on which to call it; None to call it on the same communicator while the
+    variables of `writes` have these values.
+    """
+
+    comm: MPI.Intracomm | None
+    writes: Writes = ()
+
+    @property
+    def in_c(self) -> Any:
+        """What the compiled engine remembers."""
+        return self.comm or tuple((one.handle, value) for one, value in self.writes)
+
+    def call(self, library: "partial[Any]") -> Any:
+        """Make the library's call.   library: its first argument is the communicator."""
+        if self.comm is not None:
+            return library.func(self.comm, *library.args[1:])
+        with changed(self.writes):
+            return library()
+
+    def alike(self, method: str, nbytes: int, comm: MPI.Intracomm) -> bool:
+        """Whether an Allreduce of so many bytes of numbers that round ends alike on all ranks.
+
+        True for other methods.   Collective.   comm: a plain one, that this was found for.
+        """
+        if method != "Allreduce":
+            return True
+        first = comm.Get_rank()
+        numbers = np.resize([1e16, 1.0, -1e16, 3.0, 1e-3], first + max(nbytes // 8, 1))[first:]
+        total = np.zeros_like(numbers)
+        self.call(partial(MPI.Intracomm.Allreduce, comm, numbers, total, MPI.SUM))
+        return len(set(comm.allgather(sha256(total.tobytes()).digest()))) == 1
+
+
+class OwnCalls:
+    """The library's own algorithms on one communicator.
+
+    one_thread: whether it is known that no other thread of any rank makes collectives.
+    """
+
+    def __init__(self, comm: MPI.Intracomm, *, one_thread: bool = False) -> None:
+        self.of, self._one_thread = MPI.Intracomm(comm), one_thread
+        self.refused: str | None = None
+        """Why none may serve, the same on all ranks; empty if they may, None if nobody asked."""
+        self._duplicates: dict[Writes, MPI.Intracomm | None] = {}
+
+    def find(
+        self, method: str, form: CallForm, name: str, settings: Mapping[str, Any], *, local: bool
+    ) -> Switched | str:
+        """What makes such calls, or why the library's default does.   Collective unless `local`.
+
+        name: of the algorithm, as the library calls it.   local: in a call that must not wait for
+        other ranks, so nothing is agreed or duplicated.
+        """
+        if self.agree(local=local):
+            return self.refused or "the ranks have not agreed on it yet"
+        if reason := self.why_not(method, form, name, settings):
+            return reason
+        known = catalogue(method, form).algorithms[name]
+        writes = known.writes(settings)
+        if not known.duplicated:
+            _guarded.set()
+            if COMPILED is not None:
+                COMPILED.guard()
+            return Switched(None, writes)
+        shared = _shared(known) if len(writes) == 1 else writes
+        if shared not in self._duplicates:
+            if local:
+                return "no duplicate has been made for it yet"
+            if len(self._duplicates) == MOST_DUPLICATES:
+                return f"there are {MOST_DUPLICATES} duplicates for other algorithms"
+            self._duplicates[shared] = self._duplicate(shared)
+        made = self._duplicates[shared]
+        return "no duplicate could be made for it" if made is None else Switched(made)
+
+    def why_not(self, method: str, form: CallForm, name: str, settings: Mapping[str, Any]) -> str:
+        """Why an algorithm cannot serve, as far as is known without communication, or empty."""
+        if self.refused:
+            return self.refused
+        known = catalogue(method, form).find(name, self.of.Get_size())
+        if isinstance(known, str):
+            return known
+        try:
+            known.writes(settings)
+        except CollwiseError as problem:
+            return str(problem)
+        return ""
+
+    def lacks(self, methods: Iterable[str], name: str, settings: Mapping[str, Any]) -> str:
+        """Why an algorithm can serve in no form of these methods, or empty."""
+        ways = [(method, form) for method in methods for form in FORMS]
+        reasons = [self.why_not(*way, name, settings) for way in ways]
+        return reasons[0] if all(reasons) else ""
+
+    def agree(self, *, local: bool = False) -> bool:
+        """Whether something forbids the library's own algorithms; equal on all ranks.
+
+        Collective when it is first asked, unless `local`.
+        """
+        if self.refused is None and not local:
+            here = sha256(own_algorithms.digest().encode()).digest(), _forbidden(self._one_thread)
+            every = self.of.allgather(here)
+            reasons = [f"rank {rank}: {why}" for rank, (_, why) in enumerate(every) if why]
+            if len({known for known, _ in every}) > 1:
+                reasons.append("ranks have different variables of the library")
+            self.refused = "; ".join(reasons[:1])
+        return self.refused != ""
+
+    def _duplicate(self, writes: Writes) -> MPI.Intracomm | None:
+        """A communicator for which these values count; None if a rank cannot make one."""
+        made = None
+        wanted = (*_needed(), *writes)
+        with alone():
+            before = [(one, one.read()) for one, _ in wanted]
+            try:
+                failed = np.array([_written(wanted)], "i4")
+                self.of.Allreduce(MPI.IN_PLACE, failed, MPI.MAX)
+                if not failed[0]:
+                    made = plain_duplicate(self.of)
+                    made.Set_errhandler(self.of.Get_errhandler())
+            except MPI.Exception as problem:  # no room, which all ranks find out
+                log.warning("the library's default serves: no duplicate (%s)", problem)
+            finally:
+                _written(reversed(before))
+        return made
+
+    def free(self) -> None:
+        """Free all duplicates.   Collective."""
+        for made in self._duplicates.values():
+            if made is not None:
+                made.Free()
+        self._duplicates.clear()
+
+
+def _forbidden(one_thread: bool) -> str:
+    """Why this process may not switch algorithms; empty if it may."""
+    said = os.environ.get(SWITCH, "")
+    if said not in ("", "always", "never"):
+        return f"{SWITCH}={said} is no such word: say always or never, or nothing"
+    if said == "never":
+        return f"{SWITCH}=never"
+    if one_thread or said == "always" or MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+        return ""
+    if any(one.duplicated for one in catalogue("Bcast", "blocking").algorithms.values()):
+        return ""
+    others = [one.name for one in threading.enumerate() if one.name != "collwise"]
+    if (count := len(others)) > 1:
+        return f"it has {count} threads, and a choice is the whole process's (see {SWITCH})"
+    return ""
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Hold the lock of switched calls.   Raises InvalidArgument if another thread keeps it."""
+    latest = monotonic() + LIMIT_S
+    while not (_lock.acquire(blocking=False) if COMPILED is None else COMPILED.hold()):
+        if monotonic() > latest:
+            raise InvalidArgument(
+                f"a collective on rank {MPI.COMM_WORLD.Get_rank()}",
+                f"a call in another thread has had the library's variables for {LIMIT_S:g} s",
+                f"say {SWITCH}=never if several threads make collectives",
+            )
+        sleep(1e-4)
+    try:
+        yield
+    finally:
+        if COMPILED is None:
+            _lock.release()
+        else:
+            COMPILED.release()
+
+
+def by_default(library: "partial[Any]") -> Any:
+    """Make the library's call by its default, while no variable is switched."""
+    if not _guarded.is_set():
+        return library()
+    with alone():
+        return library()
+
+
+@contextmanager
+def changed(writes: Writes) -> Iterator[None]:
+    """Give variables these values, and then their former ones."""
+    with alone():
+        before = [(one, one.read()) for one, _ in writes]
+        try:
+            for one, value in writes:
+                one.write(value)
+            yield
+        finally:
+            for one, value in before:
+                one.write(value)
+
+
+def _shared(algorithm: OwnAlgorithm) -> Writes:
+    """The same value for all collectives, so that they share a duplicate."""
+    every = (
+        one
+        for collective in COLLECTIVES.values()
+        for method in collective.methods
+        for one in catalogue(method, "blocking").algorithms.values()
+        if one.value == algorithm.value
+    )
+    return tuple((one.variable, one.value) for one in every)
+
+
+def _needed() -> Writes:
+    known = variables()
+    return tuple((known[name], value) for name, value in _WHERE_MADE.items() if name in known)
+
+
+def _written(wanted: Iterable[tuple[Variable, int]]) -> bool:
+    """Whether writing these values failed."""
+    try:
+        for one, value in wanted:
+            one.write(value)
+    except CollwiseError as problem:
+        log.warning("the library's default serves: %s", problem)
+        return True
+    return False

@@ -1,0 +1,138 @@
+"""The library's control variables, by MPI's tool information interface (MPI_T, MPI 5.0 §15.3).
+
+The interface is never finalized: that frees values that libraries still use.
+"""
+
+import ctypes
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from types import MappingProxyType
+from typing import Any
+
+from mpi4py import MPI
+
+from collwise.errors import InvalidArgument
+
+_MOST_TEXT = 1 << 14
+"""Bytes of the longest name or description that is read."""
+_Handle = (
+    ctypes.c_void_p if MPI._sizeof(MPI.Datatype) > ctypes.sizeof(ctypes.c_int) else ctypes.c_int
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Variable:
+    """A control variable that is one integer.
+
+    index: the library's number for it.   nbytes: of its value, 1 or 4.   choices: the words for its
+    values, if the library enumerates them.
+    """
+
+    name: str
+    index: int
+    nbytes: int
+    description: str
+    choices: Mapping[str, int]
+
+    @cached_property
+    def handle(self) -> int:
+        """The library's handle for it, as an address."""
+        handle, count = ctypes.c_void_p(), ctypes.c_int()
+        _call("MPI_T_cvar_handle_alloc", self.index, None, *_into(handle, count))
+        return handle.value or 0
+
+    def read(self) -> int:
+        """Its value.   Raises InvalidArgument if the library refuses."""
+        value = ctypes.create_string_buffer(self.nbytes)
+        _call("MPI_T_cvar_read", ctypes.c_void_p(self.handle), value)
+        return int.from_bytes(value.raw, "little", signed=True)
+
+    def write(self, value: int) -> None:
+        """Set its value.   Raises InvalidArgument if the library refuses."""
+        text = value.to_bytes(self.nbytes, "little", signed=True)
+        _call(
+            "MPI_T_cvar_write",
+            ctypes.c_void_p(self.handle),
+            ctypes.create_string_buffer(text, self.nbytes),
+        )
+
+    @cached_property
+    def writable(self) -> bool:
+        """Whether the library lets a running program change it."""
+        try:
+            self.write(self.read())
+        except InvalidArgument:
+            return False
+        return True
+
+
+def variables() -> Mapping[str, Variable]:
+    """The library's integer variables, by name; empty where `missing` says why."""
+    return _found()[0]
+
+
+def missing() -> str:
+    """Why there are no variables; empty if there are some."""
+    return _found()[1]
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    """mpi4py's extension, which is loaded, and what it is linked to."""
+    return ctypes.CDLL(MPI.__file__)
+
+
+def _call(name: str, *arguments: Any) -> None:
+    if error := getattr(_library(), name)(*arguments):
+        raise InvalidArgument(f"the MPI library's {name}", f"error {error}", "use its default")
+
+
+def _into(*places: Any) -> list[Any]:
+    return [ctypes.byref(place) for place in places]
+
+
+@cache
+def _found() -> tuple[Mapping[str, Variable], str]:
+    provided, number = ctypes.c_int(), ctypes.c_int()
+    try:
+        _call("MPI_T_init_thread", MPI.THREAD_MULTIPLE, ctypes.byref(provided))
+        _call("MPI_T_cvar_get_num", ctypes.byref(number))
+    except (AttributeError, OSError, InvalidArgument) as problem:
+        return MappingProxyType({}), f"the MPI library has no tool interface ({problem})"
+    every = filter(None, map(_variable, range(number.value)))
+    return MappingProxyType({one.name: one for one in every}), ""
+
+
+def _variable(index: int) -> Variable | None:
+    """A variable; None if it is not one integer, or if there is none of this number any more."""
+    name, description = (ctypes.create_string_buffer(_MOST_TEXT) for _ in range(2))
+    lengths = ctypes.c_int(_MOST_TEXT), ctypes.c_int(_MOST_TEXT)
+    verbosity, bind, scope = (ctypes.c_int() for _ in range(3))
+    datatype, enumeration = _Handle(), ctypes.c_void_p()
+    before = name, *_into(lengths[0], verbosity, datatype, enumeration)
+    try:
+        _call("MPI_T_cvar_get_info", index, *before, description, *_into(lengths[1], bind, scope))
+    except InvalidArgument:
+        return None
+    sizes = {one.handle: one.Get_size() for one in (MPI.INT, MPI.C_BOOL)}
+    if (nbytes := sizes.get(datatype.value or 0)) is None:
+        return None
+    text = description.value.decode(errors="replace")
+    return Variable(name.value.decode(), index, nbytes, text, _choices(enumeration))
+
+
+def _choices(enumeration: ctypes.c_void_p) -> Mapping[str, int]:
+    """The words of an enumeration, with their values; empty if there is none."""
+    text, length = ctypes.create_string_buffer(_MOST_TEXT), ctypes.c_int(_MOST_TEXT)
+    number, value = ctypes.c_int(), ctypes.c_int()
+    if not enumeration.value:
+        return {}
+    _call("MPI_T_enum_get_info", enumeration, ctypes.byref(number), text, ctypes.byref(length))
+    choices = {}
+    for place in range(number.value):
+        length.value = _MOST_TEXT
+        about = enumeration, place, ctypes.byref(value), text, ctypes.byref(length)
+        _call("MPI_T_enum_get_item", *about)
+        choices[text.value.decode()] = value.value
+    return choices

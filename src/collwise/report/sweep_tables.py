@@ -1,0 +1,93 @@
+"""Sweeps: the table that grows race by race, its CSV, and its lines."""
+
+import csv
+from collections.abc import Sequence
+from io import StringIO
+from typing import Any
+
+from collwise.profiles.records import Form
+from collwise.system import formatting
+from collwise.tuning.race_records import RaceRecord, Sweep
+
+COLUMNS = {
+    "collective": 10,
+    "ranks": 5,
+    "size": 9,
+    "repetitions": 11,
+    "library": 8,
+    "ours": 8,
+    "ours/library": 12,
+    "95 %": 13,
+    "MB/s": 7,
+    "bus MB/s": 8,
+    "algorithm": 1,
+}
+"""Titles, and the least widths in characters that keep rows below each other."""
+NAMED = 5
+"""Races that are named in a line."""
+
+
+def sweep_row(race: RaceRecord, form: Form) -> dict[str, str]:
+    """One race, for one form of the call.  Bandwidths are those of our schedule."""
+    decided = race.forms[form]
+    low, high = decided.ratio_interval
+    rates = (formatting.significant(rate / 1e6) for rate in race.bandwidths(decided.ours_s))
+    cells = (
+        race.collective,
+        str(race.ranks),
+        formatting.size(race.nbytes),
+        str(race.repetitions),
+        formatting.time(decided.library_s),
+        formatting.time(decided.ours_s),
+        f"{decided.ratio:.2f}",
+        f"{low:.2f} … " + ("∞" if high is None else f"{high:.2f}"),
+        *rates,
+        decided.algorithm.removeprefix(f"{race.collective}/"),
+    )
+    return dict(zip(COLUMNS, cells, strict=True))
+
+
+def sweep_lines(sweep: Sweep, form: Form) -> list[str]:
+    """The verdict, and which cells are less certain than asked."""
+    lines = [f"verdict  {sweep.verdict(form)}"]
+    if sweep.within and (wide := sweep.uncertain(form)):
+        named = [
+            f"{race.collective} of {formatting.size(race.nbytes)} on {race.ranks} ranks"
+            f" ± {race.forms[form].uncertainty:.0%}"
+            for race in wide[:NAMED]
+        ]
+        more = f" and {len(wide) - NAMED} more" * (len(wide) > NAMED)
+        lines.append(f"wide     {', '.join(named)}{more}: give more --budget")
+    return lines
+
+
+def sweep_csv(races: Sequence[RaceRecord], form: Form) -> str:
+    """One line for each race, after a line of titles.
+
+    Times are in seconds; ratio is ours_s / library_s, low and high the ends of its 95 % interval.
+    """
+    rows = [_csv_row(race, form) for race in races]
+    written = StringIO()
+    lines = csv.DictWriter(written, rows[0] if rows else [], lineterminator="\n")
+    lines.writeheader()
+    lines.writerows(rows)
+    return written.getvalue()
+
+
+def _csv_row(race: RaceRecord, form: Form) -> dict[str, Any]:
+    decided = race.forms[form]
+    low, high = decided.ratio_interval
+    return {
+        "collective": race.collective,
+        "ranks": race.ranks,
+        "nbytes": race.nbytes,
+        "repetitions": race.repetitions,
+        "library_s": decided.library_s,
+        "ours_s": decided.ours_s,
+        "ratio": decided.ratio,
+        "low": low,
+        "high": "inf" if high is None else high,
+        "algorithm": decided.algorithm,
+        "form": form,
+        "predicted_s": decided.predicted_s,
+    }

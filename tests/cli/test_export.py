@@ -1,0 +1,76 @@
+"""`collwise export`, and `collwise simulate --goal`, which reads what it wrote."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.cli.running import HOCKNEY, POSTAL, document
+
+ASKED = ("allreduce", "-n", "6", "--bytes", "48", *HOCKNEY, "--gamma", "1ns")
+FORMATS = ("goal", "smpi", "chrome-trace")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_to_standard_output_to_a_file_and_into_a_document(
+    collwise: Run, folder: Path, name: str
+) -> None:
+    shown = collwise("export", name, *ASKED)
+    assert (shown.code, shown.err) == (0, "")
+    found = document(collwise, "export", name, *ASKED)
+    assert (found["format"], found["version"], found["exported"]) == ("collwise export", 1, name)
+    assert found["text"] == shown.out
+    assert found["algorithm"].startswith("allreduce/")
+    ended = collwise("export", name, *ASKED, "--out", "new/it")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.splitlines()[0] == f"algorithm    {found['algorithm']}"
+    assert (folder / "new" / "it").read_text() == shown.out
+    if name == "chrome-trace":
+        assert json.loads(shown.out)["otherData"]["what"].startswith("allreduce of 48 bytes")
+
+
+def test_an_algorithm_with_settings(collwise: Run) -> None:
+    asked = ("export", "goal", "-n", 4, "--bytes", 64, *POSTAL, "--algorithm", "chain_segmented")
+    lines = collwise(*asked, "--set", "segment=16").out.splitlines()
+    assert lines.count("num_ranks 4") == 1
+    assert sum(": send 16b" in line for line in lines) == 12
+
+
+def test_a_program_is_timed_as_the_schedule_was(collwise: Run, folder: Path) -> None:
+    collwise("export", "goal", *ASKED, "--algorithm", "recursive_doubling", "--out", "it.goal")
+    found = document(collwise, "simulate", "--goal", "it.goal", *HOCKNEY, "--picture", "it.svg")
+    simulated = document(collwise, "simulate", *ASKED, "--algorithm", "recursive_doubling")
+    assert found["completion_s"] == simulated["simulations"][0]["completion_s"]
+    assert found["finish_s"] == simulated["simulations"][0]["finish_s"]
+    assert found["messages"] == simulated["simulations"][0]["messages"]
+    assert "it.goal" in (folder / "it.svg").read_text()
+    ended = collwise("simulate", "--goal", "it.goal", *HOCKNEY, "--topology", "torus:2x3")
+    assert (ended.code, ended.err) == (0, "")
+    lines = {line.split()[0]: line for line in ended.out.splitlines()}
+    assert {"complete", "topology", "calcs", "messages"} <= set(lines)
+
+
+def test_what_is_rounded_is_said(collwise: Run, folder: Path) -> None:
+    ended = collwise("export", "goal", *ASKED[:-1], "0.1ns")
+    assert ended.err == "collwise: combining is rounded to whole nanoseconds\n"
+
+
+def test_refused(collwise: Run, folder: Path) -> None:
+    (folder / "odd.goal").write_text("num_ranks 2\nrank 0 {\nsend 8b to 7\n}\n")
+    for words, *said in (
+        (("export", "goals", *ASKED), "No such command 'goals'"),
+        (("export", "goal", *POSTAL), "Missing options"),
+        (("export", "goal", *ASKED, "--set", "a=1"), "name it with --algorithm"),
+        (("export", "goal", *ASKED, "--algorithm", "nothing"), "algorithm 'nothing'"),
+        (("export", "smpi", *ASKED, "--out", "odd.goal/it"), "cannot be made"),
+        (("simulate", *POSTAL), "Missing options -n and --bytes, or --goal."),
+        (("simulate", "-n", 4, *POSTAL), "Missing option --bytes, or --goal."),
+        (("simulate", "--goal", "odd.goal", "-n", 4, *POSTAL), "--goal says what -n would"),
+        (("simulate", "--goal", "odd.goal", *POSTAL), "line 3: there is no rank 7"),
+        (("simulate", "--goal", "none", *POSTAL), "No such file"),
+    ):
+        collwise(*words).refused(*said)
+    (folder / "odd.goal").write_text("num_ranks 2\n")
+    asked = ("simulate", "--goal", "odd.goal", "--algorithm", "binomial", *POSTAL)
+    collwise(*asked).refused("leave out --algorithm")

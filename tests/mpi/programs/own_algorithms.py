@@ -1,0 +1,440 @@
+"""Checks of the library's own algorithms: which run, what is restored, who keeps the default.
+
+A user's operator that joins its arguments as text returns the order in which they were combined.
+"""
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+import collwise as cw
+from collwise.algorithms.registry import describe
+from collwise.comm.decision import HINT
+from collwise.errors import InvalidArgument
+from collwise.measure.race import LIBRARY
+from collwise.mpi.bench.race_harness import RaceHarness, race
+from collwise.mpi.library import own_algorithms, switching
+from collwise.mpi.library.own_algorithms import FORMS, CallForm, catalogue, worth_racing
+from collwise.mpi.library.switching import OwnCalls, Switched, changed
+from collwise.mpi.library.tool_interface import Variable, variables
+from collwise.mpi.runtime.private_communicator import PrivateCommunicator
+from collwise.mpi.runtime.world import describe as describe_world
+from collwise.profiles.records import RaceResult
+from collwise.schedule.collectives import COLLECTIVES
+from collwise.schedule.problem import Problem
+from tests.mpi.programs.alike import assumed
+from tests.mpi.programs.checks import check, raises
+
+WIDTH = 64
+"""Bytes of an expression on 8 ranks."""
+ITEMS = 8
+OPEN_MPI = MPI.get_vendor()[0] == "Open MPI"
+FIRST: Mapping[str, str] = {"linear": "(0 (1", "basic_linear": "(0 (1", "pairwise": "({0} ("}
+"""How the expressions of algorithms whose names leave no choice begin, from 3 ranks on; {0} is the
+next rank."""
+
+
+def _join(left: Any, right: Any, _: MPI.Datatype) -> None:
+    for start in range(0, len(left), WIDTH):
+        part = slice(start, start + WIDTH)
+        texts = [bytes(one[part]).rstrip(b"\0") for one in (left, right)]
+        right[part] = (b"(" + b" ".join(texts) + b")").ljust(WIDTH, b"\0")
+
+
+@contextmanager
+def expressions() -> Iterator[Callable[[MPI.Intracomm, str], str]]:
+    """A function that returns how a method combined, on this rank."""
+    text, op = MPI.BYTE.Create_contiguous(WIDTH).Commit(), MPI.Op.Create(_join, commute=True)
+
+    def combined(comm: MPI.Intracomm, method: str) -> str:
+        items = ITEMS * (comm.size if method == "Reduce_scatter_block" else 1)
+        sent, received = (
+            bytearray(b"%d" % comm.rank).ljust(WIDTH, b"\0") * items,
+            bytearray(WIDTH * ITEMS),
+        )
+        root = [0] * (method == "Reduce")
+        getattr(comm, method)([sent, ITEMS, text], [received, ITEMS, text], op, *root)
+        return received.replace(b"\0", b"").decode()
+
+    yield combined
+    text.Free()
+    op.Free()
+
+
+def own(method: str, form: CallForm = "blocking") -> list[str]:
+    return [f"library:{name}" for name in catalogue(method, form).algorithms]
+
+
+@contextmanager
+def wrapped(comm: MPI.Intracomm, **settings: Any) -> Iterator[cw.Comm]:
+    ours = cw.Comm(comm.Dup(), profile=False, **settings)
+    yield ours
+    ours.Free()
+
+
+@check
+def fingerprints_differ_and_others_keep_the_default(comm: MPI.Intracomm) -> None:
+    """The compiled engine serves the second call of each."""
+    with expressions() as combined:
+        for collective, method in (
+            ("reduce", "Reduce"),
+            ("allreduce", "Allreduce"),
+            ("reduce_scatter_block", "Reduce_scatter_block"),
+        ):
+            usual, seen = combined(comm, method), set[str]()
+            for label in own(method):
+                with wrapped(comm) as plain, wrapped(comm, algorithms={collective: label}) as ours:
+                    first = combined(ours, method)
+                    for other in (comm, plain, ours.using(**{collective: "library"})):
+                        assert combined(other, method) == usual
+                    assert combined(ours, method) == first, label
+                    begins = FIRST.get(label.removeprefix("library:"), "") if comm.size > 2 else ""
+                    begins = begins.format((comm.rank + 1) % comm.size)
+                    ends = method != "Reduce" or comm.rank == 0
+                    assert not ends or first.startswith(begins), (label, first)
+                    seen.add(first)
+            least = 1 if method == "Reduce" and not OPEN_MPI else 3  # MPICH's are binomial here
+            assert comm.size < 4 or comm.rank or len(seen) >= least, seen
+
+
+def _exchanges(comm: MPI.Intracomm) -> dict[str, tuple[list[Any], Any, Any]]:
+    """Arguments of each method, what they write, and what that must be."""
+    p, rank = comm.size, comm.rank
+    vector = np.arange(6.0) + rank
+    total = p * np.arange(6.0) + p * (p - 1) / 2
+    parts, got = np.tile(vector, p), [np.zeros(6) for _ in range(3)]
+    everything = np.arange(6.0) + np.arange(p)[:, None]
+    gathered = [np.zeros((p, 6)) for _ in range(2)]
+    data = np.full(6, 7.0 if rank == p - 1 else 0.0)
+    return {
+        "Bcast": ([data, p - 1], data, np.full(6, 7.0)),
+        "Reduce": ([vector, got[0], MPI.SUM, 0], got[0], total if rank == 0 else np.zeros(6)),
+        "Allreduce": ([vector, got[1], MPI.SUM], got[1], total),
+        "Reduce_scatter_block": ([parts, got[2], MPI.SUM], got[2], total),
+        "Allgather": ([vector, gathered[0]], gathered[0], everything),
+        "Allgatherv": (
+            [vector, [gathered[1], [6] * p, MPI.DOUBLE]],
+            gathered[1],
+            everything,
+        ),
+    }
+
+
+@check
+def every_algorithm_of_every_form_is_right(comm: MPI.Intracomm) -> None:
+    with wrapped(comm) as ours:
+        for collective in COLLECTIVES.values():
+            for method in collective.methods:
+                for form in FORMS:
+                    for label in own(method, form):
+                        view = ours.using(**{collective.name: label})
+                        for _ in range(2):
+                            arguments, result, expected = _exchanges(comm)[method]
+                            _call(view, method, form, arguments)
+                            assert (result == expected).all(), (label, form, method)
+        assert len(ours._dispatch.own._duplicates) <= switching.MOST_DUPLICATES
+
+
+def _call(comm: MPI.Intracomm, method: str, form: CallForm, arguments: list[Any]) -> None:
+    if form == "blocking":
+        getattr(comm, method)(*arguments)
+    elif form == "nonblocking":
+        getattr(comm, f"I{method.lower()}")(*arguments).Wait()
+    else:
+        request = getattr(comm, f"{method}_init")(*arguments)
+        for _ in range(2):
+            request.Start()
+            request.Wait()
+        request.Free()
+
+
+@check
+def the_library_refuses_what_cannot_run(comm: MPI.Intracomm) -> None:
+    """So the call looks at the variable that was written."""
+    data = np.zeros(4)
+    if OPEN_MPI:
+        calls = OwnCalls(comm)
+        chosen = variables()["coll_tuned_allgather_algorithm"]
+        with warnings() as lines:  # the library knows no such number
+            assert calls._duplicate((*switching._needed(), (chosen, 99))) is None
+        assert len(lines) == 1
+        made = calls._duplicate((*switching._needed(), (chosen, chosen.choices["two_proc"])))
+        assert made is not None
+        if comm.size > 2:
+            with raises(MPI.Exception):
+                made.Allgather(data, np.zeros((comm.size, 4)))
+        made.Free()
+        comm.Allgather(data, np.zeros((comm.size, 4)))
+    elif comm.size & (comm.size - 1) and "MPIR_CVAR_COLLECTIVE_FALLBACK" in variables():
+        fallback = variables()["MPIR_CVAR_COLLECTIVE_FALLBACK"]
+        with changed(((fallback, _listed(fallback, "error")),)), wrapped(comm) as ours:
+            everything = np.zeros((comm.size, 4))
+            refusing = ours.using(allgatherv="library:recursive_doubling")
+            with raises(MPI.Exception):
+                switched(refusing, "Allgather", data, everything)
+
+
+def switched(comm: cw.Comm, method: str, *arguments: Any) -> None:
+    """By the algorithm that is chosen, under a lock that the caller has."""
+    found = comm._dispatch._own("blocking", method, comm._decision.own_algorithms(comm.size)[0])
+    assert isinstance(found, Switched)
+    before = [(one, one.read()) for one, _ in found.writes]
+    try:
+        for one, value in found.writes:
+            one.write(value)
+        getattr(MPI.Intracomm, method)(comm, *arguments)
+    finally:
+        for one, value in before:
+            one.write(value)
+
+
+def _listed(variable: Variable, name: str) -> int:
+    lines = [line.split(" ")[0] for line in variable.description.splitlines() if " - " in line]
+    return lines.index(name)
+
+
+@contextmanager
+def warnings() -> Iterator[list[str]]:
+    """What is logged meanwhile."""
+    lines: list[str] = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
+    log = logging.getLogger("collwise")
+    log.addHandler(handler)
+    yield lines
+    log.removeHandler(handler)
+
+
+def _variables_read() -> dict[str, int]:
+    every = (
+        algorithm.variable
+        for form in FORMS
+        for collective in COLLECTIVES.values()
+        for method in collective.methods
+        for algorithm in catalogue(method, form).algorithms.values()
+    )
+    return {one.name: one.read() for one in every}
+
+
+@check
+def what_the_library_lacks_its_default_serves(comm: MPI.Intracomm) -> None:
+    data = np.zeros(4)
+    for label in ("library:no_such", f"{own('Bcast')[0]}(colour=3)"):
+        with warnings() as lines, wrapped(comm, algorithms={"broadcast": label}) as ours:
+            ours.Bcast(data)
+            ours.Ibcast(data).Wait()
+            assert comm.size == 1 or "the library's own: not" in ours.explain("broadcast", 32)
+            assert len(lines) == (comm.rank == 0), lines
+    for label in ("library:", "library:tree(k)", "library:tree(k=-1)"):
+        with raises(InvalidArgument):
+            cw.Comm(comm, profile=False, algorithms={"broadcast": label})
+    nothing = OwnCalls(comm)
+    empty = catalogue("Bcast", "blocking").find("no_such", 2)
+    assert isinstance(empty, str)
+    assert nothing.lacks(["Bcast"], "no_such", {}) == empty
+
+
+@check
+def hints_choose_them(comm: MPI.Intracomm) -> None:
+    with wrapped(comm) as ours, expressions() as combined:
+        usual, label = combined(comm, "Allreduce"), own("Allreduce")[-1]
+        with wrapped(comm, algorithms={"allreduce": label}) as by_hand:
+            expected = combined(by_hand, "Allreduce")
+        info = MPI.Info.Create({HINT: f"allreduce={label}"})
+        ours.Set_info(info)
+        assert combined(ours, "Allreduce") == expected
+        derived = ours.Dup()
+        assert combined(derived, "Allreduce") == expected
+        assert combined(comm, "Allreduce") == usual
+        derived.Free()
+        info.Free()
+
+
+@check
+def variables_are_restored(comm: MPI.Intracomm) -> None:
+    """After calls, errors and Free; and a value that the job wrote itself stays its own."""
+    before, data = _variables_read(), np.zeros(4)
+    label = own("Bcast")[-1]
+    with wrapped(comm, algorithms={"broadcast": label}) as ours:
+        for _ in range(3):
+            ours.Bcast(data)
+        assert _variables_read() == before
+        found = ours._dispatch._own(
+            "blocking", "Bcast", ours._decision.own_algorithms(comm.size)[0]
+        )
+        assert comm.size == 1 or isinstance(found, Switched)
+        if isinstance(found, Switched):
+            with raises(ZeroDivisionError):
+                found.call(partial(lambda _: 1 // 0, comm))
+        assert _variables_read() == before
+        chosen = catalogue("Bcast", "blocking").algorithms
+        first = next(iter(chosen.values()))
+        first.variable.write(first.value)
+        ours.Bcast(data)
+        assert first.variable.read() == first.value
+        first.variable.write(before[first.variable.name])
+    assert _variables_read() == before
+
+
+@check
+def a_race_is_run(comm: MPI.Intracomm) -> None:
+    """Of all that the library has; and of what cannot be proved or run, there is no competitor."""
+    if comm.size == 1:
+        return
+    private = PrivateCommunicator(comm)
+    try:
+        harness = RaceHarness(private, oversubscribed=True)
+        for method, problem in (
+            ("Bcast", Problem("broadcast", comm.size, 64)),
+            ("Allreduce", Problem("allreduce", comm.size, 64, itemsize=8, order="same")),
+        ):
+            own = {
+                describe(f"library:{name}", settings): (name, settings)
+                for name, settings in worth_racing(method, comm.size, composed=False)
+            }
+            own["library:no_such"] = ("no_such", {})
+            ran = race(harness, problem, {}, {}, own=own, budget_s=60.0, repetitions=2)
+            raced = {label for label in ran.samples if label.startswith("library:")}
+            assert raced <= {f"{label} (blocking)" for label in own} - {
+                "library:no_such (blocking)"
+            }
+            assert len(raced) > 2, ran.samples.keys()
+        harness.own.free()
+    finally:
+        private.free()
+
+
+@check
+def a_composition_is_a_candidate_of_its_own(comm: MPI.Intracomm) -> None:
+    """Several ranks on each of several nodes; MPICH says which number means no levels."""
+    plain = worth_racing("Allreduce", comm.size, composed=False)
+    both = worth_racing("Allreduce", comm.size, composed=True)
+    assert len(both) == len(plain) * (1 if OPEN_MPI else 2)
+    assert all(settings.keys() <= {"k", "composition"} for _, settings in both)
+    assert ("k" in {key for _, settings in plain for key in settings}) == (
+        comm.size > 4 and not OPEN_MPI
+    )
+
+
+@check
+def what_won_a_race_serves(comm: MPI.Intracomm) -> None:
+    if comm.size == 1:
+        return
+    name = own("Allreduce")[-1]
+    won = RaceResult(
+        collective="allreduce", form="blocking", ranks=comm.size, nbytes=ITEMS * WIDTH, root=0,
+        algorithm=f"allreduce/{name}", settings={}, ours_s=1e-6, library_s=2e-6, speedup_low=1.9,
+        speedup_high=2.1, decision="collwise",
+    )  # fmt: skip
+    with expressions() as combined:
+        usual = combined(comm, "Allreduce")
+        with wrapped(comm, algorithms={"allreduce": name}) as by_hand:
+            expected = combined(by_hand, "Allreduce")
+        ours = cw.Comm(comm.Dup(), profile=assumed(describe_world(comm), won), record=True)
+        for _ in range(3):
+            assert combined(ours, "Allreduce") == expected
+        assert combined(comm, "Allreduce") == usual
+        (told,) = ours.calls()
+        assert (told.algorithm, told.times) == (won.algorithm, 3)
+        assert told.saved_s is not None
+        why = ours.explain("allreduce", 512)
+        assert why.startswith(f"{won.algorithm}: it won the race of 512 bytes"), why
+        assert ours.explain("allreduce", 512, form="persistent").startswith("the library's own: ")
+        total = np.zeros(64)
+        ours.Iallreduce(np.ones(64), total).Wait()  # a race of blocking calls says nothing of it
+        told = ours.calls()[-1]
+        assert (told.way, told.algorithm) == ("nonblocking", LIBRARY)
+        assert "its race was of other calls" in told.why
+        assert (total == comm.size).all()
+        ours.Free()
+
+
+class Differing(Switched):
+    """As an algorithm that leaves other bits on each rank."""
+
+    def call(self, library: "partial[Any]") -> Any:
+        comm, _, total, _ = library.args
+        library()
+        total[0] = comm.Get_rank()
+
+
+@check
+def other_bits_on_other_ranks_are_seen(comm: MPI.Intracomm) -> None:
+    calls = OwnCalls(comm)
+    for label in own("Allreduce"):
+        name = label.removeprefix("library:")
+        found = calls.find("Allreduce", "blocking", name, {}, local=False)
+        assert isinstance(found, Switched)
+        assert found.alike("Allreduce", 64, comm)
+        assert Differing(*found).alike("Allreduce", 64, comm) == (comm.size == 1)
+        assert Differing(*found).alike("Bcast", 64, comm)
+    calls.free()
+
+
+@check
+def a_call_waits_while_variables_are_switched(comm: MPI.Intracomm) -> None:
+    """Not for ever; and where another thread has them, C leaves the call to Python."""
+    limit_s, data = switching.LIMIT_S, np.zeros(4)
+    with wrapped(comm, algorithms={"broadcast": own("Bcast")[0]}) as ours:
+        for _ in range(2):
+            ours.Bcast(data)
+        if comm.size > 1 and not OPEN_MPI:
+            switching.LIMIT_S = 0.01
+            for _ in range(2):
+                with switching.alone(), raises(InvalidArgument, match="another thread has had"):
+                    ours.Bcast(data)
+            switching.LIMIT_S = limit_s
+        ours.Bcast(data)
+
+
+@check
+def ranks_that_disagree_keep_the_default(comm: MPI.Intracomm) -> None:
+    known = own_algorithms.digest
+    if comm.rank == comm.size - 1:
+        own_algorithms.digest = lambda: "other variables"
+    try:
+        with warnings(), wrapped(comm, algorithms={"broadcast": own("Bcast")[0]}) as ours:
+            ours.Bcast(np.zeros(4))
+            refused = "ranks have different variables of the library" if comm.size > 1 else ""
+            assert ours._dispatch.own.refused == refused
+    finally:
+        own_algorithms.digest = known
+    if comm.rank == 0:
+        os.environ[switching.SWITCH] = "never"
+    with warnings(), wrapped(comm, algorithms={"broadcast": own("Bcast")[0]}) as ours:
+        assert ours._dispatch.own.refused == f"rank 0: {switching.SWITCH}=never"
+    os.environ.pop(switching.SWITCH, None)
+
+
+@check
+def with_two_threads_nothing_of_the_process_is_switched(comm: MPI.Intracomm) -> None:
+    """One thread calls on a communicator of ours, the other on a raw one, the same collective."""
+    if OPEN_MPI:  # its duplicates switch nothing of the process
+        return
+    raw, told, go = comm.Dup(), np.zeros(4), threading.Event()
+
+    def other() -> None:
+        go.wait(60)
+        for _ in range(200):
+            raw.Allreduce(np.ones(4), told)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    label = own("Allreduce")[-1]
+    with warnings(), wrapped(comm, algorithms={"allreduce": label}) as ours:
+        assert "threads" in str(ours._dispatch.own.refused)
+        go.set()
+        for _ in range(200):
+            total = np.zeros(4)
+            ours.Allreduce(np.ones(4), total)
+            assert (total == comm.size).all()
+        thread.join(60)
+        assert (told == comm.size).all(), f"rank {comm.rank} waits for its other thread"
+    raw.Free()

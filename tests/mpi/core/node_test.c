@@ -3,7 +3,6 @@
    Compiled and run by tests/mpi/test_engine.py, with the sanitizers.  All threads know all messages;
    each publishes its own, in order, and reads what is for it, in the order of each writer. */
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,7 +89,7 @@ static int receive(struct node *node, int rank, int writer, int *at, int64_t *mo
 static void *rank_of(void *argument) {
     int rank = *(int *)argument, sent = next(0, rank, -1), received[MOST], vain = 0;
     int64_t published = 0, moved[MOST] = {0};
-    struct node *node = node_open(memory, ranks, rank, 1);
+    struct node *node = node_open(memory, ranks, rank);
     char *data = malloc(LONGEST);
     for (int writer = 0; writer < ranks; writer++) {
         received[writer] = next(0, writer, rank);
@@ -117,81 +116,14 @@ static void *rank_of(void *argument) {
     return NULL;
 }
 
-/* --- who has which set -------------------------------------------------------------------------- */
-
-enum { REQUESTS = 4000, SETS = 5, HELD = 6 };
-static _Atomic int holds[SETS][MOST]; /* by rank: the request, and one more */
-static int choices[REQUESTS][MOST];
-
-/* Make requests, in the order of all, and give each back at some time. */
-static void *requester(void *argument) {
-    int rank = *(int *)argument, held[HELD] = {0};
-    unsigned seed = (unsigned)rank;
-    for (int number = 0; number < REQUESTS; number++) {
-        int at = rand_r(&seed) % HELD, set = node_choose(memory, ranks, SETS, number);
-        CHECK(set >= 0 && set < SETS);
-        choices[number][rank] = set;
-        if (held[at]) {
-            holds[held[at]][rank] = 0;
-            node_give_back(memory, held[at]);
-        }
-        held[at] = set;
-        if (set) {
-            holds[set][rank] = number + 1;
-            for (int other = 0; other < ranks; other++) {
-                int theirs = holds[set][other];
-                CHECK(theirs == 0 || theirs == number + 1);
-            }
-        }
-    }
-    return NULL;
-}
-
-static void sets_are_chosen_alike(void) {
-    pthread_t threads[MOST];
-    int numbers[MOST], used = 0;
-    ranks = 3;
-    memory = aligned_alloc(64, (size_t)node_nbytes(ranks, SETS));
-    memset(memory, 0, (size_t)node_nbytes(ranks, SETS));
-    for (int rank = 0; rank < ranks; rank++) {
-        numbers[rank] = rank;
-        CHECK(!pthread_create(&threads[rank], NULL, requester, &numbers[rank]));
-    }
-    for (int rank = 0; rank < ranks; rank++) {
-        CHECK(!pthread_join(threads[rank], NULL));
-    }
-    for (int number = 0; number < REQUESTS; number++) {
-        CHECK(choices[number][0] == choices[number][1] && choices[number][0] == choices[number][2]);
-        used += choices[number][0] > 0;
-    }
-    CHECK(used >= SETS - 1); /* and many more, if no rank is far ahead */
-    CHECK(node_choose(memory, ranks, SETS, CHOICES) == 0 && node_choose(memory, ranks, SETS, -1) == 0);
-    free(memory);
-
-    /* A set in which something lies unread is not chosen again. */
-    int reader = 1, set;
-    memory = calloc(1, (size_t)node_nbytes(2, 2) + 64);
-    char *kept = memory;
-    memory += 64 - (uintptr_t)memory % 64;
-    CHECK((set = node_choose(memory, 2, 2, 0)) == 1 && node_choose(memory, 2, 2, 1) == 0);
-    struct node *node = node_open(memory, 2, 0, set);
-    CHECK(node_publish(node, &reader, 1, "unread", 6) == 6);
-    node_give_back(memory, set);
-    node_give_back(memory, set);
-    CHECK(node_choose(memory, 2, 2, 2) == 0);
-    node_close(node);
-    free(kept);
-}
-
 int main(void) {
-    sets_are_chosen_alike();
     for (unsigned seed = 0; seed < 6; seed++) {
         pthread_t threads[MOST];
         int numbers[MOST];
         srand(seed);
         ranks = 2 + (int)seed % (MOST - 1);
-        memory = aligned_alloc(64, (size_t)node_nbytes(ranks, 2));
-        memset(memory, 0, (size_t)node_nbytes(ranks, 2));
+        memory = aligned_alloc(64, (size_t)node_nbytes(ranks));
+        memset(memory, 0, (size_t)node_nbytes(ranks));
         for (int m = 0; m < MESSAGES; m++) {
             int sizes[] = {rand() % 9, rand() % 60, rand() % 3000, m % 50 ? 8 : rand() % LONGEST};
             messages[m] = (struct message){rand() % ranks, sizes[rand() % 4], 0, {0}};

@@ -56,9 +56,8 @@ class CompiledPlan:
         self._slots, self._operator, self._keep = slots, binding.operator, binding.keep
         self.scratch, self.types = binding.scratch, list(binding.types)
         self._numbers = {slot: number for number, slot in enumerate(slots)}
-        self._requests: list[MPI.Request] = []
+        self._requests: list[MPI.Prequest] = []
         self.over: Callable[[], None] | None = None
-        self._channel = binding.channel
         try:
             self.program = self._made(binding)
         except BaseException as problem:  # where counts are too large, Python takes the types
@@ -73,15 +72,20 @@ class CompiledPlan:
         assert COMPILED is not None
         slots, plan, comm, tag = binding.slots, binding.plan, binding.comm, binding.tag
         regions = [self._message(op) for op in plan.messages]
-        channel = binding.channel
-        inside: Mapping[int, int] = {} if channel is None else channel.ranks
         if not binding.rebindable:
             for op, region in zip(plan.messages, regions, strict=True):
-                if op.peer in inside:
-                    self._requests.append(MPI.REQUEST_NULL)
-                    continue
                 make = comm.Send_init if isinstance(op, Send) else comm.Recv_init
                 self._requests.append(make(slots[op.slot].at(region), op.peer, tag))
+        messages: list[tuple[Any, ...]] = [
+            (isinstance(op, Send), op.peer, *self._span(op.slot, region))
+            for op, region in zip(plan.messages, regions, strict=True)
+        ]
+        if (inside := binding.transport) is not None:
+            firsts = publications(plan, inside.ranks)
+            for number, (op, region) in enumerate(zip(plan.messages, regions, strict=True)):
+                gaps = region.derived or not slots[op.slot].unit.contiguous
+                nbytes = sum(block.length for block in op.blocks)
+                messages[number] += inside.ranks.get(op.peer, -1), firsts[number], gaps, nbytes
         # One instruction of the plan may become several: blocks that lie apart are combined apart.
         instructions: list[ProgramInstruction] = []
         order: list[int] = []
@@ -96,25 +100,12 @@ class CompiledPlan:
             comm.Get_rank(),
             tag,
             len(slots),
-            tuple(
-                (
-                    isinstance(op, Send),
-                    op.peer,
-                    *self._span(op.slot, region),
-                    inside.get(op.peer, -1),
-                    first,
-                    region.derived or not slots[op.slot].unit.contiguous,
-                    sum(block.length for block in op.blocks),
-                )
-                for op, region, first in zip(
-                    plan.messages, regions, publications(plan, inside), strict=True
-                )
-            ),
+            tuple(messages),
             tuple(order),
             tuple(instructions),
             forwarding,
             None if binding.rebindable else tuple(request.handle for request in self._requests),
-            *(() if channel is None else (channel.node, channel.which)),
+            None if inside is None else inside.node,
         )
         return made
 
@@ -177,9 +168,6 @@ class CompiledPlan:
         """Give requests and types back to MPI; nothing can be executed afterwards."""
         if not self.program.give_back():
             _READ.append(self._keep)
-        elif self._channel is not None and not self.interrupted:
-            self._channel.give_back()
-        self._channel = None
         self._release()
         self._keep = self.over = None
 

@@ -34,41 +34,15 @@ def chosen_transport(asked: str | None) -> str:
     return word or TRANSPORTS[0]
 
 
-class Channel(NamedTuple):
-    """What messages inside a node go through, of all blocking calls or of one request.
+class NodeTransport(NamedTuple):
+    """Memory for what blocking calls on a communicator send inside this rank's node.
 
-    ranks: the node's ranks, by their ranks in the communicator.   which: of the node's sets.
+    All ranks make these in the same order.   ranks: the node's ranks, by their ranks in the
+    communicator.   node: this rank's end of the memory.
     """
 
     ranks: Mapping[int, int]
     node: "Node"
-    which: int
-
-    def give_back(self) -> None:
-        """Let a later request have it, once all ranks of the node gave it back."""
-        if self.which:
-            self.node.give_back(self.which)
-
-
-class NodeTransport:
-    """Memory for the messages of one communicator inside this rank's node.
-
-    blocking: the channel of blocking calls, which all ranks make in the same order.
-    """
-
-    def __init__(self, memory: object, ranks: Mapping[int, int], rank: int, sets: int) -> None:
-        assert COMPILED is not None
-        self._ranks = ranks
-        self._node: Node = COMPILED.Node(memory, len(ranks), ranks[rank], sets)
-        self.blocking = Channel(ranks, self._node, 0)
-
-    def for_request(self, number: int) -> Channel | None:
-        """The channel of a persistent request, alike on all ranks of the node; None: messages.
-
-        number: of the request, which all ranks count alike.
-        """
-        which = self._node.choose(number)
-        return Channel(self._ranks, self._node, which) if which else None
 
 
 def why_no_memory() -> str:
@@ -93,14 +67,12 @@ def node_transport(comm: MPI.Intracomm, nodes: Sequence[int]) -> NodeTransport |
     here = members[nodes[rank]]
     able = f"rank {rank} has the engine in Python ({SERVING.why})" if COMPILED is None else ""
     alone = not 1 < len(here) <= MOST_RANKS
-    nbytes = sets = 1
-    if COMPILED is not None and not alone:
-        # One set: persistent requests send messages, as generated programs with them do not end.
-        nbytes = COMPILED.node_nbytes(len(here), sets)
+    nbytes = 1 if COMPILED is None or alone else COMPILED.node_nbytes(len(here))
     makers = {node: ranks[0] for node, ranks in members.items()}
     mapped = map_together(comm, nodes, makers, nbytes, writable=True, able=able)
     if problem := mapped.problems.get(nodes[rank]):
         log.info("messages inside the node are MPI's: %s", problem)
-    if mapped.writers is None or alone:
+    if COMPILED is None or mapped.writers is None or alone:
         return None
-    return NodeTransport(mapped.writers, {one: n for n, one in enumerate(here)}, rank, sets)
+    ranks = {one: n for n, one in enumerate(here)}
+    return NodeTransport(ranks, COMPILED.Node(mapped.writers, len(here), ranks[rank]))

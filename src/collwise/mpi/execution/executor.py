@@ -26,7 +26,7 @@ from collwise.mpi.buffers.memory import (
 from collwise.mpi.buffers.mpi_operators import BoundOperator
 from collwise.mpi.engine.compiled_plan import CompiledPlan
 from collwise.mpi.engine.loading import COMPILED
-from collwise.mpi.engine.node_transport import MOST_BYTES, Channel
+from collwise.mpi.engine.node_transport import MOST_BYTES, NodeTransport
 from collwise.mpi.execution.instructions import RankPlan
 from collwise.mpi.execution.interpreter import Binding, BoundPlan
 from collwise.mpi.execution.persistent import PersistentCollective, request_of
@@ -169,11 +169,8 @@ class Executor(ABC):
         self.private.check()
         call_buffers = self._read_buffers(*buffers)
         call_buffers.own_types()
-        channel = self._channel(call_buffers, persistent=True)
-        bound = self._bind(call_buffers, self.private.next_tag, channel)
-        request = request_of(self.private, bound)
+        request = request_of(self.private, self._bind(call_buffers, self.private.next_tag))
         self.private.use_tag()
-        self.private.persistent_requests += 1
         return request
 
     def nonblocking(self, *buffers: Any) -> Started:
@@ -232,8 +229,8 @@ class Executor(ABC):
         key = call_buffers.key
         bound = self._bound.get(key)
         if bound is None:
-            channel = self._channel(call_buffers)
-            bound = self._bind(call_buffers, BLOCKING_TAG, channel, rebindable=True)
+            transport = self._transport(call_buffers)
+            bound = self._bind(call_buffers, BLOCKING_TAG, transport, rebindable=True)
             if key is not None:
                 self._bound.remember(key, bound)
         bound.set_addresses(call_buffers.slots, self.private.scratch)
@@ -253,7 +250,7 @@ class Executor(ABC):
         self,
         call_buffers: CallBuffers,
         tag: int,
-        channel: Channel | None = None,
+        transport: NodeTransport | None = None,
         *,
         rebindable: bool = False,
         alone: bool = False,
@@ -275,21 +272,14 @@ class Executor(ABC):
             slots[slot] = Memory(address, call_buffers.unit, starts)
         keep = None if shared else (call_buffers.keep, memory)
         operator, types = call_buffers.operator, call_buffers.types
-        memory_of_it = rebindable, scratch, types, keep, channel
+        memory_of_it = rebindable, scratch, types, keep, transport
         return bound_plan(Binding(plan, slots, self.private.comm, tag, operator, *memory_of_it))
 
-    def _channel(self, call_buffers: CallBuffers, *, persistent: bool = False) -> Channel | None:
-        """What messages inside the node go through; alike on all ranks: no rank's memory decides.
-
-        persistent: for the next persistent request.
-        """
-        transport = self.private.transport
+    def _transport(self, call_buffers: CallBuffers) -> NodeTransport | None:
+        """What carries a blocking call inside the node.  Nothing decides that differs by rank."""
         typed = call_buffers.operator is None or call_buffers.unit.datatype.is_predefined
-        if transport is None or not typed or self.problem.nbytes > MOST_BYTES:
-            return None
-        if not persistent:
-            return transport.blocking
-        return transport.for_request(self.private.persistent_requests)
+        fits = typed and self.problem.nbytes <= MOST_BYTES
+        return self.private.transport if fits else None
 
     def _fitting(self, spec: Any, nbytes: int, *, writable: bool, parts: int = 1) -> Buffer:
         """Read a user's buffer; raises InvalidArgument unless it has so many bytes."""

@@ -23,7 +23,7 @@ from collwise.mpi.runtime.progress import ENGINE, advance, running
 from collwise.schedule.operations import Copy, Recv, Send, blocks_in
 
 if TYPE_CHECKING:
-    from collwise.mpi.engine.node_transport import Channel
+    from collwise.mpi.engine.node_transport import NodeTransport
 
 
 def _too_long(problem: BaseException) -> bool:
@@ -37,8 +37,8 @@ class Binding(NamedTuple):
     slots: where they are in memory.   rebindable: for other memory of the same layout, too, whose
     addresses are set before each execution.   scratch: what lies in it, if it is rebindable.
     types: derived types, to be freed in the end.   keep: what must stay alive as long, such as the
-    owners of the memory.   channel: of messages inside the node, on all its ranks or on none;
-    for the compiled engine only.
+    owners of the memory.   transport: of blocking calls inside the node, on all its ranks or on
+    none; for the compiled engine only.
     """
 
     plan: RankPlan
@@ -50,7 +50,7 @@ class Binding(NamedTuple):
     scratch: ScratchLayout = ScratchLayout((), BYTES)
     types: Sequence[MPI.Datatype] = ()
     keep: Any = None
-    channel: "Channel | None" = None
+    transport: "NodeTransport | None" = None
 
 
 class BoundPlan:

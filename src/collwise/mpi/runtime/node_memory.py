@@ -93,7 +93,9 @@ def _mapped(
     opened = own
     if own < 0:
         mode = os.O_RDWR if writable else os.O_RDONLY
-        opened = os.open(f"/proc/{process}/fd/{theirs}", mode | os.O_CLOEXEC)
+        # Where that number is another process's it may be anything: a pipe, a terminal.
+        mode |= os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+        opened = os.open(f"/proc/{process}/fd/{theirs}", mode)
     try:
         if os.pread(opened, len(token), nbytes) != token:
             raise OSError("another process has that number here")

@@ -52,14 +52,12 @@ class PrivateCommunicator:
     called then.   tags: the next tag for a persistent or non-blocking collective, which all ranks
     make in the same order, and the last one; the compiled engine has this memory, too.
     nodes: each rank's, if messages inside a node go through memory that its ranks share.
-    transport: of this rank's node; None if MPI carries its messages.   persistent_requests: how
-    many were made.
+    transport: of this rank's node; None if MPI carries its messages.
     """
 
     def __init__(self, comm: MPI.Intracomm, nodes: Sequence[int] = ()) -> None:
         self.comm = plain_duplicate(comm)
         self.transport = node_transport(self.comm, nodes)
-        self.persistent_requests = 0
         self.rank = self.comm.Get_rank()
         self.size = self.comm.Get_size()
         self.broken = ""

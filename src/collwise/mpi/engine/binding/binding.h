@@ -24,20 +24,18 @@ PyObject *program_failed(const struct program *program, PyObject *owner, const c
 handle handle_of(PyObject *object);
 void set_handle_of(PyObject *object, handle value);
 
-/* A rank's end of the memory that the ranks of a node share: sets of rows and rings. */
+/* A rank's end of the memory that the ranks of a node share. */
 typedef struct {
     PyObject_HEAD
     Py_buffer memory;
-    int ranks, sets;
-    int process; /* a fork shares the memory, and gives nothing back */
-    struct node **ends; /* by set */
+    struct node *end;
 } Node;
 
 typedef struct {
     PyObject_HEAD
     struct program *program;
     Node *node; /* or NULL */
-    int freed;  /* its owner gave it back */
+    int freed; /* its owner gave it back */
 } Program;
 
 /* Execute a part of a program without the GIL.   begins: it has to be IDLE.   A negative outcome: an

@@ -207,10 +207,9 @@ static PyObject *has_loop(PyObject *module, PyObject *args) {
 }
 
 static PyObject *bytes_of_node(PyObject *module, PyObject *args) {
-    int ranks, sets;
+    int ranks;
     (void)module;
-    return PyArg_ParseTuple(args, "ii", &ranks, &sets) ? PyLong_FromLongLong(node_nbytes(ranks, sets))
-                                                       : NULL;
+    return PyArg_ParseTuple(args, "i", &ranks) ? PyLong_FromLongLong(node_nbytes(ranks)) : NULL;
 }
 
 static PyMethodDef functions[] = {
@@ -227,7 +226,7 @@ static PyMethodDef functions[] = {
     {"hold", hold, METH_NOARGS, "Take the lock of the library's variables; False if it is taken."},
     {"release", let_go, METH_NOARGS, "Give it back."},
     {"share_cores", share_cores, METH_NOARGS, "From now on block at once: others need the core."},
-    {"node_nbytes", bytes_of_node, METH_VARARGS, "node_nbytes(ranks, sets)"},
+    {"node_nbytes", bytes_of_node, METH_VARARGS, "node_nbytes(ranks)"},
     {"has_loop", has_loop, METH_VARARGS, "has_loop(operator, element)"},
     {NULL, NULL, 0, NULL},
 };
@@ -241,12 +240,13 @@ static int add_types(PyObject *module) {
     PyObject *node = PyType_FromModuleAndSpec(module, &node_spec, NULL);
     program_type = (PyTypeObject *)program;
     node_type = (PyTypeObject *)node;
-    int fails = !program || !node || PyModule_AddObjectRef(module, "Node", node) < 0 || !calls || !persistent ||
+    int fails = !program || !calls || !persistent || !node ||
+                PyModule_AddObjectRef(module, "Node", node) < 0 ||
                 PyModule_AddObjectRef(module, "Program", program) < 0 ||
                 PyModule_AddObjectRef(module, "Calls", calls) < 0 ||
                 PyModule_AddObjectRef(module, "Persistent", persistent) < 0 ||
                 FAILS_TO_ADD(START) || FAILS_TO_ADD(AWAIT) || FAILS_TO_ADD(COMBINE) ||
-                FAILS_TO_ADD(MOST_SETS) || FAILS_TO_ADD(COPY) || FAILS_TO_ADD(COPY_TYPED);
+                FAILS_TO_ADD(COPY) || FAILS_TO_ADD(COPY_TYPED);
     Py_XDECREF(calls);
     Py_XDECREF(persistent);
     return -fails;

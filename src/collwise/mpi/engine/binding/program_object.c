@@ -110,17 +110,18 @@ static int fill(struct program *program, PyObject *messages, PyObject *order,
     return !PyErr_Occurred();
 }
 
-/* Let its messages inside the node go through memory. */
-static int join(Program *self, PyObject *node, int set) {
+/* Let its messages inside the node go through memory.   Such a program is only run, so no thread
+   takes a step of it when it is freed. */
+static int join(Program *self, PyObject *node) {
     if (node == Py_None) {
         return 1;
     }
-    if (Py_TYPE(node) != node_type || set < 0 || set >= ((Node *)node)->sets) {
-        PyErr_SetString(PyExc_ValueError, "no such set of a node's memory");
+    if (Py_TYPE(node) != node_type || self->program->persistent) {
+        PyErr_SetString(PyExc_ValueError, "memory of a node is for programs without requests");
         return 0;
     }
     self->node = (Node *)Py_NewRef(node);
-    self->program->node = self->node->ends[set];
+    self->program->node = self->node->end;
     if (!crossings_prepare(self->program)) {
         PyErr_SetString(PyExc_ValueError, "messages that cannot be published so, or no memory");
         return 0;
@@ -130,14 +131,13 @@ static int join(Program *self, PyObject *node, int set) {
 
 static PyObject *program_new_object(PyTypeObject *type, PyObject *args, PyObject *named) {
     static char *names[] = {"comm",  "op",         "rank",     "tag",      "slots", "messages",
-                            "order", "instructions", "forwarding", "requests", "node", "which", NULL};
+                            "order", "instructions", "forwarding", "requests", "node", NULL};
     unsigned long long comm, op;
-    int rank, tag, slots, forwarding, set = 0;
+    int rank, tag, slots, forwarding;
     PyObject *messages, *order, *instructions, *requests, *node = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "KKiiiO!O!O!iO|Oi", names, &comm, &op, &rank, &tag,
+    if (!PyArg_ParseTupleAndKeywords(args, named, "KKiiiO!O!O!iO|O", names, &comm, &op, &rank, &tag,
                                      &slots, &PyTuple_Type, &messages, &PyTuple_Type, &order,
-                                     &PyTuple_Type, &instructions, &forwarding, &requests, &node,
-                                     &set)) {
+                                     &PyTuple_Type, &instructions, &forwarding, &requests, &node)) {
         return NULL;
     }
     if (!mpi.width || slots < 0) {
@@ -161,7 +161,7 @@ static PyObject *program_new_object(PyTypeObject *type, PyObject *args, PyObject
     self->program->rank = rank;
     self->program->tag = tag;
     self->program->forwarding = forwarding;
-    if (!fill(self->program, messages, order, instructions, requests) || !join(self, node, set)) {
+    if (!fill(self->program, messages, order, instructions, requests) || !join(self, node)) {
         Py_DECREF(self);
         return NULL;
     }
@@ -170,10 +170,10 @@ static PyObject *program_new_object(PyTypeObject *type, PyObject *args, PyObject
 
 static void program_dealloc(Program *self) {
     PyTypeObject *type = Py_TYPE((PyObject *)self);
-    /* A thread that still takes a step of it needs the memory of the node. */
-    if (!self->program || progress_free(self->program)) {
-        Py_XDECREF((PyObject *)self->node);
+    if (self->program) {
+        progress_free(self->program);
     }
+    Py_XDECREF((PyObject *)self->node);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     release(self);
     Py_DECREF(type);

@@ -41,13 +41,6 @@ struct ring {
     LINE char bytes[RING];
 };
 
-struct pool {
-    struct {
-        LINE _Atomic int32_t users;
-    } sets[MOST_SETS];
-    LINE _Atomic uint32_t choices[CHOICES];
-};
-
 struct node {
     int ranks, rank;
     struct bed *beds;
@@ -59,17 +52,13 @@ struct node {
     uint64_t ends[PIECES];
 };
 
-static int64_t set_nbytes(int ranks) {
+int64_t node_nbytes(int ranks) {
     int64_t n = ranks;
     return n * (int64_t)sizeof(struct bed) + n * n * (int64_t)sizeof(struct row) +
            n * (int64_t)sizeof(struct ring);
 }
 
-int64_t node_nbytes(int ranks, int sets) {
-    return (int64_t)sizeof(struct pool) + sets * set_nbytes(ranks);
-}
-
-struct node *node_open(void *memory, int ranks, int rank, int set) {
+struct node *node_open(void *memory, int ranks, int rank) {
     struct node *node = calloc(1, sizeof *node);
     uint32_t *counters = calloc(3 * (size_t)ranks, sizeof *counters);
     if (!node || !counters) {
@@ -77,10 +66,9 @@ struct node *node_open(void *memory, int ranks, int rank, int set) {
         free(counters);
         return NULL;
     }
-    char *at = (char *)memory + node_nbytes(ranks, set);
     node->ranks = ranks;
     node->rank = rank;
-    node->beds = (void *)at;
+    node->beds = memory;
     node->rows = (void *)(node->beds + ranks);
     node->rings = (void *)(node->rows + (int64_t)ranks * ranks);
     node->sent = counters;
@@ -94,47 +82,6 @@ void node_close(struct node *node) {
         free(node->sent);
         free(node);
     }
-}
-
-/* Whether all that was published in a set was read: otherwise somebody gave it back too early. */
-static int is_quiet(void *memory, int ranks, int set) {
-    struct row *rows = (void *)((char *)memory + node_nbytes(ranks, set) +
-                                ranks * (int64_t)sizeof(struct bed));
-    for (int64_t n = 0; n < (int64_t)ranks * ranks; n++) {
-        uint32_t read = atomic_load(&rows[n].read);
-        if (atomic_load(&rows[n].letters[read % LETTERS].full) == read + 1) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-int node_choose(void *memory, int ranks, int sets, int64_t number) {
-    struct pool *pool = memory;
-    if (number < 0 || number >= CHOICES) {
-        return 0;
-    }
-    uint32_t choice = atomic_load(&pool->choices[number]);
-    for (int set = 1; set < sets && !choice; set++) {
-        int32_t none = 0;
-        if (!is_quiet(memory, ranks, set) ||
-            !atomic_compare_exchange_strong(&pool->sets[set].users, &none, ranks)) {
-            continue;
-        }
-        if (atomic_compare_exchange_strong(&pool->choices[number], &choice, (uint32_t)set + 1)) {
-            return set;
-        }
-        atomic_store(&pool->sets[set].users, 0); /* another rank chose for this request */
-    }
-    if (!choice && atomic_compare_exchange_strong(&pool->choices[number], &choice, 1)) {
-        return 0;
-    }
-    return (int)choice - 1;
-}
-
-void node_give_back(void *memory, int set) {
-    struct pool *pool = memory;
-    atomic_fetch_sub(&pool->sets[set].users, 1);
 }
 
 static struct row *row_of(struct node *node, int writer, int reader) {

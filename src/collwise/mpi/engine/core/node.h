@@ -8,8 +8,6 @@
        full         in a letter    writer: the letter is the so many-th of its row
        read         of a row       reader: so many letters were read
        left         of a piece     readers: so many of them have not read it yet
-       choice       of a request    who comes first: its set, and one more
-       users        of a set        who chooses it: all ranks; they: one has given it back
        asleep, bell of a rank      the rank: it is about to sleep; others: that is over
 
    MEMORY ORDERS.  A letter and the piece that it tells of are written before `full` and read after it:
@@ -29,24 +27,16 @@ enum {
     SHORT = 48,           /* bytes that fit into a letter */
     PIECES = 16,          /* most that a writer has in its ring */
     PIECE = 64 << 10,     /* most bytes of one */
-    MOST_SETS = 16,
-    CHOICES = 1 << 16,    /* requests of a communicator that may have a set */
     RING = 4 * PIECE,     /* so that the writer and readers work on different pieces */
 };
 
-/* One rank's end of one set of rows and rings.  One thread at a time uses it. */
+/* One rank's end of the rows and rings.  One thread at a time uses it. */
 struct node;
 
-/* Bytes of memory for some ranks and sets, which is zeros in the beginning. */
-int64_t node_nbytes(int ranks, int sets);
+/* Bytes of memory for some ranks, which is zeros in the beginning. */
+int64_t node_nbytes(int ranks);
 
-/* The set for a request, the same on all ranks; 0 if there is none for it.   number: of the request,
-   which all ranks count alike.  The rank that comes first chooses a set that all have given back;
-   set 0 is never chosen. */
-int node_choose(void *memory, int ranks, int sets, int64_t number);
-void node_give_back(void *memory, int set);
-
-struct node *node_open(void *memory, int ranks, int rank, int set); /* NULL where memory is short */
+struct node *node_open(void *memory, int ranks, int rank); /* NULL where memory is short */
 void node_close(struct node *node);
 
 /* Publish a piece from the beginning of a message: no more than so many bytes, which are its rest.

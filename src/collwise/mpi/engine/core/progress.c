@@ -405,17 +405,14 @@ int progress_give_up(struct program *program) {
     return pending;
 }
 
-int progress_free(struct program *program) {
-    int freed = 1;
+void progress_free(struct program *program) {
     pthread_mutex_lock(&lock);
     if (program->state == STEPPED) {
         program->state = LEFT;
         program = NULL;
-        freed = 0;
     } else if (program->state == RUNNING) {
         unlink_program(program);
     }
     pthread_mutex_unlock(&lock);
     program_free(program);
-    return freed;
 }

@@ -61,8 +61,8 @@ enum outcome progress_run(struct program *program);
    sends still read its memory; -1 if it is being executed by this thread, or by the library. */
 int progress_give_up(struct program *program);
 
-/* Free a program, or let the thread do so that takes a step of it: then 0.  Never blocks. */
-int progress_free(struct program *program);
+/* Free a program, or let the thread do so that takes a step of it.  Never blocks. */
+void progress_free(struct program *program);
 
 /* Start a program that the library's progress executes, as a generalized request, whose handle is
    written to `request`.  Only where the library has hooks, and not with an operator of the user's.

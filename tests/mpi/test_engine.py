@@ -265,7 +265,7 @@ assert grown < 4096, f"{grown} KiB more"
 @pytest.mark.mpi
 @pytest.mark.parametrize("ranks", [2, 3, 5, 8])
 def test_memory_inside_a_node_under_stress(mpi: Library, ranks: int) -> None:
-    ran = mpi.run(ranks, "-c", STRESS, "20000", limit_s=1800)
+    ran = mpi.run(ranks, "-c", STRESS, "10000", limit_s=1800)
     assert (ran.returncode, ran.stderr) == (0, "")
 
 

@@ -185,8 +185,10 @@ def persistent_requests_run_beside_calls_in_memory(comm: MPI.Intracomm) -> None:
 
 
 def stress(comm: MPI.Intracomm, calls: int) -> int:
-    """Random calls on several communicators, with requests in the midst; KiB that the rank grew."""
-    draw = random.Random(calls)
+    """Random calls on several communicators, with requests in the midst, and the same calls again.
+
+    Returns the KiB that this rank grew by the second time, when all plans have been made.
+    """
     algorithms = (
         FLAT,
         TREES,
@@ -195,8 +197,9 @@ def stress(comm: MPI.Intracomm, calls: int) -> int:
     every: list[tuple[MPI.Comm, MPI.Comm]] = [(shared(comm, one), comm) for one in algorithms]
     every.append((shared(comm).Split(comm.rank % 2), comm.Split(comm.rank % 2)))
     grown = 0
-    for call in range(calls):
-        if call in (calls // 4, calls - 1):
+    for call in range(2 * calls):
+        draw = random.Random(call % calls)
+        if call in (calls, 2 * calls - 1):
             gc.collect()
             grown = resident_kib() - grown
         ours, plain = draw.choice(every)

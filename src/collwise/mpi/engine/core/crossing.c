@@ -25,6 +25,7 @@ struct crossing_lists {
     int *readers, *readers_from; /* of these, the ranks that read them: between two places */
     int *full;     /* by rank: the last pass in which it had no room */
     int pass;
+    int broken;    /* MPI could not unpack what has come: nothing moves any more */
 };
 
 /* Who reads each of the sends: counted, and then written from the last message down. */
@@ -46,6 +47,20 @@ static void list_readers(struct program *program) {
             lists->readers_from[nth] += lists->readers_from[nth - 1];
         }
     }
+}
+
+/* Let an AWAIT's messages inside the node come last: for MPI's it is as if there were no others. */
+static void await_apart(struct program *program, struct instruction *todo) {
+    int *awaited = program->order + todo->first, by_mpi = 0;
+    for (int n = 0; n < todo->number; n++) {
+        int message = awaited[n];
+        if (program->messages[message].node_rank < 0) {
+            awaited[n] = awaited[by_mpi];
+            awaited[by_mpi++] = message;
+        }
+    }
+    todo->inside = todo->number - by_mpi;
+    todo->number = by_mpi;
 }
 
 int crossings_prepare(struct program *program) {
@@ -81,7 +96,10 @@ int crossings_prepare(struct program *program) {
         lists->firsts[rank] = lasts[rank] = -1;
     }
     for (int at = 0; at < program->instructions_number; at++) {
-        const struct instruction *todo = &program->instructions[at];
+        struct instruction *todo = &program->instructions[at];
+        if (todo->kind == AWAIT) {
+            await_apart(program, todo);
+        }
         for (int n = 0; todo->kind == START && n < todo->number; n++) {
             int m = program->order[todo->first + n], rank = program->messages[m].node_rank;
             if (rank < 0) {
@@ -118,7 +136,7 @@ void crossings_reset(struct program *program) {
     for (int n = 0; n < lists->writers_number; n++) {
         lists->heads[lists->writers[n]] = lists->firsts[lists->writers[n]];
     }
-    lists->first_send = 0;
+    lists->first_send = lists->broken = 0;
     program->open = 0;
 }
 
@@ -242,14 +260,15 @@ full:
 
 int crossings_move(struct program *program) {
     struct crossing_lists *lists = program->crossing_lists;
-    for (int n = 0; n < lists->writers_number; n++) {
+    for (int n = 0; n < lists->writers_number && !lists->broken; n++) {
         int more;
         while ((more = received(program, lists->writers[n])) > 0) {
             program->moves++;
         }
-        if (more < 0) {
-            return 0;
-        }
+        lists->broken = more < 0;
+    }
+    if (lists->broken) {
+        return 0;
     }
     lists->pass = lists->pass == INT_MAX ? 1 : lists->pass + 1;
     for (int nth = lists->first_send, waiting = 0; nth < lists->sends_number && waiting < WINDOW;

@@ -47,6 +47,7 @@ enum kind {
 struct instruction {
     enum kind kind;
     int first, number; /* START, AWAIT: which entries of `order` are the messages */
+    int inside;        /* AWAIT: so many entries after these are messages inside the node */
     struct place left, right, into;
     int64_t count;     /* elements, or bytes of a COPY */
     handle type;

@@ -11,11 +11,11 @@ static int started(struct program *program, int number) {
     const struct library *library = program->library;
     const struct message *m = &program->messages[number];
     void *request = program_request(program, number);
-    if (crosses(program, number)) {
-        return crossing_begin(program, number);
-    }
     if (program->persistent) {
         return CALL(Start, START, library, (request));
+    }
+    if (crosses(program, number)) {
+        return crossing_begin(program, number);
     }
     void *data = program_place(program, m->place);
     if (m->sends) {
@@ -101,8 +101,8 @@ static enum outcome crossed(struct program *program, const struct instruction *t
     if (!crossings_move(program)) {
         return BROKE;
     }
-    for (int n = 0; n < todo->number; n++) {
-        if (crosses(program, OF(n)) && !crossing_over(program, OF(n))) {
+    for (int n = todo->number; n < todo->number + todo->inside; n++) {
+        if (!crossing_over(program, OF(n))) {
             return PENDING;
         }
     }
@@ -111,11 +111,10 @@ static enum outcome crossed(struct program *program, const struct instruction *t
 
 static enum outcome tested(struct program *program, const struct instruction *todo) {
     enum outcome outcome = crossed(program, todo);
-    for (int n = 0; n < todo->number && outcome == DONE; n++) {
-        /* those that were complete are so at once */
-        if (crosses(program, OF(n))) {
-            continue;
-        }
+    if (outcome != DONE) {
+        return outcome;
+    }
+    for (int n = 0; n < todo->number; n++) { /* those that were complete are so at once */
         int complete = 0;
         int error = CALL(Test, TEST, program->library,
                          (program_request(program, OF(n)), &complete, program->status));
@@ -126,19 +125,21 @@ static enum outcome tested(struct program *program, const struct instruction *to
             return PENDING;
         }
     }
-    return outcome;
+    return DONE;
 }
 
 static enum outcome looked_at(struct program *program, const struct instruction *todo) {
     enum outcome outcome = crossed(program, todo);
-    for (int n = 0; n < todo->number && outcome == DONE; n++) {
-        if (!crosses(program, OF(n)) &&
-            !CALL(MPIX_Request_is_complete, IS_COMPLETE, program->library,
+    if (outcome != DONE) {
+        return outcome;
+    }
+    for (int n = 0; n < todo->number; n++) {
+        if (!CALL(MPIX_Request_is_complete, IS_COMPLETE, program->library,
                   (handle_at(program->library, program_request(program, OF(n)))))) {
             return PENDING;
         }
     }
-    return outcome;
+    return DONE;
 }
 
 /* Complete a message that was started.  In Wait, MPICH gives up its core whenever it looks for a
@@ -177,12 +178,11 @@ static enum outcome watched(struct program *program, const struct instruction *t
 
 static enum outcome waited_for(struct program *program, const struct instruction *todo) {
     int patience = program->library->patience;
-    if (watched(program, todo) == BROKE) {
+    if (program->open && watched(program, todo) == BROKE) {
         return BROKE;
     }
     for (int n = 0; n < todo->number; n++) {
-        if (!crosses(program, OF(n)) &&
-            over(program, wait_for(program, OF(n), &patience)) == BROKE) {
+        if (over(program, wait_for(program, OF(n), &patience)) == BROKE) {
             return BROKE;
         }
     }

@@ -257,7 +257,7 @@ import sys
 from mpi4py import MPI
 from tests.mpi.programs.node_memory import stress
 grown = MPI.COMM_WORLD.allgather(stress(MPI.COMM_WORLD, int(sys.argv[1])))
-# A rank that has no core for a while keeps what others send it; where memory leaks, most ranks grow.
+# A rank without a core for a while keeps what others send it; where memory leaks, most ranks grow.
 assert sorted(grown)[len(grown) // 2] < 1024, f"KiB more, by rank: {grown}"
 """
 

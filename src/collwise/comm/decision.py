@@ -93,7 +93,6 @@ class Decision:
     check_limit_s: how long checked calls wait for all ranks; 0 if calls are not checked.
     engine: the one that executes plans on rank 0.
     falls_back: whether the library serves calls without a plan; if not, such calls raise.
-    transport: what carries messages inside a node, "messages" or "memory".
     """
 
     profile: Profile | None = None

@@ -26,6 +26,7 @@ LIBRARY: dict[str, Any] = {
     "multiple": True,
     "engine": "compiled",
     "why": "",
+    "no_memory": "",
     "size": 1,
     "persistent": True,
 }
@@ -102,6 +103,15 @@ def test_an_old_library(look: Look) -> None:
     assert found["threads"][0].status == "note"
     assert "less than MPI_THREAD_MULTIPLE" in found["threads"][0].seen
     assert found["persistent collectives"][0].status == "note"
+
+
+def test_a_node_whose_ranks_cannot_share_memory(look: Look) -> None:
+    assert look()["memory inside a node"][0].status == "ok"
+    [finding] = look(LIBRARY | {"no_memory": "rank 0 cannot make the memory"})[
+        "memory inside a node"
+    ]
+    assert finding[:2] == ("note", "memory inside a node")
+    assert finding.seen == "not possible here: rank 0 cannot make the memory"
 
 
 def test_ranks_that_are_alone(look: Look) -> None:

@@ -1,5 +1,6 @@
 """The engine's core by itself, with the sanitizers; and builds with and without a compiler."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -20,10 +21,11 @@ LIMIT_S = 120
 
 @needs_compiler
 @pytest.mark.parametrize("sanitizer", ["address,undefined", "thread"])
-def test_the_core_does_nothing_undefined(tmp_path: Path, sanitizer: str) -> None:
-    """Nor do its owners, the library's hook and the helper race with each other."""
-    program = tmp_path / "core_test"
-    sources = [ROOT / "tests" / "mpi" / "core" / "core_test.c", *sorted(CORE.glob("*.c"))]
+@pytest.mark.parametrize("tested", ["core_test", "node_test"])
+def test_the_core_does_nothing_undefined(tmp_path: Path, tested: str, sanitizer: str) -> None:
+    """Nor do its owners, the library's hook and the helper race, nor ranks that share memory."""
+    program = tmp_path / tested
+    sources = [ROOT / "tests" / "mpi" / "core" / f"{tested}.c", *sorted(CORE.glob("*.c"))]
     command = [
         str(COMPILER), "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-g", "-O1", "-Wall", "-Wextra",
         "-Werror", f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all", f"-I{CORE}",
@@ -238,6 +240,34 @@ def test_5_000_generated_programs(mpi: Library, engine: str, first: int) -> None
     """A thousand at a time: one to seven minutes, by how busy the machine is."""
     ran = mpi.run(3, "-c", GENERATED, str(first), limit_s=1200, COLLWISE_ENGINE=engine)
     assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.exhaustive
+@pytest.mark.mpi
+@pytest.mark.parametrize("ranks", [2, 3, 5])
+def test_every_check_with_memory_inside_the_node(mpi: Library, ranks: int) -> None:
+    ran = mpi.run(ranks, "-m", "tests.mpi.programs", limit_s=900, COLLWISE_NODE="memory")
+    told = [json.loads(line[6:]) for line in ran.stdout.splitlines() if line[:6] == "check:"]
+    assert [one for one in told if one["complaints"]] == []
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+STRESS = """
+import sys
+from mpi4py import MPI
+from tests.mpi.programs.node_memory import stress
+grown = MPI.COMM_WORLD.allgather(stress(MPI.COMM_WORLD, int(sys.argv[1])))
+# A rank without a core for a while keeps what others send it; where memory leaks, most ranks grow.
+assert sorted(grown)[len(grown) // 2] < 1024, f"KiB more, by rank: {grown}"
+"""
+
+
+@pytest.mark.exhaustive
+@pytest.mark.mpi
+@pytest.mark.parametrize("ranks", [2, 3, 5, 8])
+def test_memory_inside_a_node_under_stress(mpi: Library, ranks: int) -> None:
+    ran = mpi.run(ranks, "-c", STRESS, "10000", limit_s=1800)
+    assert (ran.returncode, ran.stderr) == (0, "")
 
 
 ENDS = """

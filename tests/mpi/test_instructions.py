@@ -8,7 +8,14 @@ from numpy.typing import NDArray
 
 from collwise.algorithms import Algorithm
 from collwise.algorithms.registry import ALGORITHMS
-from collwise.mpi.execution.instructions import Await, RankPlan, Start, in_place, rank_plan
+from collwise.mpi.execution.instructions import (
+    Await,
+    RankPlan,
+    Start,
+    in_place,
+    publications,
+    rank_plan,
+)
 from collwise.schedule.operations import (
     Block,
     Combine,
@@ -240,3 +247,29 @@ def test_an_input_can_lie_where_the_output_will_be(
         for op in shared:
             slots = vars(op) if hasattr(op, "__dict__") else op._asdict()
             assert Slot.INPUT not in [slots.get(n) for n in ("slot", "left", "right", "source")]
+
+
+def test_sends_of_the_same_bytes_are_one_publication() -> None:
+    def to(peer: int, *blocks: Block) -> Send:
+        return Send(peer, blocks, X)
+
+    everybody = range(9)
+    flat = rank_plan([to(1, A), to(2, A), to(3, A, B), to(4, A), to(5, A, B)])
+    assert publications(flat, everybody) == [0, 0, 2, 0, 2]
+    assert publications(flat, {2, 4, 5}) == [0, 1, 2, 1, 4]
+    assert publications(flat, ()) == [0, 1, 2, 3, 4]
+
+
+def test_a_publication_ends_where_its_bytes_are_written_or_a_message_would_overtake() -> None:
+    def to(peer: int, block: Block) -> Send:
+        return Send(peer, (block,), X)
+
+    everybody = range(9)
+    written: list[Operation] = [to(1, A), Copy(Y, X, (A,)), to(2, A), to(3, A)]
+    assert publications(rank_plan(written), everybody) == [0, 1, 1]
+    clobbering = Start((0,)), Combine(Y, X, Y, (A,)), Start((1,))
+    assert publications(RankPlan((to(1, A), to(2, A)), clobbering, 3), everybody) == [0, 1]
+    twice = [to(1, A), to(1, A), to(2, A)]
+    assert publications(rank_plan(twice), everybody) == [0, 1, 1]
+    overtaking = [to(1, A), to(2, B), to(2, A), to(1, B)]
+    assert publications(rank_plan(overtaking), everybody) == [0, 1, 2, 1]

@@ -11,6 +11,7 @@
 `chosen`        what serves a call: a plan, the library's default, or its own algorithm
 `agreed_decision` how all ranks get the same one
 `running`       any schedule, run by hand
+`sharing`       one copy of a large array on each node
 `recording`     on request: which calls were made, how long they took and what served them
 `learning`      on request: plans are tried on the program's own calls, for a share of its time
 `world_replacement` `collwise run`: a communicator of ours in the place of COMM_WORLD

@@ -15,6 +15,7 @@ from collwise.comm.learning import Learning
 from collwise.comm.objects import ObjectForms
 from collwise.comm.recording import Calls, Record
 from collwise.comm.served import add_request_forms, call
+from collwise.comm.sharing import SharedArray, shared_array
 from collwise.errors import UnknownName
 from collwise.model.machine import Machine
 from collwise.model.placement import Placement
@@ -50,6 +51,8 @@ class Comm(ObjectForms):
     record: count every call, for `calls` and `last_call`.
     learn: the share of the time, such as "2%", for trying plans on the program's own blocking
     calls; by default COLLWISE_LEARN's, or 0.
+    transport: what carries messages inside a node: "messages", MPI's own, or "memory" that its
+    ranks share, where all of them can; by default COLLWISE_NODE's, or "messages".
 
     With COLLWISE_CHECK=1 in rank 0's environment the ranks compare their arguments before every
     blocking call of these collectives, and when a persistent request is made.  All ranks raise
@@ -74,10 +77,13 @@ class Comm(ObjectForms):
         placement: Placement | None = None,
         record: bool = False,
         learn: float | str | None = None,
+        transport: str | None = None,
     ) -> None:
         if comm is None or comm == MPI.COMM_NULL:
             return
-        settings = Settings(profile, machine, effort, algorithms, order, placement, learn)
+        settings = Settings(
+            profile, machine, effort, algorithms, order, placement, learn, transport
+        )
         decision, world = agreed(MPI.Intracomm(comm), settings)
         of_world = getattr(MPI.COMM_WORLD, "_record", None)  # `collwise run` tells of all calls
         self._record = of_world or (Record() if record or decision.learn else None)
@@ -195,6 +201,21 @@ class Comm(ObjectForms):
         nbytes: of this rank, >= 0.   Raises InvalidArgument, on all ranks, for any other value.
         """
         return gather_sources(MPI.Intracomm(self), nbytes)
+
+    def share(self, array: Any, root: int = 0) -> SharedArray:
+        """A read-only copy of `root`'s array, of which there is one on each node, not on each rank.
+
+            table = comm.share(np.load("table.npy") if comm.rank == 0 else None)
+
+        array: of `root`, of any shape and type without Python objects; others' are not looked at.
+        The memory is given back when no view of it is left on the node.  `with comm.share(…) as
+        table:` empties this rank's array at the end of the block.
+        Collective.  Where the ranks of a node cannot share memory, each gets a copy of its own, and
+        the log has a warning.
+        Raises InvalidArgument on all ranks for an array of Python objects, MPI.Exception for a root
+        that does not exist.
+        """
+        return shared_array(self, array, root)
 
     def Bcast(self, buf: Any, root: int = 0) -> None:  # noqa: N802
         """Broadcast a buffer from `root`; semantics and errors are mpi4py's."""

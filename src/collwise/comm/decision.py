@@ -21,6 +21,7 @@ from collwise.measure.race import LIBRARY, own_algorithm
 from collwise.model.levels import Levels
 from collwise.model.machine import Machine, checked_machine
 from collwise.model.placement import Placement, check_placement
+from collwise.mpi.engine.node_transport import TRANSPORTS, chosen_transport
 from collwise.mpi.runtime.world import World
 from collwise.planner.by_hand import Choices, choice_for, parse_choices, planned, read_choices
 from collwise.planner.candidates import predicted
@@ -61,6 +62,7 @@ class Settings(NamedTuple):
     order: Order | None
     placement: Placement | None
     learn: float | str | None
+    transport: str | None = None
 
 
 class OpAndType(NamedTuple):
@@ -106,11 +108,12 @@ class Decision:
     one_node_profile: Profile | None = None
     falls_back: bool = True
     learn: float = 0.0
+    transport: str = TRANSPORTS[0]
 
     @staticmethod
     def of(world: World, settings: Settings) -> "Decision":
         """The settings of `cw.Comm`, checked; raises as it does."""
-        profile, machine, effort, algorithms, order, placement, learn = settings
+        profile, machine, effort, algorithms, order, placement, learn, transport = settings
         if machine is not None:
             checked_machine(machine, "a communicator with a machine")
         if not isinstance(effort, str) or effort not in EFFORTS:
@@ -152,6 +155,7 @@ class Decision:
             one_node_profile=near,
             falls_back=falls_back(),
             learn=_share(learn),
+            transport=chosen_transport(transport),
         )
         return decision.on(world._replace(level_placement=placement))
 

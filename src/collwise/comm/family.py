@@ -96,7 +96,9 @@ class Inheritable(MPI.Intracomm):
             self._dispatch.forget()
         elif like is None:
             comms_by_handle[self.handle] = self
-        duplicate = PrivateDuplicate(self) if like is None else like._dispatch.duplicate
+        nodes = world.nodes if decision.transport == "memory" else ()
+        known = None if like is None else like._dispatch.duplicate
+        duplicate = known or PrivateDuplicate(self, nodes)
         self._served = {method for name in names for method in COLLECTIVES[name].methods}
         self._world, self._has_plans = world, True
         common_clock = world.layout == "one node"
@@ -105,8 +107,8 @@ class Inheritable(MPI.Intracomm):
         self._dispatch = Dispatch(*about, record, way, self._learning, common_clock)
         table = served_methods(self)
         if limit_s := decision.check_limit_s:
-            known = None if like is None else like._argument_exchange
-            self._argument_exchange = known or ArgumentExchange(self, limit_s, later=later)
+            theirs = None if like is None else like._argument_exchange
+            self._argument_exchange = theirs or ArgumentExchange(self, limit_s, later=later)
             table |= checked_methods(self, self._argument_exchange, table)
         if record is not None:
             table |= record.counted_methods(self, ranks, decision)

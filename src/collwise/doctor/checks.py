@@ -35,9 +35,11 @@ import sys
 from mpi4py import MPI
 import collwise.mpi.runtime.world as world
 from collwise.mpi.engine.loading import SERVING
+from collwise.mpi.engine.node_transport import why_no_memory
 answer = {
     "engine": SERVING.name,
     "why": SERVING.why,
+    "no_memory": why_no_memory(),
     "library": world.library_line(),
     "standard": "%d.%d" % MPI.Get_version(),
     "multiple": MPI.Query_thread() >= MPI.THREAD_MULTIPLE,
@@ -99,6 +101,11 @@ def _library(mpi: Answer) -> Iterator[CheckResult]:
         remedy = "leave mpi4py.rc.thread_level at its default, or use a library built with threads"
         yield note("threads", seen, remedy)
     yield _engine(mpi)
+    if why := mpi["no_memory"]:
+        seen = f"not possible here: {why}"
+        yield note("memory inside a node", seen, "MPI's messages serve, and share makes copies")
+    else:
+        yield ok("memory inside a node", "possible (COLLWISE_NODE=memory; messages by default)")
     if not mpi["persistent"]:
         seen = "this library has none (MPI before 4.0)"
         yield note("persistent collectives", seen, "races compare with its blocking ones")

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "crossing.h"
 #include "progress.h"
 
 #define CHECK(condition) \
@@ -175,6 +176,10 @@ static int fake_error_class(int error, int *class) {
         (void)t; \
         return begin(1, b, n, peer, tag, comm, request); \
     } \
+    static int iprobe_##H(int peer, int tag, H comm, int *found, void *status) { \
+        (void)peer, (void)tag, (void)comm, (void)status; \
+        return *found = 0; \
+    } \
     static int sendrecv_##H(const void *b, int n, H t, int to, int tag, void *c, int m, H u, \
                             int from, int tag2, H comm, void *status) { \
         uint64_t request; \
@@ -248,7 +253,7 @@ static struct library library_of(int handle_width) {
     struct library one = {.width = handle_width, .status_size = 24, .too_long = TRUNCATED};
 #define GIVE(H) \
     one.Isend = (function)isend_##H, one.Irecv = (function)irecv_##H; \
-    one.Sendrecv = (function)sendrecv_##H, one.Reduce_local = (function)reduce_local_##H;
+    one.Iprobe = (function)iprobe_##H, one.Sendrecv = (function)sendrecv_##H, one.Reduce_local = (function)reduce_local_##H;
     if (handle_width == 4) {
         GIVE(uint32_t)
     } else {
@@ -278,7 +283,9 @@ static struct program *chain_link(const struct library *library, int rank, char 
     one->slots[0] = buffer;
     for (int n = 0; n < number; n++) {
         int send = n == receives;
-        one->messages[n] = (struct message){send, send ? rank + 1 : rank - 1, {0, 0}, 16, 1};
+        one->messages[n] = (struct message){.sends = send, .peer = send ? rank + 1 : rank - 1,
+                                            .count = 16, .type = 1, .node_rank = -1,
+                                            .published_with = n, .nbytes = 16};
         if (persistent) {
             set_number(program_request(one, n),
                        new_request(!send, 1, buffer, 16, one->messages[n].peer, 7, rank));
@@ -335,7 +342,18 @@ static void a_chain(int handle_width, int persistent, unsigned seed) {
 struct rank_of {
     const struct library *library;
     int rank, rounds;
+    void *memory; /* of the node, or NULL */
 };
+
+/* Let every other link of a chain cross in the memory of the node. */
+static void cross(struct program *one, void *memory) {
+    for (int n = 0; n < one->messages_number; n++) {
+        int peer = one->messages[n].peer;
+        one->messages[n].node_rank = peer / 2 == one->rank / 2 ? peer : -1;
+    }
+    one->node = node_open(memory, RANKS, one->rank);
+    CHECK(one->node && crossings_prepare(one));
+}
 
 /* A rank of a chain: begun again and again, looked at or not, and ended. */
 static void *owner(void *argument) {
@@ -352,6 +370,10 @@ static void *owner(void *argument) {
         one->op = 3;
         one->users_op = 1;
     }
+    if (self->memory) {
+        cross(one, self->memory);
+    }
+    struct node *node = one->node;
     for (int round = 0; round < self->rounds; round++) {
         buffer[0] = self->rank ? 0 : (char)(1 + round % 100);
         CHECK(progress_own(one) && progress_begin(one) == DONE);
@@ -367,6 +389,7 @@ static void *owner(void *argument) {
         CHECK(buffer[0] == (char)(1 + round % 100));
     }
     progress_free(one);
+    node_close(node);
     return NULL;
 }
 
@@ -388,7 +411,11 @@ static void *leaver(void *argument) {
 }
 
 /* Owners, the library's hook and the helper at once; `with_hooks`, the helper calls operators only. */
-static void threads_of_all_kinds(int handle_width, int with_hooks) {
+static void threads_of_all_kinds(int handle_width, int with_hooks, int in_node, int patience) {
+    void *memory = in_node ? aligned_alloc(64, (size_t)node_nbytes(RANKS)) : NULL;
+    if (memory) {
+        memset(memory, 0, (size_t)node_nbytes(RANKS));
+    }
     struct library library = library_of(handle_width);
     struct rank_of ranks[RANKS + 1];
     pthread_t owners[RANKS + 1], progress;
@@ -396,10 +423,11 @@ static void threads_of_all_kinds(int handle_width, int with_hooks) {
     letters = hooks_number = stops = 0;
     threads = 1;
     library.hooks = with_hooks;
+    library.patience = patience;
     progress_allow_helper();
     CHECK(!pthread_create(&progress, NULL, progress_thread, NULL));
     for (int rank = 0; rank <= RANKS; rank++) {
-        ranks[rank] = (struct rank_of){&library, rank, 300};
+        ranks[rank] = (struct rank_of){&library, rank, 300, memory};
         CHECK(!pthread_create(&owners[rank], NULL, rank < RANKS ? owner : leaver, &ranks[rank]));
     }
     for (int rank = 0; rank <= RANKS; rank++) {
@@ -411,6 +439,7 @@ static void threads_of_all_kinds(int handle_width, int with_hooks) {
     CHECK(!pthread_join(progress, NULL));
     CHECK(progress_running() == 0);
     threads = 0;
+    free(memory);
 }
 
 static void a_helper_forwards(void) {
@@ -540,8 +569,10 @@ int main(void) {
     loops();
     errors();
     bad_numbers();
-    threads_of_all_kinds(4, 1);
-    threads_of_all_kinds(8, 0);
+    threads_of_all_kinds(4, 1, 0, 0);
+    threads_of_all_kinds(8, 0, 0, 0);
+    threads_of_all_kinds(4, 1, 1, 0);
+    threads_of_all_kinds(8, 0, 1, 300);
     a_helper_forwards();
     return 0;
 }

@@ -2,9 +2,11 @@
 
 `core/`      in C, without Python and without mpi.h: `library.h` calls MPI, `program.h` has the
              instructions, `runner.h` executes them, `progress.h` advances running programs,
-             and `kernels.h` combines
+             `kernels.h` combines, `node.h` is memory that the ranks of a node share, and
+             `crossing.h` moves a program's messages through it
 `binding/`   the Python module `_engine`: programs as objects, and calls served without Python
 `loading`    whether the engine can serve in this process, and if not, why
+`node_transport`  which messages inside a node go through memory that its ranks share
 `compiled_plan`   a rank's plan on it, with the interface of the interpreter's
 
 A function of MPI is a line in `MPI_FUNCTIONS` of `library.h` if every library has it (where one is

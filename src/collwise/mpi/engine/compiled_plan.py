@@ -7,7 +7,7 @@ from mpi4py import MPI
 
 from collwise.mpi.buffers.memory import Memory, Region, SharedScratch
 from collwise.mpi.engine.loading import COMPILED
-from collwise.mpi.execution.instructions import Await, Instruction, Start
+from collwise.mpi.execution.instructions import Await, Instruction, Start, publications
 from collwise.mpi.execution.interpreter import Binding
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.operations import Combine, Copy, Message, Send, blocks_in
@@ -76,6 +76,16 @@ class CompiledPlan:
             for op, region in zip(plan.messages, regions, strict=True):
                 make = comm.Send_init if isinstance(op, Send) else comm.Recv_init
                 self._requests.append(make(slots[op.slot].at(region), op.peer, tag))
+        messages: list[tuple[Any, ...]] = [
+            (isinstance(op, Send), op.peer, *self._span(op.slot, region))
+            for op, region in zip(plan.messages, regions, strict=True)
+        ]
+        if (inside := binding.transport) is not None:
+            firsts = publications(plan, inside.ranks)
+            for number, (op, region) in enumerate(zip(plan.messages, regions, strict=True)):
+                gaps = region.derived or not slots[op.slot].unit.contiguous
+                nbytes = sum(block.length for block in op.blocks)
+                messages[number] += inside.ranks.get(op.peer, -1), firsts[number], gaps, nbytes
         # One instruction of the plan may become several: blocks that lie apart are combined apart.
         instructions: list[ProgramInstruction] = []
         order: list[int] = []
@@ -90,14 +100,12 @@ class CompiledPlan:
             comm.Get_rank(),
             tag,
             len(slots),
-            tuple(
-                (isinstance(op, Send), op.peer, *self._span(op.slot, region))
-                for op, region in zip(plan.messages, regions, strict=True)
-            ),
+            tuple(messages),
             tuple(order),
             tuple(instructions),
             forwarding,
             None if binding.rebindable else tuple(request.handle for request in self._requests),
+            None if inside is None else inside.node,
         )
         return made
 

@@ -26,6 +26,7 @@ from collwise.mpi.buffers.memory import (
 from collwise.mpi.buffers.mpi_operators import BoundOperator
 from collwise.mpi.engine.compiled_plan import CompiledPlan
 from collwise.mpi.engine.loading import COMPILED
+from collwise.mpi.engine.node_transport import MOST_BYTES, NodeTransport
 from collwise.mpi.execution.instructions import RankPlan
 from collwise.mpi.execution.interpreter import Binding, BoundPlan
 from collwise.mpi.execution.persistent import PersistentCollective, request_of
@@ -228,7 +229,8 @@ class Executor(ABC):
         key = call_buffers.key
         bound = self._bound.get(key)
         if bound is None:
-            bound = self._bind(call_buffers, BLOCKING_TAG, rebindable=True)
+            transport = self._transport(call_buffers)
+            bound = self._bind(call_buffers, BLOCKING_TAG, transport, rebindable=True)
             if key is not None:
                 self._bound.remember(key, bound)
         bound.set_addresses(call_buffers.slots, self.private.scratch)
@@ -245,7 +247,13 @@ class Executor(ABC):
         return None
 
     def _bind(
-        self, call_buffers: CallBuffers, tag: int, *, rebindable: bool = False, alone: bool = False
+        self,
+        call_buffers: CallBuffers,
+        tag: int,
+        transport: NodeTransport | None = None,
+        *,
+        rebindable: bool = False,
+        alone: bool = False,
     ) -> Bound:
         """Bind the plan.
 
@@ -264,8 +272,14 @@ class Executor(ABC):
             slots[slot] = Memory(address, call_buffers.unit, starts)
         keep = None if shared else (call_buffers.keep, memory)
         operator, types = call_buffers.operator, call_buffers.types
-        memory_of_it = rebindable, scratch, types, keep
+        memory_of_it = rebindable, scratch, types, keep, transport
         return bound_plan(Binding(plan, slots, self.private.comm, tag, operator, *memory_of_it))
+
+    def _transport(self, call_buffers: CallBuffers) -> NodeTransport | None:
+        """What carries a blocking call inside the node.  Nothing decides that differs by rank."""
+        typed = call_buffers.operator is None or call_buffers.unit.datatype.is_predefined
+        fits = typed and self.problem.nbytes <= MOST_BYTES
+        return self.private.transport if fits else None
 
     def _fitting(self, spec: Any, nbytes: int, *, writable: bool, parts: int = 1) -> Buffer:
         """Read a user's buffer; raises InvalidArgument unless it has so many bytes."""

@@ -5,11 +5,12 @@ receives are posted at once.  Sends keep their order.  A combine or a copy is do
 send needs its result, or else after the last send.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from collwise.schedule.dependencies import Writers, dependencies, hazards_of, overwritten
 from collwise.schedule.operations import (
+    Block,
     Combine,
     Copy,
     Local,
@@ -19,6 +20,7 @@ from collwise.schedule.operations import (
     Send,
     Slot,
     blocks_in,
+    clobbers,
     in_other_slot,
     reads,
     writes,
@@ -86,6 +88,35 @@ def rank_plan(operations: Sequence[Operation], after: Sequence[Local] = ()) -> R
     if left := tuple(n for n in range(len(messages)) if n not in awaited):
         instructions.append(Await(left))
     return RankPlan(tuple(op for _, op in messages), (*instructions, *after), forwarding)
+
+
+def publications(plan: RankPlan, readers: Container[int]) -> list[int]:
+    """For each message the first one that sends the same bytes; itself if there is none.
+
+    These are one publication in memory that ranks share.   readers: the peers that share it.  In
+    between nothing writes to the bytes, and nothing else is sent to the same peer, since messages
+    between two ranks keep their order.
+    """
+    first = list(range(len(plan.messages)))
+    published: dict[tuple[int, tuple[Block, ...]], int] = {}
+    places: dict[int, int] = {}
+    last_to: dict[int, int] = {}
+    for one in plan.instructions:
+        if isinstance(one, Start):
+            for number in one.messages:
+                op = plan.messages[number]
+                if isinstance(op, Send) and op.peer in readers:
+                    known = published.get(key := (op.slot, op.blocks))
+                    places[number] = len(places)
+                    if known is not None and last_to.get(op.peer, -1) < places[known]:
+                        first[number] = known
+                    else:
+                        published[key] = number
+                    last_to[op.peer] = places[first[number]]
+        elif not isinstance(one, Await):
+            changed = {writes(one), *clobbers(one)}
+            published = {key: n for key, n in published.items() if key[0] not in changed}
+    return first
 
 
 def _in_order(operations: Sequence[Operation]) -> Iterable[tuple[int, set[int]]]:

@@ -5,7 +5,7 @@ It is the plain twin of the engine in C (`mpi/engine/core/`), for blocking and p
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mpi4py import MPI
 
@@ -22,6 +22,9 @@ from collwise.mpi.execution.instructions import Await, Instruction, RankPlan, St
 from collwise.mpi.runtime.progress import ENGINE, advance, running
 from collwise.schedule.operations import Copy, Recv, Send, blocks_in
 
+if TYPE_CHECKING:
+    from collwise.mpi.engine.node_transport import NodeTransport
+
 
 def _too_long(problem: BaseException) -> bool:
     """Whether a message was longer than its buffer; it is not pending any more then."""
@@ -34,7 +37,8 @@ class Binding(NamedTuple):
     slots: where they are in memory.   rebindable: for other memory of the same layout, too, whose
     addresses are set before each execution.   scratch: what lies in it, if it is rebindable.
     types: derived types, to be freed in the end.   keep: what must stay alive as long, such as the
-    owners of the memory.
+    owners of the memory.   transport: of blocking calls inside the node, on all its ranks or on
+    none; for the compiled engine only.
     """
 
     plan: RankPlan
@@ -46,6 +50,7 @@ class Binding(NamedTuple):
     scratch: ScratchLayout = ScratchLayout((), BYTES)
     types: Sequence[MPI.Datatype] = ()
     keep: Any = None
+    transport: "NodeTransport | None" = None
 
 
 class BoundPlan:
@@ -57,7 +62,9 @@ class BoundPlan:
     """
 
     def __init__(self, binding: Binding) -> None:
-        plan, self.slots, self._comm, self._tag, self._operator, _, scratch, types, keep = binding
+        plan, self.slots, self._comm, self._tag, self._operator, _, scratch, types, keep, _ = (
+            binding
+        )
         self.scratch, self._plan, self._keep = scratch, plan, keep
         self._regions = [self.slots[op.slot].message(op.blocks) for op in plan.messages]
         self.types = [*types, *(region.datatype for region in self._regions if region.derived)]

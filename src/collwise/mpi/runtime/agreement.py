@@ -15,16 +15,18 @@ T = TypeVar("T")
 _NAP_S = 0.01
 
 
-def on_root(comm: MPI.Intracomm, decide: Callable[[], T], *, takes_long: bool = False) -> T:
-    """Run `decide` on rank 0; all ranks return what it returns, or raise what it raises.
+def on_root(
+    comm: MPI.Intracomm, decide: Callable[[], T], *, takes_long: bool = False, root: int = 0
+) -> T:
+    """Run `decide` on one rank; all ranks return what it returns, or raise what it raises.
 
     Collective.  The value is pickled.   takes_long: the other ranks sleep meanwhile; in a
-    broadcast they would spin and take the cores from rank 0.
+    broadcast they would spin and take the cores from it.
     """
-    outcome = _outcome(decide) if comm.Get_rank() == 0 else b""
+    outcome = _outcome(decide) if comm.Get_rank() == root else b""
     if takes_long:
         wait_asleep(comm)
-    value: T = _returned(comm.bcast(outcome, root=0))
+    value: T = _returned(comm.bcast(outcome, root=root))
     return value
 
 

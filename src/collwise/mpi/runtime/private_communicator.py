@@ -7,7 +7,7 @@ interrupted a collective.  Messages may be pending then, so nothing else may run
 import logging
 import weakref
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from time import monotonic
@@ -18,6 +18,7 @@ from mpi4py import MPI
 
 from collwise.errors import BrokenCommunicator
 from collwise.mpi.buffers.memory import SharedScratch
+from collwise.mpi.engine.node_transport import node_transport
 from collwise.mpi.runtime.progress import END_LIMIT_S, before_mpi_ends
 
 if TYPE_CHECKING:
@@ -50,10 +51,13 @@ class PrivateCommunicator:
     broken: why a collective on it was interrupted; empty if none was.   when_broken: what is
     called then.   tags: the next tag for a persistent or non-blocking collective, which all ranks
     make in the same order, and the last one; the compiled engine has this memory, too.
+    nodes: each rank's, if messages inside a node go through memory that its ranks share.
+    transport: of this rank's node; None if MPI carries its messages.
     """
 
-    def __init__(self, comm: MPI.Intracomm) -> None:
+    def __init__(self, comm: MPI.Intracomm, nodes: Sequence[int] = ()) -> None:
         self.comm = plain_duplicate(comm)
+        self.transport = node_transport(self.comm, nodes)
         self.rank = self.comm.Get_rank()
         self.size = self.comm.Get_size()
         self.broken = ""
@@ -137,6 +141,7 @@ class PrivateCommunicator:
             _lingering.append(self)
             return
         self._give_up()
+        self.transport = None
         if self.comm != MPI.COMM_NULL and not self.broken:
             self.comm.Free()
         _open.discard(self)
@@ -183,11 +188,12 @@ class PrivateDuplicate:
 
     MPI libraries have few communicators, so none is duplicated before it is needed.
     of: the user's communicator, as an object of mpi4py's.   refused: whether there is to be none.
-    when_made: what is called when it is made.
+    when_made: what is called when it is made.   nodes: see `PrivateCommunicator`.
     """
 
-    def __init__(self, comm: MPI.Intracomm) -> None:
+    def __init__(self, comm: MPI.Intracomm, nodes: Sequence[int] = ()) -> None:
         self.of = MPI.Intracomm(comm)
+        self._nodes = nodes
         self.made: PrivateCommunicator | None = None
         self.refused = False
         self.when_made: list[Callable[[], object]] = []
@@ -216,7 +222,7 @@ class PrivateDuplicate:
     def make(self) -> PrivateCommunicator:
         """The duplicate; the first call is collective."""
         if self.made is None:
-            self.made = PrivateCommunicator(self.of)
+            self.made = PrivateCommunicator(self.of, self._nodes)
             self.made.when_broken = self._users
             for act in self.when_made:
                 act()

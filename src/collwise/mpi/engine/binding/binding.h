@@ -24,9 +24,17 @@ PyObject *program_failed(const struct program *program, PyObject *owner, const c
 handle handle_of(PyObject *object);
 void set_handle_of(PyObject *object, handle value);
 
+/* A rank's end of the memory that the ranks of a node share. */
+typedef struct {
+    PyObject_HEAD
+    Py_buffer memory;
+    struct node *end;
+} Node;
+
 typedef struct {
     PyObject_HEAD
     struct program *program;
+    Node *node; /* or NULL */
     int freed; /* its owner gave it back */
 } Program;
 
@@ -34,8 +42,8 @@ typedef struct {
    exception is raised, but for BROKE and FAILED, of which the caller tells. */
 enum outcome program_execute(Program *self, enum outcome (*act)(struct program *), int begins);
 
-extern PyTypeObject *program_type;
-extern PyType_Spec program_spec, calls_spec, persistent_spec;
+extern PyTypeObject *program_type, *node_type;
+extern PyType_Spec program_spec, calls_spec, persistent_spec, node_spec;
 
 /* Set where handles lie in objects of mpi4py's, and what is predefined: `types` is a list of (handle,
    bytes of an element, format), `operators` one of handles, `dtypes` one of (NumPy's dtype, handle,

@@ -206,6 +206,12 @@ static PyObject *has_loop(PyObject *module, PyObject *args) {
     return PyBool_FromLong(element < 128 && kernel_for(operation, (char)element) != NULL);
 }
 
+static PyObject *bytes_of_node(PyObject *module, PyObject *args) {
+    int ranks;
+    (void)module;
+    return PyArg_ParseTuple(args, "i", &ranks) ? PyLong_FromLongLong(node_nbytes(ranks)) : NULL;
+}
+
 static PyMethodDef functions[] = {
     {"connect", connect_library, METH_VARARGS,
      "connect(path, width, status_size, too_long, no_memory, byte)"},
@@ -220,6 +226,7 @@ static PyMethodDef functions[] = {
     {"hold", hold, METH_NOARGS, "Take the lock of the library's variables; False if it is taken."},
     {"release", let_go, METH_NOARGS, "Give it back."},
     {"share_cores", share_cores, METH_NOARGS, "From now on block at once: others need the core."},
+    {"node_nbytes", bytes_of_node, METH_VARARGS, "node_nbytes(ranks)"},
     {"has_loop", has_loop, METH_VARARGS, "has_loop(operator, element)"},
     {NULL, NULL, 0, NULL},
 };
@@ -230,8 +237,11 @@ static int add_types(PyObject *module) {
     PyObject *program = PyType_FromModuleAndSpec(module, &program_spec, NULL);
     PyObject *calls = PyType_FromModuleAndSpec(module, &calls_spec, NULL);
     PyObject *persistent = PyType_FromModuleAndSpec(module, &persistent_spec, NULL);
+    PyObject *node = PyType_FromModuleAndSpec(module, &node_spec, NULL);
     program_type = (PyTypeObject *)program;
-    int fails = !program || !calls || !persistent ||
+    node_type = (PyTypeObject *)node;
+    int fails = !program || !calls || !persistent || !node ||
+                PyModule_AddObjectRef(module, "Node", node) < 0 ||
                 PyModule_AddObjectRef(module, "Program", program) < 0 ||
                 PyModule_AddObjectRef(module, "Calls", calls) < 0 ||
                 PyModule_AddObjectRef(module, "Persistent", persistent) < 0 ||

@@ -1,4 +1,5 @@
 /* `Program`: a rank's program as an object of Python's. */
+#include "../core/crossing.h"
 #include "binding.h"
 
 #include <stdatomic.h>
@@ -14,17 +15,22 @@ static int too_large(int64_t count, function large) {
     return 0;
 }
 
-/* (sends, peer, place, count, type) */
-static int read_message(PyObject *object, struct message *message) {
-    long long offset, count;
+/* (sends, peer, place, count, type, and of one inside the node: rank there, published with,
+   has gaps, bytes) */
+static int read_message(PyObject *object, struct message *message, int number) {
+    long long offset, count, nbytes = 0;
     unsigned long long type;
-    if (!PyArg_ParseTuple(object, "pi(iL)LK;a message", &message->sends, &message->peer,
-                          &message->place.slot, &offset, &count, &type)) {
+    message->node_rank = -1;
+    message->published_with = number;
+    if (!PyArg_ParseTuple(object, "pi(iL)LK|iipL;a message", &message->sends, &message->peer,
+                          &message->place.slot, &offset, &count, &type, &message->node_rank,
+                          &message->published_with, &message->has_gaps, &nbytes)) {
         return 0;
     }
     message->place.offset = offset;
     message->count = count;
     message->type = type;
+    message->nbytes = nbytes;
     return !too_large(count, message->sends ? mpi.Isend_c : mpi.Irecv_c);
 }
 
@@ -75,7 +81,7 @@ static int fill(struct program *program, PyObject *messages, PyObject *order,
                 PyObject *instructions, PyObject *requests) {
     for (int n = 0; n < program->messages_number; n++) {
         PyObject *message = row(messages, n);
-        if (!message || !read_message(message, &program->messages[n])) {
+        if (!message || !read_message(message, &program->messages[n], n)) {
             return 0;
         }
     }
@@ -104,15 +110,34 @@ static int fill(struct program *program, PyObject *messages, PyObject *order,
     return !PyErr_Occurred();
 }
 
+/* Let its messages inside the node go through memory.   Such a program is only run, so no thread
+   takes a step of it when it is freed. */
+static int join(Program *self, PyObject *node) {
+    if (node == Py_None) {
+        return 1;
+    }
+    if (Py_TYPE(node) != node_type || self->program->persistent) {
+        PyErr_SetString(PyExc_ValueError, "memory of a node is for programs without requests");
+        return 0;
+    }
+    self->node = (Node *)Py_NewRef(node);
+    self->program->node = self->node->end;
+    if (!crossings_prepare(self->program)) {
+        PyErr_SetString(PyExc_ValueError, "messages that cannot be published so, or no memory");
+        return 0;
+    }
+    return 1;
+}
+
 static PyObject *program_new_object(PyTypeObject *type, PyObject *args, PyObject *named) {
     static char *names[] = {"comm",  "op",         "rank",     "tag",      "slots", "messages",
-                            "order", "instructions", "forwarding", "requests", NULL};
+                            "order", "instructions", "forwarding", "requests", "node", NULL};
     unsigned long long comm, op;
     int rank, tag, slots, forwarding;
-    PyObject *messages, *order, *instructions, *requests;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "KKiiiO!O!O!iO", names, &comm, &op, &rank, &tag,
+    PyObject *messages, *order, *instructions, *requests, *node = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, named, "KKiiiO!O!O!iO|O", names, &comm, &op, &rank, &tag,
                                      &slots, &PyTuple_Type, &messages, &PyTuple_Type, &order,
-                                     &PyTuple_Type, &instructions, &forwarding, &requests)) {
+                                     &PyTuple_Type, &instructions, &forwarding, &requests, &node)) {
         return NULL;
     }
     if (!mpi.width || slots < 0) {
@@ -136,7 +161,7 @@ static PyObject *program_new_object(PyTypeObject *type, PyObject *args, PyObject
     self->program->rank = rank;
     self->program->tag = tag;
     self->program->forwarding = forwarding;
-    if (!fill(self->program, messages, order, instructions, requests)) {
+    if (!fill(self->program, messages, order, instructions, requests) || !join(self, node)) {
         Py_DECREF(self);
         return NULL;
     }
@@ -148,6 +173,7 @@ static void program_dealloc(Program *self) {
     if (self->program) {
         progress_free(self->program);
     }
+    Py_XDECREF((PyObject *)self->node);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     release(self);
     Py_DECREF(type);

@@ -18,6 +18,7 @@ typedef uint64_t handle;
 #define TEST_ARGS(H, N) (void *, int *, void *)
 #define CANCEL_ARGS(H, N) (void *)
 #define IRECV_ARGS(H, N) (void *, N, H, int, int, H, void *)
+#define IPROBE_ARGS(H, N) (int, int, H, int *, void *)
 #define ISEND_ARGS(H, N) (const void *, N, H, int, int, H, void *)
 #define SENDRECV_ARGS(H, N) (const void *, N, H, int, int, void *, N, H, int, int, H, void *)
 #define PACK_SIZE_ARGS(H, N) (N, H, H, N *)
@@ -49,7 +50,7 @@ typedef uint64_t handle;
 /* Every function that is called: its name in MPI, and its parameters. */
 #define MPI_FUNCTIONS(_) \
     _(Start, START) _(Wait, WAIT) _(Test, TEST) _(Cancel, CANCEL) \
-    _(Isend, ISEND) _(Irecv, IRECV) _(Sendrecv, SENDRECV) \
+    _(Iprobe, IPROBE) _(Isend, ISEND) _(Irecv, IRECV) _(Sendrecv, SENDRECV) \
     _(Pack_size, PACK_SIZE) _(Pack, PACK) _(Unpack, UNPACK) \
     _(Reduce_local, REDUCE_LOCAL) \
     _(Bcast, BCAST) _(Reduce, REDUCE) _(Allreduce, ALLREDUCE) _(Reduce_scatter_block, ALLREDUCE) \

@@ -1,4 +1,4 @@
-#include "program.h"
+#include "crossing.h"
 
 #include <stdlib.h>
 
@@ -36,6 +36,7 @@ void program_free(struct program *program) {
         free(program->slots);
         free(program->requests);
         free(program->status);
+        crossings_free(program);
         free(program);
     }
 }

@@ -8,6 +8,7 @@
 
 #include "kernels.h"
 #include "library.h"
+#include "node.h"
 
 /* A place in a buffer: the buffer's number in the table, and bytes from its address. */
 struct place {
@@ -22,6 +23,17 @@ struct message {
     struct place place;
     int64_t count;
     handle type;
+    int node_rank;      /* the peer's in the node, through whose memory the message goes; -1: MPI's */
+    int published_with; /* the first message that sends the same bytes, or this one */
+    int has_gaps;       /* its elements are not plain bytes in memory */
+    int64_t nbytes;     /* of its elements */
+};
+
+/* How far a message inside the node is (`crossing.h`).   packed: its bytes, where elements have gaps. */
+struct crossing {
+    int64_t moved;
+    char *packed;
+    int begun, over;
 };
 
 enum kind {
@@ -35,6 +47,7 @@ enum kind {
 struct instruction {
     enum kind kind;
     int first, number; /* START, AWAIT: which entries of `order` are the messages */
+    int inside;        /* AWAIT: so many entries after these are messages inside the node */
     struct place left, right, into;
     int64_t count;     /* elements, or bytes of a COPY */
     handle type;
@@ -60,6 +73,11 @@ struct program {
     char **slots;     /* addresses of the buffers */
     char *requests;   /* a handle for every message, in the library's width */
     char *status;     /* room for one */
+    struct node *node; /* NULL: MPI carries all messages */
+    struct crossing *crossings; /* by message */
+    struct crossing_lists *crossing_lists;
+    int open;         /* crossings that were begun and are not over */
+    uint64_t moves;   /* pieces, ever */
     int at;           /* the next instruction */
     int settled;      /* up to here messages were completed; polling only looks at them */
     int started;      /* messages started, in the order of instructions; 0 once all are over */

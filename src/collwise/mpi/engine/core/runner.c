@@ -1,5 +1,7 @@
 #include "runner.h"
 
+#include "crossing.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +13,9 @@ static int started(struct program *program, int number) {
     void *request = program_request(program, number);
     if (program->persistent) {
         return CALL(Start, START, library, (request));
+    }
+    if (crosses(program, number)) {
+        return crossing_begin(program, number);
     }
     void *data = program_place(program, m->place);
     if (m->sends) {
@@ -88,7 +93,27 @@ static enum outcome over(struct program *program, int error) {
 
 typedef enum outcome waiting(struct program *program, const struct instruction *todo);
 
+/* Messages inside the node move; whether one of these is not over yet. */
+static enum outcome crossed(struct program *program, const struct instruction *todo) {
+    if (!program->open) {
+        return DONE;
+    }
+    if (!crossings_move(program)) {
+        return BROKE;
+    }
+    for (int n = todo->number; n < todo->number + todo->inside; n++) {
+        if (!crossing_over(program, OF(n))) {
+            return PENDING;
+        }
+    }
+    return DONE;
+}
+
 static enum outcome tested(struct program *program, const struct instruction *todo) {
+    enum outcome outcome = crossed(program, todo);
+    if (outcome != DONE) {
+        return outcome;
+    }
     for (int n = 0; n < todo->number; n++) { /* those that were complete are so at once */
         int complete = 0;
         int error = CALL(Test, TEST, program->library,
@@ -104,6 +129,10 @@ static enum outcome tested(struct program *program, const struct instruction *to
 }
 
 static enum outcome looked_at(struct program *program, const struct instruction *todo) {
+    enum outcome outcome = crossed(program, todo);
+    if (outcome != DONE) {
+        return outcome;
+    }
     for (int n = 0; n < todo->number; n++) {
         if (!CALL(MPIX_Request_is_complete, IS_COMPLETE, program->library,
                   (handle_at(program->library, program_request(program, OF(n)))))) {
@@ -130,8 +159,28 @@ static int wait_for(struct program *program, int number, int *patience) {
     return CALL(Wait, WAIT, library, (request, program->status));
 }
 
+/* As long as messages inside the node are open: look for all, and block in MPI for none. */
+static enum outcome watched(struct program *program, const struct instruction *todo) {
+    enum outcome outcome = PENDING;
+    uint64_t moves = program->moves;
+    for (int looks = 0; program->open && outcome == PENDING; looks++) {
+        outcome = tested(program, todo);
+        if (program->moves != moves) {
+            moves = program->moves;
+            looks = 0;
+        }
+        if (outcome == PENDING && program->open) {
+            crossings_pause(program, looks, crossed(program, todo) == DONE);
+        }
+    }
+    return outcome == BROKE ? BROKE : DONE;
+}
+
 static enum outcome waited_for(struct program *program, const struct instruction *todo) {
     int patience = program->library->patience;
+    if (program->open && watched(program, todo) == BROKE) {
+        return BROKE;
+    }
     for (int n = 0; n < todo->number; n++) {
         if (over(program, wait_for(program, OF(n), &patience)) == BROKE) {
             return BROKE;
@@ -213,6 +262,9 @@ enum outcome program_finish(struct program *program) {
 
 static void reset(struct program *program) {
     program->at = program->settled = program->started = program->error = 0;
+    if (program->node) {
+        crossings_reset(program);
+    }
 }
 
 enum outcome program_begin(struct program *program) {
@@ -237,6 +289,9 @@ int program_abandon(struct program *program) {
         for (int n = 0; todo->kind == START && n < todo->number && left; n++, left--) {
             void *request = program_request(program, OF(n));
             int complete = 0; /* one that is over is found complete again */
+            if (crosses(program, OF(n))) {
+                continue;
+            }
             if (CALL(Test, TEST, library, (request, &complete, program->status)) || complete) {
                 continue;
             }
@@ -248,6 +303,7 @@ int program_abandon(struct program *program) {
         }
     }
     program->started = pending ? program->started : 0;
+    program->open = 0;
     program->at = program->settled = program->instructions_number;
     return pending;
 }

@@ -1,0 +1,102 @@
+"""`Comm.share`: one copy of a large array on each node, read by all its ranks."""
+
+import logging
+import mmap
+from collections.abc import Iterator
+from math import prod
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+from mpi4py import MPI
+
+from collwise.comm.family import Inheritable
+from collwise.errors import InvalidArgument
+from collwise.mpi.runtime.agreement import everywhere, on_root
+from collwise.mpi.runtime.node_memory import map_together
+from collwise.mpi.runtime.world import describe
+
+log = logging.getLogger("collwise")
+_PIECE = 1 << 30
+"""Bytes of one broadcast between nodes: Open MPI 5 counts in C integers."""
+
+
+class SharedArray(np.ndarray[Any, Any]):
+    """A read-only array in memory of its node.  The results of arithmetic are plain arrays.
+
+    The memory is given back when no view of it is left on any rank of the node.  A `with` statement
+    empties the array at its end; views that were made of it keep the memory.
+    """
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        nothing: Any = 1, (0,), np.dtype("V1"), False, b""
+        self.__setstate__(nothing)
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        result = np.asarray(array)
+        return result[()] if return_scalar else result
+
+
+class _Layout(NamedTuple):
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    order: Literal["C", "F"]
+
+    @property
+    def nbytes(self) -> int:
+        return self.dtype.itemsize * prod(self.shape)
+
+
+def shared_array(comm: Inheritable, array: Any, root: int) -> SharedArray:
+    """`Comm.share`."""
+    plain = MPI.Intracomm(comm)
+    layout = on_root(plain, lambda: _layout(array), root=root)
+    nodes = (getattr(comm, "_world", None) or describe(plain)).nodes
+    makers = {node: rank for rank, node in reversed([*enumerate(nodes)])} | {nodes[root]: root}
+    mapped = map_together(plain, nodes, makers, max(layout.nbytes, 1))
+    problems, memory = mapped.problems, mapped.readers
+    content: Any = mapped.writers
+    if problems:
+        log.warning("share: each rank has a copy of its own: %s", "; ".join(problems.values()))
+        own = nodes[plain.Get_rank()] in problems
+        private = everywhere(plain, lambda: mmap.mmap(-1, max(layout.nbytes, 1)) if own else None)
+        if own:
+            memory = content = private
+    # A node without memory of its ranks has a copy on each.
+    filled = [r for r, node in enumerate(nodes) if r == makers[node] or node in problems]
+    if plain.Get_rank() == root:
+        np.copyto(_view(layout, content), array)
+    if len(filled) > 1:
+        mine = plain.Get_rank() in filled
+        between = comm.Split(0 if mine else MPI.UNDEFINED, key=plain.Get_rank() != root)
+        if mine:
+            for piece in _pieces(memoryview(content)[: layout.nbytes]):
+                between.Bcast([piece, MPI.BYTE], root=0)
+            between.Free()
+    plain.Barrier()
+    view = _view(layout, memory)
+    view.flags.writeable = False
+    return view[...].view(SharedArray)  # whose base, and not it, has the memory
+
+
+def _layout(array: Any) -> _Layout:
+    known = np.asarray(array)
+    if known.dtype.hasobject:
+        raise InvalidArgument(
+            "share an array",
+            f"its elements are Python objects ({known.dtype})",
+            "give elements of bytes, such as numbers, or use bcast",
+        )
+    fortran = known.flags.f_contiguous and not known.flags.c_contiguous
+    return _Layout(known.dtype, known.shape, "F" if fortran else "C")
+
+
+def _view(layout: _Layout, content: mmap.mmap | None) -> SharedArray:
+    return SharedArray(layout.shape, layout.dtype, buffer=content, order=layout.order)
+
+
+def _pieces(content: memoryview) -> Iterator[memoryview]:
+    for start in range(0, len(content), _PIECE):
+        yield content[start : start + _PIECE]

@@ -1,0 +1,313 @@
+#define _DEFAULT_SOURCE /* sched_yield with the rest */
+#include "crossing.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+enum {
+    LOOKS = 2000,      /* in vain, some fifty microseconds, before a rank yields its core */
+    FEW_LOOKS = 30,    /* where ranks share cores */
+    YIELDS = 500,      /* before it sleeps: to be woken takes longer than to be next */
+    LOOKS_FOR_MPI = 50, /* after so many MPI gets on */
+    NAP_NS = 20000,    /* the first; each is twice as long as the one before */
+    LONGEST_NAP_NS = 1000000,
+    WINDOW = 32,       /* so many messages may wait for room while later ones are published */
+};
+
+/* Two rows of numbers by rank of the node, and the messages in the order in which they are begun. */
+struct crossing_lists {
+    int writers_number, sends_number, first_send;
+    int *writers;  /* the ranks that something is received from */
+    int *heads;    /* by rank: the message that the next piece belongs to; -1: none */
+    int *firsts;   /* by rank: what `heads` is in the beginning */
+    int *next;     /* by message received: the next one from the same rank; sent: its place in `sends` */
+    int *sends;    /* the messages with which others are published */
+    int *readers, *readers_from; /* of these, the ranks that read them: between two places */
+    int *full;     /* by rank: the last pass in which it had no room */
+    int pass;
+    int broken;    /* MPI could not unpack what has come: nothing moves any more */
+};
+
+/* Who reads each of the sends: counted, and then written from the last message down. */
+static void list_readers(struct program *program) {
+    struct crossing_lists *lists = program->crossing_lists;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int m = program->messages_number - 1; m >= 0; m--) {
+            const struct message *one = &program->messages[m];
+            if (one->sends && one->node_rank >= 0) {
+                int *from = &lists->readers_from[lists->next[one->published_with]];
+                if (pass) {
+                    lists->readers[--*from] = one->node_rank;
+                } else {
+                    ++*from;
+                }
+            }
+        }
+        for (int nth = 1; !pass && nth <= lists->sends_number; nth++) {
+            lists->readers_from[nth] += lists->readers_from[nth - 1];
+        }
+    }
+}
+
+/* Let an AWAIT's messages inside the node come last: for MPI's it is as if there were no others. */
+static void await_apart(struct program *program, struct instruction *todo) {
+    int *awaited = program->order + todo->first, by_mpi = 0;
+    for (int n = 0; n < todo->number; n++) {
+        int message = awaited[n];
+        if (program->messages[message].node_rank < 0) {
+            awaited[n] = awaited[by_mpi];
+            awaited[by_mpi++] = message;
+        }
+    }
+    todo->inside = todo->number - by_mpi;
+    todo->number = by_mpi;
+}
+
+int crossings_prepare(struct program *program) {
+    int messages = program->messages_number, ranks = 0;
+    for (int m = 0; m < messages; m++) {
+        const struct message *one = &program->messages[m];
+        ranks = one->node_rank >= ranks ? one->node_rank + 1 : ranks;
+        int with = one->published_with;
+        if (with < 0 || with >= messages || one->nbytes < 0 ||
+            (with != m && (!one->sends || program->messages[with].published_with != with ||
+                           (program->messages[with].node_rank < 0) != (one->node_rank < 0)))) {
+            return 0;
+        }
+    }
+    struct crossing_lists *lists = calloc(1, sizeof *lists);
+    int *numbers = calloc(4 * ((size_t)messages + (size_t)ranks + 1), sizeof *numbers);
+    program->crossings = calloc((size_t)messages + 1, sizeof *program->crossings);
+    program->crossing_lists = lists;
+    if (!lists || !numbers || !program->crossings) {
+        free(numbers);
+        return 0;
+    }
+    lists->next = numbers;
+    lists->sends = lists->next + messages;
+    lists->readers = lists->sends + messages;
+    lists->readers_from = lists->readers + messages;
+    lists->writers = lists->readers_from + messages + 1;
+    lists->heads = lists->writers + ranks;
+    lists->firsts = lists->heads + ranks;
+    lists->full = lists->firsts + ranks;
+    int *lasts = lists->heads; /* until it is reset */
+    for (int rank = 0; rank < ranks; rank++) {
+        lists->firsts[rank] = lasts[rank] = -1;
+    }
+    for (int at = 0; at < program->instructions_number; at++) {
+        struct instruction *todo = &program->instructions[at];
+        if (todo->kind == AWAIT) {
+            await_apart(program, todo);
+        }
+        for (int n = 0; todo->kind == START && n < todo->number; n++) {
+            int m = program->order[todo->first + n], rank = program->messages[m].node_rank;
+            if (rank < 0) {
+                continue;
+            }
+            if (program->messages[m].sends) {
+                if (program->messages[m].published_with == m) {
+                    lists->next[m] = lists->sends_number;
+                    lists->sends[lists->sends_number++] = m;
+                }
+                continue;
+            }
+            if (lasts[rank] < 0) {
+                lists->writers[lists->writers_number++] = rank;
+                lists->firsts[rank] = m;
+            } else {
+                lists->next[lasts[rank]] = m;
+            }
+            lists->next[m] = -1;
+            lasts[rank] = m;
+        }
+    }
+    list_readers(program);
+    crossings_reset(program);
+    return 1;
+}
+
+void crossings_reset(struct program *program) {
+    struct crossing_lists *lists = program->crossing_lists;
+    for (int m = 0; m < program->messages_number; m++) {
+        free(program->crossings[m].packed);
+        program->crossings[m] = (struct crossing){0};
+    }
+    for (int n = 0; n < lists->writers_number; n++) {
+        lists->heads[lists->writers[n]] = lists->firsts[lists->writers[n]];
+    }
+    lists->first_send = lists->broken = 0;
+    program->open = 0;
+}
+
+void crossings_free(struct program *program) {
+    if (program->crossings && program->crossing_lists) {
+        crossings_reset(program);
+        free(program->crossing_lists->next);
+    }
+    free(program->crossing_lists);
+    free(program->crossings);
+}
+
+/* --- elements with gaps ------------------------------------------------------------------------ */
+
+#define PACKING(N, suffix) \
+    N end = 0, room = (N)one->nbytes; \
+    return one->sends ? CALL_AS(Pack##suffix, PACK_ARGS, N, program->library, \
+                                (data, (N)one->count, one->type, between, room, &end, program->comm)) \
+                      : CALL_AS(Unpack##suffix, UNPACK_ARGS, N, program->library, \
+                                (between, room, &end, data, (N)one->count, one->type, program->comm))
+
+/* Pack a message that is sent, or unpack one that was received. */
+static int packed(const struct program *program, const struct message *one, void *between) {
+    void *data = program_place(program, one->place);
+    if (program->library->Pack_c && program->library->Unpack_c) {
+        PACKING(int64_t, _c);
+    }
+    PACKING(int, );
+}
+
+int crossing_begin(struct program *program, int number) {
+    const struct message *one = &program->messages[number];
+    struct crossing *crossing = &program->crossings[number];
+    if (one->published_with != number) {
+        return 0; /* it went, or goes, with that one */
+    }
+    if (one->has_gaps) {
+        crossing->packed = malloc((size_t)one->nbytes + 1);
+        int error = !crossing->packed ? program->library->no_memory
+                    : one->sends      ? packed(program, one, crossing->packed)
+                                      : 0;
+        if (error) {
+            return error;
+        }
+    }
+    crossing->begun = 1;
+    program->open++;
+    return one->sends && !crossings_move(program) ? program->error : 0;
+}
+
+/* --- moving ------------------------------------------------------------------------------------ */
+
+static void over(struct program *program, struct crossing *crossing) {
+    free(crossing->packed);
+    crossing->packed = NULL;
+    crossing->over = 1;
+    program->open--;
+}
+
+/* The piece that is next from a rank; 0 if none has come, -1 for an error. */
+static int received(struct program *program, int writer) {
+    struct crossing_lists *lists = program->crossing_lists;
+    int number = lists->heads[writer], error = 0;
+    struct piece piece;
+    if (number < 0 || !program->crossings[number].begun ||
+        !node_look(program->node, writer, &piece)) {
+        return 0;
+    }
+    const struct message *one = &program->messages[number];
+    struct crossing *crossing = &program->crossings[number];
+    char *into = one->has_gaps ? crossing->packed : program_place(program, one->place);
+    int64_t fits = one->nbytes - crossing->moved;
+    if (piece.nbytes > fits) { /* as MPI has it: the rest is lost, and the error is told in the end */
+        program->error = program->error ? program->error : program->library->too_long;
+    } else {
+        fits = piece.nbytes;
+    }
+    memcpy(into + crossing->moved, piece.data, (size_t)fits);
+    crossing->moved += fits;
+    node_acknowledge(program->node, writer);
+    if (piece.last) {
+        error = one->has_gaps ? packed(program, one, crossing->packed) : 0;
+        over(program, crossing);
+        lists->heads[writer] = lists->next[number];
+    }
+    program->error = error ? error : program->error;
+    return error ? -1 : 1;
+}
+
+/* Publish a message as far as there is room.   nth: among the sends. */
+static void publish(struct program *program, int nth) {
+    struct crossing_lists *lists = program->crossing_lists;
+    const struct message *one = &program->messages[lists->sends[nth]];
+    struct crossing *crossing = &program->crossings[lists->sends[nth]];
+    const int *readers = lists->readers + lists->readers_from[nth];
+    int number = lists->readers_from[nth + 1] - lists->readers_from[nth];
+    const char *data = one->has_gaps ? crossing->packed : program_place(program, one->place);
+    for (int n = 0; n < number; n++) {
+        if (lists->full[readers[n]] == lists->pass) {
+            goto full; /* an earlier message to that rank waits */
+        }
+    }
+    while (!crossing->over) {
+        int64_t taken = node_publish(program->node, readers, number, data + crossing->moved,
+                                     one->nbytes - crossing->moved);
+        if (taken < 0) {
+            goto full;
+        }
+        program->moves++;
+        crossing->moved += taken;
+        if (crossing->moved == one->nbytes) {
+            over(program, crossing);
+        }
+    }
+    return;
+full:
+    for (int n = 0; n < number; n++) {
+        lists->full[readers[n]] = lists->pass;
+    }
+}
+
+int crossings_move(struct program *program) {
+    struct crossing_lists *lists = program->crossing_lists;
+    for (int n = 0; n < lists->writers_number && !lists->broken; n++) {
+        int more;
+        while ((more = received(program, lists->writers[n])) > 0) {
+            program->moves++;
+        }
+        lists->broken = more < 0;
+    }
+    if (lists->broken) {
+        return 0;
+    }
+    lists->pass = lists->pass == INT_MAX ? 1 : lists->pass + 1;
+    for (int nth = lists->first_send, waiting = 0; nth < lists->sends_number && waiting < WINDOW;
+         nth++) {
+        const struct crossing *crossing = &program->crossings[lists->sends[nth]];
+        if (!crossing->begun) {
+            break;
+        }
+        if (!crossing->over) {
+            publish(program, nth);
+        }
+        waiting += !crossing->over;
+        lists->first_send += !waiting;
+    }
+    return 1;
+}
+
+void crossings_pause(struct program *program, int looks, int for_mpi) {
+    const struct library *library = program->library;
+    int briefly = library->patience ? LOOKS : FEW_LOOKS, found;
+    if (looks >= briefly + YIELDS || looks % LOOKS_FOR_MPI == LOOKS_FOR_MPI - 1) {
+        /* No message goes from this rank to itself now, so this finds none; but MPI gets on. */
+        CALL(Iprobe, IPROBE, library,
+             (program->rank, program->tag, program->comm, &found, program->status));
+    }
+    if (looks < briefly) {
+        return;
+    }
+    looks -= briefly;
+    if (for_mpi || looks < YIELDS) {
+        sched_yield();
+        return;
+    }
+    int doublings = looks - YIELDS < 6 ? looks - YIELDS : 6;
+    int64_t nap_ns = (int64_t)NAP_NS << doublings;
+    uint64_t before = program->moves;
+    uint32_t bell = node_drowse(program->node);
+    if (crossings_move(program) && program->moves == before) {
+        node_sleep(program->node, bell, nap_ns < LONGEST_NAP_NS ? nap_ns : LONGEST_NAP_NS);
+    }
+    node_rouse(program->node);
+}

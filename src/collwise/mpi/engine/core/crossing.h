@@ -1,0 +1,35 @@
+/* Messages of a program that stay inside the node: they go through shared memory (`node.h`).
+
+   Publishing is a state, not a wait: while there is no room a rank reads whatever has come.  All reads
+   are open from the start, as receives are.  Between two ranks messages keep their order. */
+#ifndef COLLWISE_CROSSING_H
+#define COLLWISE_CROSSING_H
+
+#include "program.h"
+
+/* Prepare a program that has such messages, once its tables are filled; 0 where memory is short. */
+int crossings_prepare(struct program *program);
+void crossings_free(struct program *program);
+
+/* Before it is begun anew, and when it is given up: none is open. */
+void crossings_reset(struct program *program);
+
+static inline int crosses(const struct program *program, int message) {
+    return program->node && program->messages[message].node_rank >= 0;
+}
+
+static inline int crossing_over(const struct program *program, int message) {
+    return program->crossings[program->messages[message].published_with].over;
+}
+
+/* Open one; MPI's error, or 0. */
+int crossing_begin(struct program *program, int message);
+
+/* Move pieces as far as they have come or there is room.  0: an error, which is in the program. */
+int crossings_move(struct program *program);
+
+/* Let some time pass after so many looks in vain, and let MPI get on.   for_mpi: a message of MPI's is
+   waited for, too. */
+void crossings_pause(struct program *program, int looks, int for_mpi);
+
+#endif

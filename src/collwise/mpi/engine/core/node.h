@@ -1,0 +1,64 @@
+/* Messages between the ranks of a node, in memory that they share: no MPI in here.
+
+   For every two ranks there is a row of letters from one to the other, each of a cache line.  A short
+   piece of a message lies in its letter; a longer one lies in the writer's ring, once for all who
+   read it.  Nothing is matched and nothing searched: both ends count the letters of their row, and
+   pieces come in the order in which they were published.
+
+       full         in a letter    writer: the letter is the so many-th of its row
+       read         of a row       reader: so many letters were read
+       left         of a piece     readers: so many of them have not read it yet
+       asleep, bell of a rank      the rank: it is about to sleep; others: that is over
+
+   MEMORY ORDERS.  A letter and the piece that it tells of are written before `full` and read after it:
+   release and acquire.  They are read before `read` and `left` and overwritten after these: release
+   and acquire again; `left` is only ever decreased, so what is read of it synchronises with all who
+   decreased it.  SLEEP.  A rank stores `asleep` and then looks at what it waits for; others store that
+   and then look at `asleep`.  All four are sequentially consistent, so one of the two sees the other:
+   the rank looks in vain only if the other rings.  The bell is read before `asleep` is stored, and the
+   kernel lets nobody sleep whose bell has changed since. */
+#ifndef COLLWISE_NODE_H
+#define COLLWISE_NODE_H
+
+#include <stdint.h>
+
+enum {
+    LETTERS = 16,         /* of a row */
+    SHORT = 48,           /* bytes that fit into a letter */
+    PIECES = 16,          /* most that a writer has in its ring */
+    PIECE = 64 << 10,     /* most bytes of one */
+    RING = 4 * PIECE,     /* so that the writer and readers work on different pieces */
+};
+
+/* One rank's end of the rows and rings.  One thread at a time uses it. */
+struct node;
+
+/* Bytes of memory for some ranks, which is zeros in the beginning. */
+int64_t node_nbytes(int ranks);
+
+struct node *node_open(void *memory, int ranks, int rank); /* NULL where memory is short */
+void node_close(struct node *node);
+
+/* Publish a piece from the beginning of a message: no more than so many bytes, which are its rest.
+   Returns how many were published; -1 if there is no room. */
+int64_t node_publish(struct node *node, const int *readers, int number, const char *data,
+                     int64_t nbytes);
+
+/* The next piece from a writer; 0 if there is none.   last: it ends its message. */
+struct piece {
+    const char *data;
+    int64_t nbytes;
+    int last;
+};
+int node_look(struct node *node, int writer, struct piece *piece);
+
+/* That piece was read. */
+void node_acknowledge(struct node *node, int writer);
+
+/* To sleep until something is published or read: be drowsy, look once more, sleep if that was in vain,
+   and rouse. */
+uint32_t node_drowse(struct node *node);
+void node_sleep(struct node *node, uint32_t bell, int64_t limit_ns);
+void node_rouse(struct node *node);
+
+#endif

@@ -1,0 +1,78 @@
+"""Messages inside a node: through memory that its ranks share, if all ranks of the node can."""
+
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from mpi4py import MPI
+
+from collwise.errors import UnknownName
+from collwise.mpi.engine.loading import COMPILED, SERVING
+from collwise.mpi.runtime.node_memory import map_together
+
+if TYPE_CHECKING:
+    from collwise.mpi.engine._engine import Node
+
+log = logging.getLogger("collwise")
+
+ENVIRONMENT = "COLLWISE_NODE"
+"""The environment variable that chooses; rank 0's counts."""
+TRANSPORTS = ("messages", "memory")
+"""MPI's messages, as between nodes, and memory that ranks share.  The first is the default."""
+MOST_RANKS = 256
+"""Of a node: rows of letters grow with the square of the ranks, to some 70 MB of addresses."""
+MOST_BYTES = 1 << 30
+"""Of a collective.  Beyond, some libraries cannot count what one rank packs, so MPI carries all."""
+
+
+def chosen_transport(asked: str | None) -> str:
+    """What a setting of `Comm` says, or else the environment.   Raises UnknownName."""
+    word = os.environ.get(ENVIRONMENT, "") if asked is None else asked
+    if word and word not in TRANSPORTS:
+        raise UnknownName.of("transport inside a node", word, TRANSPORTS)
+    return word or TRANSPORTS[0]
+
+
+class NodeTransport(NamedTuple):
+    """Memory for what blocking calls on a communicator send inside this rank's node.
+
+    All ranks make these in the same order.   ranks: the node's ranks, by their ranks in the
+    communicator.   node: this rank's end of the memory.
+    """
+
+    ranks: Mapping[int, int]
+    node: "Node"
+
+
+def why_no_memory() -> str:
+    """Why this process could not share memory with others of its node; empty if it could."""
+    able = f"the engine is Python's ({SERVING.why})" if COMPILED is None else ""
+    problems = map_together(MPI.COMM_SELF, (0,), {0: 0}, 1, writable=True, able=able).problems
+    return problems.get(0, "")
+
+
+def node_transport(comm: MPI.Intracomm, nodes: Sequence[int]) -> NodeTransport | None:
+    """The transport of this rank's node; None, on all its ranks, if MPI carries its messages.
+
+    Collective.   nodes: each rank's.
+    """
+    members: dict[int, list[int]] = {}
+    for rank, node in enumerate(nodes):
+        members.setdefault(node, []).append(rank)
+    sizes = [len(ranks) for ranks in members.values() if 1 < len(ranks) <= MOST_RANKS]
+    if not sizes:
+        return None
+    rank = comm.Get_rank()
+    here = members[nodes[rank]]
+    able = f"rank {rank} has the engine in Python ({SERVING.why})" if COMPILED is None else ""
+    alone = not 1 < len(here) <= MOST_RANKS
+    nbytes = 1 if COMPILED is None or alone else COMPILED.node_nbytes(len(here))
+    makers = {node: ranks[0] for node, ranks in members.items()}
+    mapped = map_together(comm, nodes, makers, nbytes, writable=True, able=able)
+    if problem := mapped.problems.get(nodes[rank]):
+        log.info("messages inside the node are MPI's: %s", problem)
+    if COMPILED is None or mapped.writers is None or alone:
+        return None
+    ranks = {one: n for n, one in enumerate(here)}
+    return NodeTransport(ranks, COMPILED.Node(mapped.writers, len(here), ranks[rank]))

@@ -1,0 +1,150 @@
+/* Messages through shared memory between threads that are ranks: random ones, from all to some.
+
+   Compiled and run by tests/mpi/test_engine.py, with the sanitizers.  All threads know all messages;
+   each publishes its own, in order, and reads what is for it, in the order of each writer. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "node.h"
+
+#define CHECK(condition) \
+    do { \
+        if (!(condition)) { \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+            exit(1); \
+        } \
+    } while (0)
+
+enum { MOST = 5, MESSAGES = 3000, LONGEST = 3 * PIECE };
+
+static struct message {
+    int writer, nbytes, number, readers[MOST];
+} messages[MESSAGES];
+static int ranks;
+static char *memory;
+
+static char content(int message, int64_t byte) { return (char)(7 * message + byte % 251); }
+
+static int reads(const struct message *one, int rank) {
+    for (int n = 0; n < one->number; n++) {
+        if (one->readers[n] == rank) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* The next message from a writer to a reader, or of a writer if reader is negative. */
+static int next(int from, int writer, int reader) {
+    while (from < MESSAGES &&
+           (messages[from].writer != writer || (reader >= 0 && !reads(&messages[from], reader)))) {
+        from++;
+    }
+    return from;
+}
+
+static int publish(struct node *node, int rank, int *at, int64_t *moved, char *data) {
+    const struct message *one = &messages[*at];
+    if (*at == MESSAGES) {
+        return 0;
+    }
+    for (int64_t n = 0; !*moved && n < one->nbytes; n++) {
+        data[n] = content(*at, n);
+    }
+    int64_t taken =
+        node_publish(node, one->readers, one->number, data + *moved, one->nbytes - *moved);
+    CHECK(taken <= PIECE);
+    if (taken < 0) {
+        return 0;
+    }
+    *moved += taken;
+    if (*moved == one->nbytes) {
+        memset(data, 'x', (size_t)one->nbytes); /* it is the writer's again */
+        *at = next(*at + 1, rank, -1);
+        *moved = 0;
+    }
+    return 1;
+}
+
+static int receive(struct node *node, int rank, int writer, int *at, int64_t *moved) {
+    struct piece piece;
+    if (*at == MESSAGES || !node_look(node, writer, &piece)) {
+        return 0;
+    }
+    for (int64_t n = 0; n < piece.nbytes; n++) {
+        CHECK(piece.data[n] == content(*at, *moved + n));
+    }
+    *moved += piece.nbytes;
+    CHECK(piece.last == (*moved == messages[*at].nbytes));
+    if (piece.last) {
+        *at = next(*at + 1, writer, rank);
+        *moved = 0;
+    }
+    node_acknowledge(node, writer);
+    return 1;
+}
+
+static void *rank_of(void *argument) {
+    int rank = *(int *)argument, sent = next(0, rank, -1), received[MOST], vain = 0;
+    int64_t published = 0, moved[MOST] = {0};
+    struct node *node = node_open(memory, ranks, rank);
+    char *data = malloc(LONGEST);
+    for (int writer = 0; writer < ranks; writer++) {
+        received[writer] = next(0, writer, rank);
+    }
+    for (int open = 1; open;) {
+        int drowsy = vain > 20, any = 0;
+        uint32_t bell = drowsy ? node_drowse(node) : 0;
+        any |= publish(node, rank, &sent, &published, data);
+        open = sent < MESSAGES;
+        for (int writer = 0; writer < ranks; writer++) {
+            any |= receive(node, rank, writer, &received[writer], &moved[writer]);
+            open |= received[writer] < MESSAGES;
+        }
+        vain = any ? 0 : vain + 1;
+        if (drowsy) {
+            if (!any && open) {
+                node_sleep(node, bell, 900000000); /* who is not woken is noticed */
+            }
+            node_rouse(node);
+        }
+    }
+    free(data);
+    node_close(node);
+    return NULL;
+}
+
+int main(void) {
+    for (unsigned seed = 0; seed < 6; seed++) {
+        pthread_t threads[MOST];
+        int numbers[MOST];
+        srand(seed);
+        ranks = 2 + (int)seed % (MOST - 1);
+        memory = aligned_alloc(64, (size_t)node_nbytes(ranks));
+        memset(memory, 0, (size_t)node_nbytes(ranks));
+        for (int m = 0; m < MESSAGES; m++) {
+            int sizes[] = {rand() % 9, rand() % 60, rand() % 3000, m % 50 ? 8 : rand() % LONGEST};
+            messages[m] = (struct message){rand() % ranks, sizes[rand() % 4], 0, {0}};
+            int all = rand() % 2;
+            for (int reader = 0; reader < ranks; reader++) {
+                if (reader != messages[m].writer && (all || rand() % 2)) {
+                    messages[m].readers[messages[m].number++] = reader;
+                }
+            }
+            if (!messages[m].number) {
+                messages[m].readers[messages[m].number++] = !messages[m].writer;
+            }
+        }
+        for (int rank = 0; rank < ranks; rank++) {
+            numbers[rank] = rank;
+            CHECK(!pthread_create(&threads[rank], NULL, rank_of, &numbers[rank]));
+        }
+        for (int rank = 0; rank < ranks; rank++) {
+            CHECK(!pthread_join(threads[rank], NULL));
+        }
+        free(memory);
+    }
+    return 0;
+}

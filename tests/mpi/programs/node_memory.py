@@ -1,0 +1,288 @@
+"""Checks of messages inside a node that go through memory which its ranks share."""
+
+import gc
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from mpi4py import MPI
+
+import collwise as cw
+from collwise.errors import UnknownName
+from collwise.mpi.engine import node_transport
+from collwise.mpi.engine.loading import COMPILED
+from tests.mpi.programs.checks import check, raises
+
+FLAT = {"broadcast": "flat", "reduce": "flat", "allreduce": "reduce_broadcast"}
+TREES = {
+    "broadcast": "chain_segmented(segment=10k)",
+    "reduce": "binomial",
+    "allreduce": "ring",
+    "allgatherv": "ring",
+    "reduce_scatter_block": "pairwise",
+}
+SIZES = 1, 6, 7, 100, 5_000, 9_000, 40_000
+"""Numbers of elements: pieces in letters, in rings, and several of them."""
+
+
+def shared(comm: MPI.Intracomm, algorithms: dict[str, str] = FLAT, **settings: Any) -> cw.Comm:
+    return cw.Comm(comm.Dup(), profile=False, algorithms=algorithms, transport="memory", **settings)
+
+
+def uses_memory(ours: cw.Comm) -> bool:
+    private = ours._dispatch.duplicate.made
+    return private is not None and private.transport is not None
+
+
+def expected_to_share(comm: MPI.Intracomm) -> bool:
+    return COMPILED is not None and comm.size > 1
+
+
+def mappings() -> int:
+    gc.collect()
+    return Path("/proc/self/maps").read_text().count("/memfd:collwise")
+
+
+def compare(ours: MPI.Comm, plain: MPI.Comm, draw: random.Random) -> None:
+    """One call of a random kind, whose results have to be the library's."""
+    size, rank = plain.size, plain.rank
+    count, root = draw.choice(SIZES), draw.randrange(size)
+    dtype, op = draw.choice(["i8", "f8", "i2"]), draw.choice([MPI.MAX, MPI.SUM, MPI.BXOR])
+    op = MPI.MAX if dtype == "f8" else op
+    mine = np.random.default_rng([count, rank, root]).integers(-99, 99, count).astype(dtype)
+    kind = draw.randrange(6)
+    results = []
+    comm: Any
+    for comm in (plain, ours):
+        if kind == 0:
+            result = mine.copy()
+            comm.Bcast(result, root)
+        elif kind == 1:
+            result = np.zeros(count, dtype)
+            comm.Allreduce(mine, result, op)
+        elif kind == 2:
+            result = np.zeros(count, dtype)
+            comm.Reduce(mine, result if rank == root else None, op, root)
+        elif kind == 3:
+            counts = [count * (other % 3) // 2 for other in range(size)]
+            result = np.zeros(sum(counts), dtype)
+            comm.Allgatherv(np.resize(mine, counts[rank]), [result, counts])
+        elif kind == 4:
+            result = np.zeros(count, dtype)
+            comm.Reduce_scatter_block(np.resize(mine, count * size), result, op)
+        else:
+            gaps = np.zeros((count, 3), dtype)
+            gaps[:, 1] = mine
+            column = MPI.Datatype.fromcode(np.dtype(dtype).char)
+            strided = column.Create_vector(count, 1, 3).Commit()
+            start = gaps.reshape(-1)[1:]
+            whole = [start, 1, strided] if rank % 2 else None
+            result = mine.copy()
+            if whole is None:
+                comm.Bcast(result, root)
+            else:
+                comm.Bcast(whole, root)
+                result = gaps[:, 1].copy()
+                assert not gaps[:, [0, 2]].any()
+            strided.Free()
+        results.append(result.tobytes())
+    assert results[0] == results[1], (kind, count, root, dtype, op)
+
+
+@check
+def blocking_calls_give_the_librarys_results(comm: MPI.Intracomm) -> None:
+    for algorithms in (FLAT, TREES):
+        ours, draw = shared(comm, algorithms), random.Random(comm.size)
+        for _ in range(60):
+            compare(ours, comm, draw)
+        ours.Bcast(np.zeros(3))
+        assert uses_memory(ours) == expected_to_share(comm)
+        ours.Free()
+
+
+@check
+def derived_communicators_have_memory_of_their_own(comm: MPI.Intracomm) -> None:
+    before, ours = mappings(), shared(comm)
+    ours.Bcast(np.zeros(3))
+    half = ours.Split(comm.rank % 2, -comm.rank)
+    plain = comm.Split(comm.rank % 2, -comm.rank)
+    draw = random.Random(5)
+    for _ in range(20):
+        compare(half, plain, random.Random(draw.random()))  # of half the ranks
+        compare(ours, comm, random.Random(draw.random()))
+    half.Free()
+    plain.Free()
+    ours.Free()
+    del half, ours, plain
+    assert mappings() == before
+
+
+@check
+def long_vectors_both_ways_at_once(comm: MPI.Intracomm) -> None:
+    """Each rank publishes far more than its ring holds, before it could have read anything."""
+    ours = shared(comm, {"allreduce": "ring", "allgatherv": "ring"})
+    mine, every = np.full(131_072, comm.rank + 0.5), np.zeros(131_072 * comm.size)
+    for _ in range(3):
+        ours.Allgather(mine, every)
+        assert (every.reshape(comm.size, -1) == np.arange(comm.size)[:, None] + 0.5).all()
+    ours.Free()
+
+
+@check
+def mpi_gets_on_while_a_rank_waits_in_a_collective(comm: MPI.Intracomm) -> None:
+    """A large message that its receiver takes first, while its sender is in the broadcast."""
+    ours, data = shared(comm), np.zeros(1_000_000)
+    for size in (8, 100_000):
+        small = np.full(size, comm.rank)
+        if comm.rank == 1:
+            sending = comm.Isend(np.ones(1_000_000), 0)
+        if comm.rank == 0 and comm.size > 1:
+            comm.Recv(data, 1)
+            assert data.all()
+        ours.Bcast(small, 0)
+        assert not small.any()
+        if comm.rank == 1:
+            sending.Wait()
+    ours.Free()
+
+
+def requests_of(ours: cw.Comm, number: int) -> list[tuple[Any, Any, Any]]:
+    made = []
+    for n in range(number):
+        data, result = np.zeros(10 + 3000 * (n % 3)), np.zeros(10 + 3000 * (n % 3))
+        make: Callable[..., Any] = ours.Allreduce_init if n % 2 else ours.Bcast_init
+        request = make(data, result) if n % 2 else make(data, n % ours.size)
+        made.append((request, data, result))
+    return made
+
+
+@check
+def persistent_requests_run_beside_calls_in_memory(comm: MPI.Intracomm) -> None:
+    """Started by each rank in its own order, with a blocking call in their midst."""
+    ours, last = shared(comm), comm.size * (comm.size + 1) / 2
+    for again in range(2):
+        made = requests_of(ours, 20)
+        for _ in range(3):
+            for n, (_, data, result) in enumerate(made):
+                data[:] = comm.rank + 1 if n % 2 else n * (comm.rank == n % comm.size)
+                result[:] = 0
+            order = list(range(20))
+            random.Random(comm.rank + again).shuffle(order)
+            for n in order:
+                made[n][0].Start()
+            ours.Bcast(np.zeros(100), again % comm.size)  # in the midst of them
+            for n in reversed(order):
+                made[n][0].Wait()
+            for n, (_, data, result) in enumerate(made):
+                assert (result == last if n % 2 else data == n).all()
+        for request, *_ in made[again:]:
+            request.Free()
+    ours.Free()
+
+
+def stress(comm: MPI.Intracomm, calls: int) -> int:
+    """Random calls on several communicators, with requests in the midst, and the same calls again.
+
+    Returns the KiB that this rank grew by the second time, when all plans have been made.
+    """
+    algorithms = (
+        FLAT,
+        TREES,
+        {"broadcast": "binomial", "allreduce": "circulant", "reduce": "halving_gather"},
+    )
+    every: list[tuple[MPI.Comm, MPI.Comm]] = [(shared(comm, one), comm) for one in algorithms]
+    every.append((shared(comm).Split(comm.rank % 2), comm.Split(comm.rank % 2)))
+    grown = 0
+    for call in range(2 * calls):
+        draw = random.Random(call % calls)
+        if call in (calls, 2 * calls - 1):
+            gc.collect()
+            grown = resident_kib() - grown
+        ours, plain = draw.choice(every)
+        compare(ours, plain, random.Random(draw.random()))
+        if call % 100 == 0:
+            whole: Any = every[call // 100 % 3][0]
+            made = requests_of(whole, draw.randrange(1, 9))
+            for request, data, _ in made:
+                data[:] = 1
+                request.Start()
+            compare(ours, plain, random.Random(draw.random()))
+            for n, (request, data, result) in enumerate(made):
+                request.Wait()
+                assert ((result if n % 2 else data) == (comm.size if n % 2 else 1)).all()
+                request.Free()
+    return grown
+
+
+def resident_kib() -> int:
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("RssAnon:")[1].split()[0])
+
+
+@check
+def ranks_that_cannot_share_send_messages(comm: MPI.Intracomm) -> None:
+    failing, broken = OSError("no more of that"), comm.size - 1
+    for name in ("memfd_create", "open"):
+        real = getattr(os, name)
+
+        def fails(*words: Any, real: Any = real, **named: Any) -> Any:
+            if comm.rank == broken:
+                raise failing
+            return real(*words, **named)
+
+        with patch(f"os.{name}", fails):
+            ours, draw = shared(comm), random.Random(3)
+            ours.Bcast(np.zeros(3))
+        makes = broken == 0 if name == "memfd_create" else comm.size > 1
+        assert uses_memory(ours) == (expected_to_share(comm) and not makes)
+        for _ in range(10):
+            compare(ours, comm, draw)
+        ours.Free()
+    with patch.object(node_transport, "COMPILED", None if comm.rank == broken else COMPILED):
+        ours = shared(comm)
+        ours.Bcast(np.zeros(3))
+        assert not uses_memory(ours)
+        ours.Free()
+
+
+@check
+def an_error_before_the_first_message_and_one_that_is_too_long(comm: MPI.Intracomm) -> None:
+    ours = shared(comm)
+    data = np.zeros(100)
+    ours.Bcast(data)
+    if comm.rank == comm.size - 1:
+        with raises(TypeError):
+            ours.Bcast("no buffer")
+    ours.Bcast(np.full(100, 5.0) if comm.rank == 0 else data)
+    assert comm.rank == 0 or (data == 5).all()
+    counted = [MPI.INT.Create_contiguous(25).Commit(), MPI.INT]
+    ours.Bcast([data.view("i4"), 2, counted[0]] if comm.rank else [data.view("i4"), 50, MPI.INT])
+    counted[0].Free()
+    ours.Free()
+
+
+@check
+def it_is_said_why_there_is_no_memory(comm: MPI.Intracomm) -> None:
+    python = "the engine is Python's"
+    assert node_transport.why_no_memory().startswith("" if COMPILED is not None else python)
+    assert COMPILED is None or not node_transport.why_no_memory()
+    with patch("os.ftruncate", side_effect=OSError("none is left")):
+        seen = "rank 0 cannot make the memory (none is left)"
+        assert COMPILED is None or node_transport.why_no_memory() == seen
+
+
+@check
+def the_transport_is_chosen_by_a_word(comm: MPI.Intracomm) -> None:
+    with raises(UnknownName, "memory"):
+        cw.Comm(comm, transport="pigeons")
+    for word, environment in (("messages", "memory"), (None, "messages"), (None, "memory")):
+        with patch.dict(os.environ, {"COLLWISE_NODE": environment if comm.rank == 0 else ""}):
+            ours = cw.Comm(comm.Dup(), profile=False, algorithms=FLAT, transport=word)
+        ours.Bcast(np.zeros(3))
+        asked = (word or environment) == "memory"
+        assert uses_memory(ours) == (asked and expected_to_share(comm))
+        ours.Free()

@@ -123,7 +123,7 @@ class SeparateMessages(Deliveries):
 
     @abstractmethod
     def messages_of(self, rank: int) -> Iterable[Delivery]:
-        """All messages of one rank, in order; others may be among them."""
+        """All messages of one rank, in order; other ranks' messages may be among them."""
 
     def deliveries(self, rank: int | None) -> Iterable[Delivery]:  # noqa: D102
         if rank is not None:

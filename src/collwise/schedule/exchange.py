@@ -68,8 +68,8 @@ class Exchange(Program):
     combines adjacent intervals of ranks: everything is combined in rank order, and in the same way
     on all ranks.  If there are e ranks more than the product of the radices, ranks 1, 3, …, 2e − 1
     first send their vectors to the rank before them.  In a reduce, only the first rank of a group
-    with whole vectors goes on.  In a reduce-scatter, all stages are divided, and parts are not
-    gathered.
+    with whole vectors goes on to the next stage.  In a reduce-scatter, all stages are divided, and
+    parts are not gathered.
     """
 
     problem: Problem
@@ -155,7 +155,7 @@ class Exchange(Program):
         return _Group(tuple(n + min(n, self.extra) for n in numbers), index)
 
     def _weight(self, position: int) -> int:
-        """By how much adjacent members' numbers differ, in a group of the stage at `position`."""
+        """The difference between adjacent members' numbers in the groups of stage `position`."""
         return prod(stage.radix for stage in self.stages[:position])
 
     def _parts(self, position: int, blocks: Blocks) -> list[Blocks]:
@@ -172,7 +172,7 @@ class Exchange(Program):
 
     @cached_property
     def _result_blocks(self) -> Blocks:
-        """For each participating rank: its result block, with that of its paired rank."""
+        """For each participating rank: its result block, joined with that of its paired rank, if any."""
         length, extra = self.problem.nbytes // self.problem.ranks, self.extra
         paired = [Block(0, 2 * low * length, 2 * length) for low in range(extra)]
         unpaired = [Block(0, low * length, length) for low in range(2 * extra, self.problem.ranks)]
@@ -231,7 +231,7 @@ class _Writer:
         self.value = self.result if final else slots[0]
 
     def allgather(self, group: _Group, parts: Sequence[Blocks], *, sends: bool) -> None:
-        """Receive the other members' parts of the result; if `sends`, send all of them its own."""
+        """Receive the other members' parts of the result; if `sends`, send them this one's part."""
         for offset in range(1, len(group.members)):
             before = (group.place - offset) % len(group.members)
             after = (group.place + offset) % len(group.members)

@@ -1,6 +1,7 @@
 """Parts of a mesh of ranks: its rows, its columns, its halves, and the snake through it.
 
-All are sequences of ranks, computed on demand: nothing of the size of the mesh is built.
+Halves are grids; the others are sequences of ranks, computed on demand: nothing as large as the
+mesh is built.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +32,7 @@ class Grid(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of ranks."""
+        """Number of ranks in the grid."""
         rows, columns = self.shape
         return rows * columns
 

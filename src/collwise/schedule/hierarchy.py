@@ -22,7 +22,7 @@ from collwise.system.integers import Ints
 
 
 class Seat(NamedTuple):
-    """A team of virtual ranks, ascending, and the index of a rank in it."""
+    """A rank's team, as ascending virtual ranks, and the rank's index in the team (`place`)."""
 
     team: tuple[int, ...]
     place: int
@@ -165,7 +165,7 @@ def _class_of_seats(representative: int, teams: Ints) -> Class:
 
 @lru_cache(maxsize=64)
 def hierarchy(placement: Placement, root: int = 0) -> Hierarchy:
-    """The teams of a placement in virtual ranks, of which `root` is rank 0; results are cached."""
+    """The teams of a placement in virtual ranks; rank `root` is virtual rank 0.  Results are cached."""
     return Hierarchy(placement.from_rank(root))
 
 
@@ -182,7 +182,7 @@ def hierarchy_of(problem: Problem) -> Hierarchy:
 
 @dataclass(frozen=True)
 class TeamTree(Tree):
-    """A tree of all ranks, made of a tree in every team; leaders serve their outermost team first.
+    """A tree of all ranks, made of a tree in every team; ranks serve their outermost team first.
 
     tree: maps (level, team size) to the tree of a team.
     """

@@ -59,8 +59,8 @@ class Recv(NamedTuple):
 class Combine(NamedTuple):
     """Combine the blocks of the slots `left` and `right`, in this order; write them to slot `into`.
 
-    A right operand in scratch is destroyed, as by `MPI_Reduce_local`.  `into` is never an input
-    slot.  It is the same as `left` only if `right` is scratch.
+    A right operand in scratch is destroyed, as by `MPI_Reduce_local`.  `into` is never the input
+    slot, and it equals `left` only if `right` is scratch.
     """
 
     left: int

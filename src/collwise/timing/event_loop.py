@@ -51,7 +51,7 @@ class Columns(NamedTuple):
 
 
 class Played(NamedTuple):
-    """Simulated rows.  at: their times.   stuck: whether some operation never completes."""
+    """The result of `play`.   at: the rows' times.   stuck: whether a row never completes."""
 
     at: Columns
     stuck: bool
@@ -374,7 +374,7 @@ class _Plain:
             self._arrive(passage, -1 - kind, row)
 
     def _next_at_processor(self, rank: int) -> tuple[int, int, int] | None:
-        """A rank's next event: (time, 0 for a send or 1 for a receive, row); None if there is none."""
+        """A rank's next event: (time, 0 for a send or 1 for a receive, row), or None."""
         candidates = []
         port = self.sends[rank][0]
         if (row := port.head()) != NONE and not self.missing[row]:

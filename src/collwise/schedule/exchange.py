@@ -172,7 +172,7 @@ class Exchange(Program):
 
     @cached_property
     def _result_blocks(self) -> Blocks:
-        """For each participating rank: its result block, joined with that of its paired rank, if any."""
+        """For each participating rank: its result block, joined with its paired rank's, if any."""
         length, extra = self.problem.nbytes // self.problem.ranks, self.extra
         paired = [Block(0, 2 * low * length, 2 * length) for low in range(extra)]
         unpaired = [Block(0, low * length, length) for low in range(2 * extra, self.problem.ranks)]

@@ -109,7 +109,7 @@ def _messages(
 
 @lru_cache(maxsize=64)
 def _would_deadlock(rounds: "FreeRounds") -> bool:
-    """Whether ranks that block wait for each other in a circle if they receive as messages arrive."""
+    """Whether ranks that receive in order of arrival would deadlock if their sends block."""
     before: TopologicalSorter[int] = TopologicalSorter()
     sent, heard, came = dict[int, int](), dict[int, int](), dict[tuple[int, int], int]()
     all_messages = [

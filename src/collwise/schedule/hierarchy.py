@@ -165,7 +165,7 @@ def _class_of_seats(representative: int, teams: Ints) -> Class:
 
 @lru_cache(maxsize=64)
 def hierarchy(placement: Placement, root: int = 0) -> Hierarchy:
-    """The teams of a placement in virtual ranks; rank `root` is virtual rank 0.  Results are cached."""
+    """The teams of a placement in virtual ranks; rank `root` is virtual rank 0.  Cached."""
     return Hierarchy(placement.from_rank(root))
 
 

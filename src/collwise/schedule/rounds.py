@@ -15,8 +15,8 @@ from collwise.schedule.rows import Columns, Rows
 from collwise.system.integers import Ints
 
 MAX_LATENCY = 64
-"""Largest latency, in rounds, for which rounds are made on at most MAX_LATENCY ranks; on more ranks,
-it is the number of ranks."""
+"""Largest latency, in rounds, for which rounds are made on at most MAX_LATENCY ranks; on more
+ranks, it is the number of ranks."""
 
 
 def highest(ranks: int) -> int:
@@ -107,7 +107,7 @@ class DownRounds(Program):
 
 @dataclass(frozen=True)
 class UpRounds(Program):
-    """A reduce to virtual rank 0: a broadcast's rounds in reverse.  It combines in any order."""
+    """A reduce to virtual rank 0: a broadcast's rounds in reverse, so not in rank order."""
 
     rounds: Rounds
     pieces: tuple[Block, ...]

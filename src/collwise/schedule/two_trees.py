@@ -128,7 +128,7 @@ class TwoTrees(Rounds):
 
     @cached_property
     def later(self) -> int:
-        """The number of rounds from the first to the last send of the last piece, or a higher one."""
+        """An upper bound on the rounds from the first to the last send of the last piece."""
         if self.ranks == 1:
             return 0
         return max(int(place.first.max()) - tree for tree, place in enumerate(self._all))

@@ -105,7 +105,7 @@ class AllRounds(Program):
         """For each round: the distance to the receivers, and two arrays with an entry per sender.
 
         The first array has the bytes of the sender's message.  The second has the latest round in
-        which the sender received any of them, for which its message waits; −1 for none.  Bytes
+        which the sender received any of these bytes: the message waits for it; −1 for none.  Bytes
         beyond int64 are Python integers.   of_one: whether rank 0, whose sizes and rounds are those
         of every rank, is the only sender with entries.
         """

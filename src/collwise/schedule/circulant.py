@@ -150,7 +150,7 @@ def _first_block(rank: Numbers, numbers: Sequence[int]) -> Numbers:
 
 @dataclass(frozen=True)
 class Circulant(Rounds):
-    """The rounds of a broadcast of `count` pieces, in each of which all ranks send equally far."""
+    """The rounds of a broadcast of `count` pieces; in a round, all ranks send over one distance."""
 
     def _round_numbers(self) -> tuple[range, int]:
         """The numbers of all rounds, and q, the number of rounds in a phase.

@@ -187,7 +187,7 @@ class OneVector(Program):
 def on_ranks(
     operations: Sequence[Operation], team: Sequence[int] | None, offset: int = 0
 ) -> list[Operation]:
-    """A team member's operations, with ranks as peers and `offset` added to all block offsets.
+    """A team member's operations; peers become ranks, and `offset` is added to blocks' offsets.
 
     team: the ranks of the team, by the index that the operations use; None if the team is all
     ranks, so that peers stay as they are.

@@ -37,7 +37,7 @@ class Arrangement(NamedTuple):
     received: Ints
     """The round by which piece 0 has arrived at the node in the row."""
     parent: Ints
-    """The place of the rank from which the node in the row receives piece 0; −1 for the root."""
+    """The place of the rank that sends piece 0 to the node in the row; −1 stands for the root."""
     child: Ints
     """The place of the rank to which piece 0 is sent in the row; −1 if it is not sent there."""
     sent: Ints

@@ -115,11 +115,11 @@ class Deliveries(Program):
 
 
 class SeparateMessages(Deliveries):
-    """A gathering program that sends every contribution as a separate message."""
+    """A program for allgatherv that sends every contribution as a separate message."""
 
     @abstractmethod
     def messages(self) -> tuple[Ints, Ints, Ints]:
-        """All messages in order: source rank, target rank, index of the contribution (by rank)."""
+        """All messages in order: their sources, their targets, and indices in `problem.gathered`."""
 
     @abstractmethod
     def messages_of(self, rank: int) -> Iterable[Delivery]:

@@ -123,9 +123,10 @@ class Exchange(Program):
         return self.problem.output_of(rank) if self.scatters else self.problem.vector
 
     def _exchange(self, writer: "_Writer", number: int, blocks: Blocks) -> None:
-        """Write the operations of all stages, for the participating rank with this number.
+        """Write the operations of all stages for one of the participating ranks.
 
-        blocks: the whole vector, or in a reduce-scatter `_result_blocks`.
+        number: its index among these.   blocks: the whole vector; in a reduce-scatter, the
+        `_result_blocks`.
         """
         ways_back: list[tuple[_Group, list[Blocks]]] = []
         for position, stage in enumerate(self.stages):
@@ -161,8 +162,8 @@ class Exchange(Program):
     def _parts(self, position: int, blocks: Blocks) -> list[Blocks]:
         """The part of each member of a group in a stage that divides the vector.
 
-        In a reduce-scatter, a part holds the result blocks of all ranks that agree in the digits so
-        far: blocks are in rank order, and this stage's digit is the next one.
+        In a reduce-scatter, the member with digit d at this stage gets those of the given result
+        blocks that belong to ranks with this digit.
         """
         radix = self.stages[position].radix
         if self.scatters:

@@ -37,7 +37,7 @@ class Grid(NamedTuple):
         return rows * columns
 
     def rank(self, inner: int) -> int:
-        """The rank at this index in the grid, counted row by row."""
+        """The rank with the index `inner` in the grid, where ranks are counted row by row."""
         row, column = divmod(inner, self.right - self.left)
         return (self.top + row) * self.width + self.left + column
 

@@ -32,7 +32,7 @@ class Teams(Sequence[tuple[int, ...]]):
     """Disjoint teams of ranks; team number n is the tuple teams[n], built on first use.
 
     members: the ranks of all teams, team by team.   begins: where each team begins in `members`.
-    sizes: ranks of each team.   places: the index of every rank in its team, −1 if it is in none.
+    sizes: that of each team.   places: the index of every rank in its team, −1 if it is in none.
     """
 
     def __init__(self, ranks: Ints, groups: Ints) -> None:
@@ -147,10 +147,10 @@ class Hierarchy:
 
 
 def _class_of_seats(representative: int, teams: Ints) -> Class:
-    """The class of ranks with equal seats; `representative` is one of them.
+    """The class of ranks with equal seats; `representative` is one of these ranks.
 
-    teams: a table with a row per rank of the class: the ranks of all its teams.  The first row is
-    the representative's.
+    teams: a table with a row for each rank of the class: the members of all its teams.  The first
+    row is the representative's.
     """
     order = np.argsort(teams[0], kind="stable")
     seats = np.searchsorted(teams[0][order], representative)

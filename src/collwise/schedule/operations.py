@@ -93,7 +93,7 @@ def size_of(operation: Operation) -> int:
 
 
 def blocks_in(operation: Operation, slot: int) -> tuple[Block, ...]:
-    """The blocks that an operation reads or writes in a slot, with their offsets there."""
+    """The blocks that an operation reads or writes in a slot, with their offsets in this slot."""
     if isinstance(operation, Copy) and operation.shift and slot == operation.into:
         return tuple(b._replace(offset=b.offset + operation.shift) for b in operation.blocks)
     return operation.blocks

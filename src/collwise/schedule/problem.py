@@ -66,7 +66,7 @@ class Problem:
     collective: a name or alias of `COLLECTIVES`; any other name for a schedule written by hand.
     nbytes: bytes of the root's data, of each rank's vector, or of all sources' data together.
     itemsize: bytes of an element, >= 1; nbytes is a multiple of it, and no element is ever cut.
-    order: for collectives that combine, the order in which they do.
+    order: for collectives that combine, the order in which they combine contributions.
     sources: for collectives with sources, which ranks have data, and how many bytes each.
     shape: for collectives with sources, rows and columns of the mesh of ranks, numbered row by row;
     (0, 0) stands for a mesh that is nearly square.

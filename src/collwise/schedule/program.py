@@ -88,7 +88,7 @@ class Program(ABC):
 
 @dataclass(frozen=True)
 class Schedule:
-    """A problem and the program that solves it; `algorithm` is a label for people."""
+    """A problem and the program that solves it; `algorithm` is a name to show to users."""
 
     problem: Problem
     program: Program

@@ -68,7 +68,7 @@ class Circular(Program):
 
     @property
     def unit(self) -> int:
-        """All blocks are equally long if and only if the vector has a multiple of this many bytes."""
+        """Blocks are equally long if and only if the vector has a multiple of this many bytes."""
         return self.problem.itemsize * self.problem.ranks
 
     def classes(self) -> list[Class] | None:

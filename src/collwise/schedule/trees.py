@@ -170,7 +170,7 @@ class SplitTree(Tree):
     def _closure(self) -> tuple[list[Part], Ints, Ints]:
         """All distinct parts, and for each the indices of the two parts into which it is split.
 
-        The leader keeps the first of these.  For a part of one rank, both indices are 0.
+        The leader keeps the first of the two.  For a part of one rank, both indices are 0.
         """
         parts, index = [self.start], {self.start: 0}
         halves: list[tuple[int, int]] = []

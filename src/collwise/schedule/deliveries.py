@@ -119,7 +119,7 @@ class SeparateMessages(Deliveries):
 
     @abstractmethod
     def messages(self) -> tuple[Ints, Ints, Ints]:
-        """All messages in order: their sources, their targets, and indices in `problem.gathered`."""
+        """All messages in order: sources, targets, and contributions (indices in `gathered`)."""
 
     @abstractmethod
     def messages_of(self, rank: int) -> Iterable[Delivery]:

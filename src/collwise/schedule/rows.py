@@ -60,10 +60,10 @@ class Rows:
         nbytes: Ints,
         after: Ints,
     ) -> "Rows":
-        """Rows, each of which waits for the first `after` receives and combines of its source.
+        """Rows, each of which waits for the first few receives and combines of its source rank.
 
-        after: a number for each row.   A combine is given as a message from a rank to itself, with
-        both places equal.
+        after: for each row, for how many of these it waits.   A combine is given as a message from
+        a rank to itself, with both places equal.
         """
         order = ordered(target, place_at_target)
         begins = np.searchsorted(target[order], source)
@@ -253,8 +253,8 @@ class Columns:
 def of_columns(columns: Columns, ranks: int) -> Rows | None:
     """The rows of a schedule that only sends and receives, all of it in the output slot.
 
-    None if a rank receives a byte twice, or lists a send before the receive of its data: here the
-    dependencies of a send are derived from the bytes alone.
+    A send waits for the receives that bring its bytes.  None if this could be wrong: if a rank
+    receives a byte twice, or lists a send before the receive of its data.
     """
     order = ordered(columns.source, columns.place_at_source)
     columns = replace(columns, **{name: column[order] for name, column in vars(columns).items()})
@@ -301,7 +301,8 @@ def _per_message(reduction: np.ufunc, values: Ints, first: Ints) -> Ints:
 def _latest_needed(rows: Columns, position: Ints, ranks: int) -> Ints | None:
     """For every row, the position of its source's last receive that brings any of the row's bytes.
 
-    position: for each row, the position of its message in receive order.   −1: no such receive.
+    position: for each row, the position of its message in receive order.   A row for which there is
+    no such receive gets −1.
     Returns None if a rank receives a byte twice.
     """
     low, high, span = _ranges(rows, ranks)
@@ -327,10 +328,10 @@ def _latest_needed(rows: Columns, position: Ints, ranks: int) -> Ints | None:
 
 
 def _ranges(rows: Columns, ranks: int) -> tuple[Ints, Ints, int]:
-    """The bytes of each row, [low, high), and a number `span` above all of them.
+    """The bytes [low, high) of each row, and a number `span` that is greater than all of these.
 
-    So rank * span + byte stands for a byte of a rank.  If this would not fit into int64, bytes are
-    replaced by indices in the sorted bounds of all rows.
+    So rank * span + byte identifies a byte of a rank.  If this would not fit into int64, low and
+    high are indices in the sorted bounds of all rows, in place of bytes.
     """
     low, high = rows.offset, rows.offset + rows.length
     span = int(high.max(initial=0)) + 1

@@ -51,9 +51,10 @@ class TwoTrees(Rounds):
         return place + (even + 1 - 2 * place) * (place <= even)
 
     def _down(self, place: Numbers, tree: int, leaf: Numbers = 0) -> _Place:
-        """The `_Place` of each given place number in a tree, found by walking down from the root.
+        """Where the given places are in a tree, found by walking down from its root.
 
-        tree: 0 for the first, 1 for the second.   leaf: the colour of a place that is a leaf.
+        place: a number in the tree.   tree: 0 for the first, 1 for the second.   leaf: the colour
+        of a place that is a leaf.
         """
         n = self.ranks - 1
         step = 1 << n.bit_length() - 1

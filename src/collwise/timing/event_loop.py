@@ -58,7 +58,7 @@ class Played(NamedTuple):
 
 
 def play(rows: Rows, law: Law, limit: int | None = None) -> Played:
-    """Simulate rows under a law to their end; raise PastLimit for an event after `limit` ticks."""
+    """Simulate all rows under a law; raise PastLimit for an event after `limit` ticks, if given."""
     if _event_loop is not None and law.gap.dtype == np.int64:
         played = _play_c(rows, law, LARGEST if limit is None or limit > EXACT else max(limit, -1))
         if played is not None:

@@ -69,8 +69,8 @@ class Links(NamedTuple):
 class SharedPort(NamedTuple):
     """The ports of one level, each shared by a group of ranks.
 
-    busy: for each row, the ticks for which it keeps the port busy, 0 if it does not use it.
-    group: the number of each rank's group.
+    busy: for each row, the ticks for which it keeps the port busy; 0 if the row does not use it.
+    group: for each rank, the number of its group.
     """
 
     busy: Ticks
@@ -100,7 +100,7 @@ class Law:
     links: Links | None = None
     shared: tuple[SharedPort, ...] = ()
     tells_passages: bool = False
-    """Whether `Timing.passages` reports how each message went through the network."""
+    """Whether messages hold links or the machine is a wormhole one; if so, `passages` has entries."""
 
     @property
     def sender_busy(self) -> Ticks:
@@ -203,7 +203,8 @@ def _costs(machine: Machine, nbytes: int, level: int, hops: int) -> tuple[Fracti
     """A row's gap, reach, entry, absorb and header (see `Law`), then a time for each inner level.
 
     All are exact seconds.  The time for an inner level is how long the row keeps a shared port of
-    this level busy.   level: −1 for a combine.   hops: number of links on the message's route.
+    this level busy.   level: that of the message; −1 for a combine.   hops: number of links on its
+    route.
     """
     zero = Fraction(0)
     if level == NONE:

@@ -82,7 +82,7 @@ class Timing:
     """The ideal times of a schedule on a machine, from a common start.
 
     rows: messages and combines.   played: their times in ticks.   class_of: for each rank, the
-    number of the rank in `rows` that stands for it; None if `rows` are those of all ranks.
+    rank in `rows` that stands for it and sends its messages; None if `rows` have all ranks.
     """
 
     rows: Rows
@@ -130,7 +130,7 @@ class Timing:
 
     @property
     def sizes(self) -> tuple[Ints, Ints]:
-        """Two arrays by message of `rows`: its bytes, and for how many ranks its source stands."""
+        """Two arrays with an entry for each message of `rows`: its bytes, and how many ranks send it."""
         sent = np.flatnonzero(self.rows.target != NONE)
         of_class = np.ones(len(self.law.ports.own_sends), np.int64)
         if self.class_of is not None:

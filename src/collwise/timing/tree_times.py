@@ -1,7 +1,7 @@
-"""Computes the time of a broadcast down a tree and of a reduce up one, for up to 10^6 ranks.
+"""Computes the time of a broadcast down a tree, or a reduce up a tree, for up to 10^6 ranks.
 
-It uses a recurrence over the shapes of subtrees.  Subtrees of one shape take the same time, and
-there are few shapes.  Tests check that the event loop gives the same times.
+A recurrence goes over the shapes of subtrees.  Subtrees of one shape take the same time, and there
+are few shapes.  Tests check that the event loop gives the same times.
 """
 
 from collections.abc import Callable, Sequence
@@ -63,8 +63,8 @@ class _Ticks(NamedTuple):
 def tree_time(tree: Tree, nbytes: int, machine: Machine, segment: int | None = None) -> Fraction:
     """Exact seconds to send `nbytes` down a tree, in segments of `segment` bytes if given.
 
-    A rank that gets its segments every P seconds and serves d children passes them on every max(P,
-    d·t0) seconds; only the last, shorter segment is followed one by one.
+    A rank that gets a segment every P seconds, and serves d children, sends one to each child every
+    max(P, d·t0) seconds.  Only the last segment, which may be shorter, is followed on its own.
     """
     if not nbytes or tree.size == 1:
         return Fraction(0)
@@ -171,7 +171,7 @@ def _segments(tree: Tree, count: int, full: _Ticks, last: _Ticks) -> int:
 
 
 SIMULATED = 3
-"""Number of segments that are simulated, and then one more, to extrapolate to more segments."""
+"""Times of SIMULATED segments and of one more are extrapolated to programs with more segments."""
 
 
 def with_few_segments(program: DownTree | UpTree) -> list[DownTree | UpTree]:

@@ -100,7 +100,7 @@ class Law:
     links: Links | None = None
     shared: tuple[SharedPort, ...] = ()
     tells_passages: bool = False
-    """Whether messages hold links or the machine is a wormhole one; if so, `passages` has entries."""
+    """Whether `passages` has entries: messages hold links, or the machine is a `Wormhole`."""
 
     @property
     def sender_busy(self) -> Ticks:

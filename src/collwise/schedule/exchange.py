@@ -160,7 +160,7 @@ class Exchange(Program):
         return prod(stage.radix for stage in self.stages[:position])
 
     def _parts(self, position: int, blocks: Blocks) -> list[Blocks]:
-        """The part of each member of a group in a stage that divides the vector.
+        """The part of each member of a group, in the stage at `position`, which divides the vector.
 
         In a reduce-scatter, the member with digit d at this stage gets those of the given result
         blocks that belong to ranks with this digit.

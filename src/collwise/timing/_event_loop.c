@@ -464,8 +464,8 @@ static int by_place(const void *a, const void *b) {
     return (one->place > other->place) - (one->place < other->place);
 }
 
-/* Fill every port's queue with the rows that use the port, in the order of the rank's list; a combine
-   is in all queues of its rank. */
+/* Fill every port's queue with the rows that use the port, in the order of the rank's list; a
+   combine is in all queues of its rank. */
 static int make_queues(struct loop *loop) {
     int64_t *begins = PyMem_Calloc((size_t)loop->ranks + 2, 8), total = 0;
     int64_t *filled = PyMem_Calloc((size_t)loop->ports + 1, 8);

@@ -130,7 +130,7 @@ class Timing:
 
     @property
     def sizes(self) -> tuple[Ints, Ints]:
-        """Two arrays, by message of `rows`: its bytes, and the number of ranks that send such a one."""
+        """For each message of `rows`, in two arrays: its bytes, and how many ranks send it."""
         sent = np.flatnonzero(self.rows.target != NONE)
         of_class = np.ones(len(self.law.ports.own_sends), np.int64)
         if self.class_of is not None:

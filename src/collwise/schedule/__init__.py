@@ -9,13 +9,13 @@ Programs are made of these:
 `reduction`                    vectors combined up a tree
 `exchange`                     all ranks exchange and combine
 `circulant_exchange`           exchange around a circle, for any number of ranks
-`rounds`                       pieces in rounds, by `circulant` or `postal_rounds` distances, down
+`rounds`                       pieces in rounds, over `circulant` or `postal_rounds` distances, down
                                `cyclic_trees` or `two_trees`, or freely (`free_rounds`)
 `grids`, `deliveries`          s-to-p broadcasts (allgatherv); `all_rounds` for those in rounds
 `hierarchy`                    teams of ranks: the nodes, the leaders of nodes, and so on
 `combinators`                  programs made of programs: one after another, and on teams
 `interleaved`                  pieces side by side: while one travels, others are sent
 
-`dependencies` says what an operation waits for (`_dependencies.c` does so for the lists of all
-ranks), and `evaluation` what a list of operations computes.
+`dependencies` finds what each operation waits for (`_dependencies.c` is its fast part), and
+`evaluation` computes the outputs of a schedule.
 """

@@ -113,7 +113,7 @@ static int write_range(struct map *map, struct interval key) {
     while (last < map->count && map->at[last].begin < key.end) {
         last++;
     }
-    if (first < last && map->at[first].begin < key.begin) { /* keep what sticks out */
+    if (first < last && map->at[first].begin < key.begin) { /* keep the bytes outside the range */
         pieces[number] = map->at[first];
         pieces[number++].end = key.begin;
     }
@@ -132,10 +132,10 @@ static int write_range(struct map *map, struct interval key) {
     return 1;
 }
 
-/* What is made of all lists. */
+/* The columns that `rows_of_lists` fills, and what it knows while it goes through the lists. */
 struct rows {
     struct numbers cells[CELLS], begins, needs;
-    /* of the present rank: the maps; of every operation, where its set of rows begins in `sets` */
+    /* for the present rank: its maps, and where each operation's set of rows begins in `sets` */
     struct maps maps;
     struct numbers sets, set_begins, gathered;
     int asked;
@@ -166,7 +166,7 @@ static int gather(struct rows *rows, int64_t slot, const int64_t *blocks, Py_ssi
     return 1;
 }
 
-/* Put `gathered` in order, each number once; only the last where that is enough. */
+/* Sort `gathered` and remove repeated numbers; keep only the last number if LAST_ONLY. */
 static void settle(struct rows *rows) {
     int64_t *at = rows->gathered.at;
     size_t count = rows->gathered.count, kept = 0;
@@ -191,7 +191,7 @@ static int64_t number_at(PyObject *tuple, Py_ssize_t n) {
     return item ? PyLong_AsLongLong(item) : -1;
 }
 
-/* The blocks of an operation as numbers, and their bytes in all; -1 with an error set. */
+/* Read an operation's blocks into `numbers`; returns the sum of their bytes, -1 on an error. */
 static int64_t read_blocks(PyObject *blocks, struct numbers *numbers) {
     Py_ssize_t count = PyTuple_Check(blocks) ? PyTuple_Size(blocks) : -1;
     int64_t nbytes = 0;
@@ -222,7 +222,7 @@ static int64_t read_blocks(PyObject *blocks, struct numbers *numbers) {
     return nbytes;
 }
 
-/* One operation: its row, if it is one, and the set on which what it writes depends. */
+/* Add one operation: its row, if it has one, and the set of rows on which its result depends. */
 static int add(struct rows *rows, int64_t rank, int64_t place, int64_t kind, PyObject *op,
                struct numbers *blocks) {
     static const Py_ssize_t FIELDS[KINDS] = {3, 3, 4, 4}, BLOCKS[KINDS] = {1, 1, 3, 2};

@@ -1,4 +1,4 @@
-"""The interval map in C; see `dependencies`."""
+"""The function `rows_of_lists` in C; `dependencies.py` says what it does."""
 
 from collections.abc import Sequence
 

@@ -78,7 +78,7 @@ class AllRounds(Program):
 
     @property
     def _sources(self) -> tuple[Ints, Ints]:
-        """Two arrays, by source: its rank, and the index of its number of bytes in `_lengths`."""
+        """For each source, in two arrays: its rank, and the index of its bytes in `_lengths`."""
         number = {nbytes: at for at, nbytes in enumerate(self._lengths)}
         rows = [(source.rank, number[source.nbytes]) for source in self.problem.sources]
         starts, which = np.array(rows, np.int64).reshape(-1, 2).T
@@ -105,8 +105,9 @@ class AllRounds(Program):
         """For each round: the distance to the receivers, and two arrays with an entry per sender.
 
         The first array has the bytes of the sender's message.  The second has the latest round in
-        which the sender received any of them, for which its message waits; −1 for none.  Bytes
-        beyond int64 are Python integers.   of_one: only for rank 0, of which the others are copies.
+        which the sender received any of these bytes: the message waits for it; −1 for none.  Bytes
+        beyond int64 are Python integers.   of_one: whether rank 0, whose sizes and rounds are those
+        of every rank, is the only sender with entries.
         """
         p, (starts, which), bytes_of = self.problem.ranks, self._sources, self._bytes_of
         ranks = 1 if of_one else p

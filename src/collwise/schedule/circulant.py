@@ -62,7 +62,7 @@ def received(ranks: int, rank: int, most: int | None = None) -> tuple[int, ...]:
     def search(reached: int, below: int, index: int) -> None:
         """Extend a path of skips from rank `reached`; append each round's skip to `chosen`.
 
-        index: highest index of a skip to use.   below: where the path has to end.
+        index: highest index of a skip to use.   below: the path has to end before this rank.
         """
         while index >= 0 and len(chosen) < enough:
             at = reached + numbers[index]
@@ -84,10 +84,10 @@ def received(ranks: int, rank: int, most: int | None = None) -> tuple[int, ...]:
 def sent(ranks: int, rank: int) -> tuple[int, ...]:
     """The number of the block that a rank sends in each round of a phase: its target receives it.
 
-    Rounds are computed from last to first.  Each halves the interval of ranks that contains this
-    rank.  In the lower half the rank's block stays the same; in the upper half a new one begins.
-    In the few rounds in which this does not determine the block, the target's block is searched for
-    [Traeff2024b].  If the target is the root, the entry has no meaning: nothing is sent.
+    Rounds are computed from last to first.  Each round halves an interval of ranks that contains
+    this rank.  If the rank is in the lower half, its block stays the same; in the upper half it has
+    a new one.  In the few rounds in which this does not determine the block, the target's block is
+    searched for [Traeff2024b].  If the target is the root, nothing is sent: ignore the entry.
     """
     if not rank:
         return tuple(range(len(skips(ranks)) - 1))
@@ -115,9 +115,9 @@ def received_by_all(ranks: int) -> NDArray[np.int8]:
 
 
 def _narrow(ranks: int, rank: Numbers) -> Iterator[tuple[int, Numbers, Numbers, Numbers]]:
-    """For each round of a phase, the last one first: (round, block sent, is it certain, target).
+    """For each round of a phase, from the last on: (round, block sent, whether certain, target).
 
-    rank: the sender or an array of senders; then the last three entries are arrays too.
+    rank: the sender, or an array of senders; then the last three entries are arrays too.
     """
     numbers = skips(ranks)
     rounds, first = len(numbers) - 1, _first_block(rank, numbers)
@@ -135,9 +135,10 @@ def _narrow(ranks: int, rank: Numbers) -> Iterator[tuple[int, Numbers, Numbers, 
 
 
 def _first_block(rank: Numbers, numbers: Sequence[int]) -> Numbers:
-    """The first block that a rank receives; for the root q, the number of rounds in a phase.
+    """The number of the first block that a rank receives; for the root, the rounds in a phase.
 
-    It is the index of the smallest skip in the greedy sum of skips that equals the rank.
+    It is the index of the smallest skip in the greedy sum of skips that equals the rank.   numbers:
+    the result of `skips`.
     """
     first = rank * 0 + len(numbers) - 1
     for index in range(len(numbers) - 2, -1, -1):
@@ -149,12 +150,12 @@ def _first_block(rank: Numbers, numbers: Sequence[int]) -> Numbers:
 
 @dataclass(frozen=True)
 class Circulant(Rounds):
-    """The rounds of a broadcast of `count` pieces over circulant distances."""
+    """The rounds of a broadcast of `count` pieces; in a round, all ranks send over one distance."""
 
     def _round_numbers(self) -> tuple[range, int]:
         """The numbers of all rounds, and q, the number of rounds in a phase.
 
-        Round number n is round n modulo q of its phase; the last round of all ends a phase.
+        Round number n is round n modulo q of its phase; the very last round ends a phase.
         """
         phase = len(skips(self.ranks)) - 1
         if not phase or not self.count:

@@ -29,9 +29,9 @@ _PARTS = scratch(0)
 class Step(NamedTuple):
     """One message that every rank sends: `width` blocks, to the rank `distance` further on.
 
-    number: the scratch slot that receives it.   final: whether combining it completes the
-    receiver's own block.   gathers: whether it belongs to the allgather, which sends in the other
-    direction.
+    number: the number of the scratch slot that receives the message.   final: whether combining it
+    completes the receiver's own block.   gathers: whether the message belongs to the allgather,
+    which sends in the other direction.
     """
 
     number: int
@@ -76,8 +76,8 @@ class CirculantExchange(Circular):
 
     radix: in each round, a rank keeps about 1/radix of its blocks.
     latency: in a rank's list, a message is received after this many sends of the same round.
-    part: (number, count): which of how many pieces is exchanged.  They are pieces of the vector, or
-    of every block in a reduce-scatter.
+    part: (number, count): this program exchanges piece `number` of `count`.  They are pieces of the
+    vector, or in a reduce-scatter of every block.
     stages: for a reduce, in place of `radix`: the radix of each round and whether it divides
     vectors; the last stage is repeated.  If some stages do not divide, there are fewer parts than
     ranks: some blocks, evenly spread, are empty, and parts are sent whole.
@@ -167,7 +167,7 @@ class CirculantExchange(Circular):
 
     @cached_property
     def _piece(self) -> Blocks:
-        """The exchanged piece of the vector; of the first block if blocks are cut into pieces."""
+        """The piece that is exchanged: of the vector, or of the first block if blocks are cut."""
         number, count = self.part
         length = self.problem.nbytes // (self.problem.ranks if self._cuts_blocks else 1)
         return run_of_parts(Block(0, 0, length), number, 1, count, self.problem.itemsize)

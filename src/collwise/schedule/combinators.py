@@ -42,7 +42,7 @@ class Then(Program):
         return any(part.needs_posted_receives for part in self.parts)
 
     def classes(self) -> list[Class] | None:
-        """The classes of ranks, if all parts with messages have the same; None if they differ."""
+        """The parts' classes of ranks, if all parts with messages have the same ones; else None."""
         known = [part.classes() for part in self.parts if not isinstance(part, KeepOwn)]
         return known[0] if known and all(classes is known[0] for classes in known) else None
 
@@ -110,7 +110,7 @@ class On(Program):
     """Teams of ranks run programs side by side.
 
     task: maps a team's number to its task, None for no task; teams with equal programs share one
-    object.
+    `Program` object.
     level: the level of the machine at which the members of a team meet; None if they meet at
     several.
     crowd: how many teams at this level send at once through every shared port.
@@ -187,7 +187,7 @@ class OneVector(Program):
 def on_ranks(
     operations: Sequence[Operation], team: Sequence[int] | None, offset: int = 0
 ) -> list[Operation]:
-    """A team member's operations, with ranks as peers and `offset` added to all block offsets.
+    """A team member's operations; peers become ranks, and `offset` is added to blocks' offsets.
 
     team: the ranks of the team, by the index that the operations use; None if the team is all
     ranks, so that peers stay as they are.
@@ -212,8 +212,8 @@ def in_slots(
 
     The input becomes slot `value`, the output slot `result`, and scratch slots are counted from
     `unused`, the first free one.   Returns the new operations, and the first scratch slot that is
-    free after them. Where the input or output becomes scratch, a combine destroys it as its right
-    operand: then it is copied first if a later operation reads it.
+    free after them.  A combine destroys its right operand if this is scratch.  So if the input or
+    output becomes scratch, and a later operation reads it, a copy of it is the right operand.
     """
 
     def at(slot: int) -> int:

@@ -3,10 +3,10 @@
 In every round the root sends a piece to the leader of the other n ranks, which pass it on down
 their tree.  In coordinates that rotate with the pieces, each node of the tree has a *row*: it
 receives in that row, and sends in this row and the next lower ones, one for each child.  No two
-nodes may have the same row or send in the same row.  No two nodes may be the same rank, which
-follows from a node's row and round.  So no port is used twice at once, and k pieces take k − 1 +
-λ + T_λ(p − 1) t0 or a few t0 more: for roots that send each piece once, nothing is faster
-[Karp1993].
+nodes may have the same row or send in the same row.  Nor may two nodes be the same rank; a node's
+row and the round in which it receives say which rank it is.  So no port is used twice at once, and
+k pieces take k − 1 + λ + T_λ(p − 1) t0 or a few t0 more: no schedule whose root sends each piece
+once is faster [Karp1993].
 """
 
 from collections.abc import Iterator
@@ -24,26 +24,24 @@ from collwise.schedule.rounds import Round, Rounds
 from collwise.system.integers import Ints
 
 MAX_LATER = 6
-"""Number of completion rounds for which an arrangement is sought, beginning with the earliest
-possible one."""
+"""How many rounds, from the earliest possible one on, are tried as the round by which every rank
+has a piece, until an arrangement is found."""
 
 
 class Arrangement(NamedTuple):
-    """For each row, what the rank in it receives and sends of piece 0.
+    """The receive and the send of piece 0 in each row; entry i of every array is about row i.
 
     A place is the number of a rank minus 1.
     """
 
     received: Ints
-    """Entry i: the round by which piece 0 has arrived at the node in row i (rows are ranks in
-    coordinates that rotate with the pieces).
-    """
+    """The round by which piece 0 has arrived at the node in the row."""
     parent: Ints
-    """By row: the place of the rank that sends the piece to this one, −1 for the root."""
+    """The place of the rank that sends piece 0 to the node in the row; −1 stands for the root."""
     child: Ints
-    """By row: the place of the rank to which the piece is sent in this row, −1 for none."""
+    """The place of the rank to which piece 0 is sent in the row; −1 if it is not sent there."""
     sent: Ints
-    """By row: the round in which the piece is sent, −1 for none."""
+    """The round in which piece 0 is sent in the row; −1 if it is not sent there."""
 
 
 class _Tree(NamedTuple):
@@ -55,8 +53,8 @@ class _Tree(NamedTuple):
 def _tree(count: int, latency: int, last: int) -> _Tree | None:
     """A λ-tree of `count` nodes, each with the round by which it receives; None if none is found.
 
-    These rounds are at most `last`.  They are differences of rows and places, two permutations of
-    the same numbers, so their sum must be divisible by `count`.
+    latency: λ in rounds.   last: none of these rounds may be later.   They are differences of rows
+    and places, two permutations of the same numbers, so `count` must divide their sum.
     """
     times, children = [latency], [list[int]()]
     heap = [(2 * latency, 0)]
@@ -151,7 +149,7 @@ def _rows(tree: _Tree, random: Random) -> list[int] | None:
 def arrangement(count: int, latency: int) -> Arrangement | None:
     """The arrangement of `count` ranks beside the root; None if none is found, or for many ranks.
 
-    latency: in rounds.   Every rank computes the same result.
+    latency: λ in rounds.   Every rank computes the same result.
     """
     if not 0 < count < ARRANGED_RANKS:
         return None
@@ -184,8 +182,8 @@ class CyclicTrees(Rounds):
     """The rounds of a pipelined broadcast of `count` pieces.
 
     All pieces use the same tree over the ranks other than the root, rotated by one rank from piece
-    to piece. It is only for numbers of ranks and latencies for which `arrangement` finds such a
-    tree.
+    to piece.  The class is only for numbers of ranks and latencies for which `arrangement` finds
+    such a tree.
     """
 
     @cached_property
@@ -200,9 +198,10 @@ class CyclicTrees(Rounds):
         return np.arange(self.count + last if self.count else 0)
 
     def _received(self, rank: Ints, number: Ints) -> tuple[Ints, Ints]:
-        """From whom `rank` receives in round `number`, and which piece; one of the two is an array.
+        """From whom `rank` receives in round `number`, and the number of the piece.
 
-        A piece number outside 0 … count − 1 means that there is no message.
+        One of the arguments is an array, so both results are.  A piece number outside 0 … count − 1
+        means that there is no message.
         """
         n = self.ranks - 1
         row = (rank - 1 - number - self.latency) % n

@@ -84,7 +84,9 @@ class DownTree(Program):
 
 @dataclass(frozen=True)
 class Scatter(Program):
-    """Scatter down a tree: rank v receives pieces v … v + span(v) − 1 and sends each child its own.
+    """Scatter down a tree: rank v receives the pieces of its subtree, v … v + span(v) − 1, at once.
+
+    It sends each child the pieces of that child's subtree.
 
     span(v): number of ranks in the subtree of v, as in `SplitTree.span`.
     """
@@ -165,7 +167,7 @@ class Collect(Program):
         ]
         columns = [column.tolist() for both in ranges for column in both]
         operations: list[Operation] = []
-        # Of a step: offset and length of the two ranges sent, then of the two ranges received.
+        # Each step has the offset and length of two ranges to send, then of two ranges to receive.
         for peer, sender, at, sent, low, more, here, came, first, rest in zip(
             to, source, *columns, strict=True
         ):
@@ -178,8 +180,8 @@ class Collect(Program):
     def _ranges(self, rank: Ints, span: Any, step: Any) -> list[tuple[Ints, Ints]]:
         """The two byte ranges (offset, length) that `rank` receives in a step; a length may be 0.
 
-        span: how many pieces it has from the scatter.   Takes all ranks and one step, or one rank
-        and all steps (as arrays in `step`).
+        span: how many pieces `rank` has from the scatter.   Any of the arguments may hold arrays:
+        all ranks with one step, or all steps with one rank, or with a rank for each step.
         """
         p, n = self.tree.size, self.nbytes
         start = rank + np.maximum(step.start, span)
@@ -196,7 +198,7 @@ class Collect(Program):
     def received(self, span: Ints, step: Step) -> list[tuple[Ints, Ints]]:
         """The two byte ranges that every rank receives in a step, as arrays (offset, length).
 
-        span: by rank, how many pieces it has from the scatter.
+        span: for each rank, how many pieces it has from the scatter.
         """
         return self._ranges(np.arange(self.tree.size), span, step)
 

@@ -115,15 +115,15 @@ class Deliveries(Program):
 
 
 class SeparateMessages(Deliveries):
-    """A gathering program that sends every contribution as a separate message."""
+    """A program for allgatherv that sends every contribution as a separate message."""
 
     @abstractmethod
     def messages(self) -> tuple[Ints, Ints, Ints]:
-        """All messages in order: source rank, target rank, index of the contribution (by rank)."""
+        """All messages in order: sources, targets, and contributions (indices in `gathered`)."""
 
     @abstractmethod
     def messages_of(self, rank: int) -> Iterable[Delivery]:
-        """All messages of one rank, in order; others may be among them."""
+        """All messages of one rank, in order; other ranks' messages may be among them."""
 
     def deliveries(self, rank: int | None) -> Iterable[Delivery]:  # noqa: D102
         if rank is not None:

@@ -31,9 +31,9 @@ except ImportError:  # there was no compiler
 
 
 class Writers:
-    """The latest writer of every byte, for the bytes of one rank: (slot, owner, offset).
+    """For every byte on one rank, named by (slot, owner, offset): the operation that last wrote it.
 
-    Writers are numbers that the caller chooses.
+    Operations are called writers, and have numbers that the caller chooses.
     """
 
     def __init__(self) -> None:
@@ -138,9 +138,9 @@ def rows_of_lists(
 ) -> Listed:
     """The operations in these lists as columns, with what each of them waits for.
 
-    combines, copies: whether to include these.  An operation that reads the result of one that is
-    not included waits for what that one waits for.   last_only: of several operations in a list
-    that an operation waits for, keep only the last.
+    combines, copies: whether to include combines, and copies.  Who reads the result of an omitted
+    operation waits for what the omitted operation waits for.   last_only: of all operations that an
+    operation waits for, keep only the last in the list.
     Raises BeyondLimits for offsets or lengths beyond 2^61 bytes.
     """
     flags = combines + 2 * copies + 4 * last_only
@@ -250,8 +250,8 @@ def matching(
 def hazards_of(operations: Sequence[Operation]) -> list[set[int]]:
     """For every operation of one rank, the positions of those before it that it must not overtake.
 
-    The operation changes bytes that these read or write (write-after-read, write-after-write).
-    Sends have none, and are never among them.
+    They read or write bytes that it changes (write-after-read, write-after-write).  A send changes
+    no bytes, so it has no such positions; earlier sends are left out, as `overwritten` has them.
     """
     users = Writers()  # latest user of every byte; `before` has the earlier users
     before: list[set[int]] = []

@@ -1,7 +1,7 @@
 """The outputs that a schedule computes from given inputs.
 
 The order of execution does not matter: every operation keeps its result, so nothing is overwritten.
-A reader takes each element from the last operation before it in its rank's list that wrote this
+An operation reads each element from the last operation before it in its rank's list that wrote this
 element.
 """
 
@@ -25,13 +25,13 @@ from collwise.schedule.operations import (
 )
 
 Values = TypeVar("Values", NDArray[Any], list[int])
-"""The elements of an operand, in order."""
+"""The type of an operand's elements, in order."""
 _INPUT = -1
 """Step number that stands for a rank's input."""
 
 
 class _Part(NamedTuple):
-    """A run of an operand: elements [begin, end) of the result of `step`, at `position` in it."""
+    """A run of an operand: from `position` on, elements [begin, end) of the result of `step`."""
 
     position: int
     step: int
@@ -125,6 +125,7 @@ def _order(
 ) -> list[tuple[int, int]]:
     """All operations as (rank, step), each after those whose results it needs.
 
+    parts: by rank, the result of `_operands`.   receives: that of `matching`.
     Raises InvalidSchedule if there is no such order.
     """
     needed: list[list[int]] = []  # by rank and step: how many results it still needs

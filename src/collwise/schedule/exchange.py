@@ -68,8 +68,8 @@ class Exchange(Program):
     combines adjacent intervals of ranks: everything is combined in rank order, and in the same way
     on all ranks.  If there are e ranks more than the product of the radices, ranks 1, 3, …, 2e − 1
     first send their vectors to the rank before them.  In a reduce, only the first rank of a group
-    with whole vectors goes on.  In a reduce-scatter, all stages are divided, and parts are not
-    gathered.
+    with whole vectors goes on to the next stage.  In a reduce-scatter, all stages are divided, and
+    parts are not gathered.
     """
 
     problem: Problem
@@ -123,9 +123,10 @@ class Exchange(Program):
         return self.problem.output_of(rank) if self.scatters else self.problem.vector
 
     def _exchange(self, writer: "_Writer", number: int, blocks: Blocks) -> None:
-        """Write the operations of all stages, for the participating rank with this number.
+        """Write the operations of all stages for one of the participating ranks.
 
-        blocks: the whole vector, or in a reduce-scatter `_result_blocks`.
+        number: its index among these.   blocks: the whole vector; in a reduce-scatter, the
+        `_result_blocks`.
         """
         ways_back: list[tuple[_Group, list[Blocks]]] = []
         for position, stage in enumerate(self.stages):
@@ -155,14 +156,14 @@ class Exchange(Program):
         return _Group(tuple(n + min(n, self.extra) for n in numbers), index)
 
     def _weight(self, position: int) -> int:
-        """By how much adjacent members' numbers differ, in a group of the stage at `position`."""
+        """The difference between adjacent members' numbers in the groups of stage `position`."""
         return prod(stage.radix for stage in self.stages[:position])
 
     def _parts(self, position: int, blocks: Blocks) -> list[Blocks]:
-        """The part of each member of a group in a stage that divides the vector.
+        """The part of each member of a group, in the stage at `position`, which divides the vector.
 
-        In a reduce-scatter, a part holds the result blocks of all ranks that agree in the digits so
-        far: blocks are in rank order, and this stage's digit is the next one.
+        In a reduce-scatter, the member with digit d at this stage gets those of the given result
+        blocks that belong to ranks with this digit.
         """
         radix = self.stages[position].radix
         if self.scatters:
@@ -172,7 +173,7 @@ class Exchange(Program):
 
     @cached_property
     def _result_blocks(self) -> Blocks:
-        """For each participating rank: its result block, with that of its paired rank."""
+        """For each participating rank: its result block, joined with its paired rank's, if any."""
         length, extra = self.problem.nbytes // self.problem.ranks, self.extra
         paired = [Block(0, 2 * low * length, 2 * length) for low in range(extra)]
         unpaired = [Block(0, low * length, length) for low in range(2 * extra, self.problem.ranks)]
@@ -231,7 +232,7 @@ class _Writer:
         self.value = self.result if final else slots[0]
 
     def allgather(self, group: _Group, parts: Sequence[Blocks], *, sends: bool) -> None:
-        """Receive the other members' parts of the result; if `sends`, send all of them its own."""
+        """Receive the other members' parts of the result; if `sends`, send them this one's part."""
         for offset in range(1, len(group.members)):
             before = (group.place - offset) % len(group.members)
             after = (group.place + offset) % len(group.members)

@@ -1,12 +1,12 @@
 """Rounds for few ranks: each rank sends its newest piece that another rank lacks.
 
 The root first sends every piece once, to the other ranks in turn; then it also sends the newest
-pieces.  So it sends the last pieces to many ranks itself.  With few ranks and a large λ, this takes
-up to λ rounds fewer than if each piece leaves the root once.
+pieces.  So many ranks get the last pieces from the root itself.  With few ranks and a large λ, this
+takes up to λ rounds fewer than if the root sends each piece once.
 
 On a machine with levels, a message takes as many rounds as the latency of its level.  The root
-sends to the other ranks of its own outermost group.  A rank there that has a piece which another
-group lacks sends it to that group first, to one rank after another.  So each piece reaches the
+sends to the other ranks of its own outermost group.  If such a rank has a piece that another group
+lacks, it sends the piece to that group first, to one rank after another.  So each piece reaches the
 other groups early, and many pieces are on their way to them at once.
 """
 
@@ -109,7 +109,7 @@ def _messages(
 
 @lru_cache(maxsize=64)
 def _would_deadlock(rounds: "FreeRounds") -> bool:
-    """Whether blocking messages wait in a circle if ranks receive in order of arrival."""
+    """Whether ranks that receive in order of arrival would deadlock if their sends block."""
     before: TopologicalSorter[int] = TopologicalSorter()
     sent, heard, came = dict[int, int](), dict[int, int](), dict[tuple[int, int], int]()
     all_messages = [

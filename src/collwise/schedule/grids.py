@@ -1,6 +1,7 @@
 """Parts of a mesh of ranks: its rows, its columns, its halves, and the snake through it.
 
-All are sequences of ranks, computed on demand: nothing of the size of the mesh is built.
+Halves are grids; the others are sequences of ranks, computed on demand: nothing as large as the
+mesh is built.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,12 +32,12 @@ class Grid(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of ranks."""
+        """Number of ranks in the grid."""
         rows, columns = self.shape
         return rows * columns
 
     def rank(self, inner: int) -> int:
-        """The rank at this index in the grid, counted row by row."""
+        """The rank with the index `inner` in the grid, where ranks are counted row by row."""
         row, column = divmod(inner, self.right - self.left)
         return (self.top + row) * self.width + self.left + column
 

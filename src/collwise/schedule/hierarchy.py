@@ -22,7 +22,7 @@ from collwise.system.integers import Ints
 
 
 class Seat(NamedTuple):
-    """A team of virtual ranks, ascending, and the index of a rank in it."""
+    """A rank's team, as ascending virtual ranks, and the rank's index in the team (`place`)."""
 
     team: tuple[int, ...]
     place: int
@@ -32,7 +32,7 @@ class Teams(Sequence[tuple[int, ...]]):
     """Disjoint teams of ranks; team number n is the tuple teams[n], built on first use.
 
     members: the ranks of all teams, team by team.   begins: where each team begins in `members`.
-    sizes: ranks of each team.   places: the index of every rank in its team, −1 if it is in none.
+    sizes: that of each team.   places: the index of every rank in its team, −1 if it is in none.
     """
 
     def __init__(self, ranks: Ints, groups: Ints) -> None:
@@ -147,10 +147,10 @@ class Hierarchy:
 
 
 def _class_of_seats(representative: int, teams: Ints) -> Class:
-    """The class of ranks with equal seats; `representative` is one of them.
+    """The class of ranks with equal seats; `representative` is one of these ranks.
 
-    teams: a table with a row per rank of the class: the ranks of all its teams.  The first row is
-    the representative's.
+    teams: a table with a row for each rank of the class: the members of all its teams.  The first
+    row is the representative's.
     """
     order = np.argsort(teams[0], kind="stable")
     seats = np.searchsorted(teams[0][order], representative)
@@ -165,7 +165,7 @@ def _class_of_seats(representative: int, teams: Ints) -> Class:
 
 @lru_cache(maxsize=64)
 def hierarchy(placement: Placement, root: int = 0) -> Hierarchy:
-    """The teams of a placement in virtual ranks, of which `root` is rank 0; results are cached."""
+    """The teams of a placement in virtual ranks; rank `root` is virtual rank 0.  Cached."""
     return Hierarchy(placement.from_rank(root))
 
 
@@ -182,7 +182,7 @@ def hierarchy_of(problem: Problem) -> Hierarchy:
 
 @dataclass(frozen=True)
 class TeamTree(Tree):
-    """A tree of all ranks, made of a tree in every team; leaders serve their outermost team first.
+    """A tree of all ranks, made of a tree in every team; ranks serve their outermost team first.
 
     tree: maps (level, team size) to the tree of a team.
     """

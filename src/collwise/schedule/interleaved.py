@@ -1,10 +1,10 @@
 """Pieces of a vector side by side: while messages of one piece travel, ranks send those of others.
 
 Every piece has a program of its own, whose sends stay in order.  Of the sends that are ready, a
-rank chooses one with the longest latency.  If there are several, it chooses one that sends with the
-longest latency wait for, and else one of the earliest piece.  All pieces are simulated in rounds to
-find out what is ready when.  In each round a rank sends at most one message and receives at most
-one; a message's latency says how many rounds later it arrives.
+rank chooses one with the longest latency; of several such sends, one for which a send of the
+longest latency waits; of several again, one of the earliest piece.  All pieces are simulated in
+rounds to find out which sends are ready when.  In each round a rank sends at most one message and
+receives at most one; a message's latency says how many rounds later it arrives.
 
 If all ranks' lists have the same pattern of sends and receives, only one rank is simulated, and its
 order holds for all.
@@ -47,9 +47,9 @@ class _Pattern:
     """The lists of one piece's program: of all ranks, or of rank 0 only if there is no placement.
 
     awaited: awaited[rank][step] = n if the operation waits for the first n receives of its rank.
-    receivers: maps a send, as (rank, step), to the receive that gets it.   latency: maps a send to
-    its latency in rounds.   turn: maps a send to its turn; of sends that are ready, the one with
-    the least turn goes first.
+    receivers: maps a send, as (rank, step), to the receive that gets its message.   latency: maps a
+    send to its message's latency in rounds.   turn: maps a send to a sort key; of the sends that
+    are ready, the one with the least key goes first.
     """
 
     def __init__(
@@ -146,7 +146,8 @@ class _Progress:
 class Interleaved(Program):
     """The programs of all pieces, interleaved for integer latencies in rounds.
 
-    placement: of the virtual ranks.   latencies: by level, the innermost first.
+    placement: the groups of the virtual ranks.   latencies: of messages at each level, in rounds,
+    the innermost level first.
     Without a placement there is one latency, and every rank's list has the same kinds of operations
     in the same order as rank 0's.  Then each rank's k-th send of a piece is some rank's k-th
     receive.

@@ -59,8 +59,8 @@ class Recv(NamedTuple):
 class Combine(NamedTuple):
     """Combine the blocks of the slots `left` and `right`, in this order; write them to slot `into`.
 
-    A right operand in scratch is destroyed, as by `MPI_Reduce_local`.  `into` is never an input
-    slot.  It is the same as `left` only if `right` is scratch.
+    A right operand in scratch is destroyed, as by `MPI_Reduce_local`.  `into` is never the input
+    slot, and it equals `left` only if `right` is scratch.
     """
 
     left: int
@@ -93,7 +93,7 @@ def size_of(operation: Operation) -> int:
 
 
 def blocks_in(operation: Operation, slot: int) -> tuple[Block, ...]:
-    """The blocks that an operation reads or writes in a slot, with their offsets there."""
+    """The blocks that an operation reads or writes in a slot, with their offsets in this slot."""
     if isinstance(operation, Copy) and operation.shift and slot == operation.into:
         return tuple(b._replace(offset=b.offset + operation.shift) for b in operation.blocks)
     return operation.blocks

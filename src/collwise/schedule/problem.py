@@ -63,13 +63,13 @@ class Source(NamedTuple):
 class Problem:
     """What a schedule solves: `collective` of nbytes >= 0 over `ranks` >= 1, from or to `root`.
 
-    collective: a name or alias of `COLLECTIVES`; any other for a schedule written by hand.
+    collective: a name or alias of `COLLECTIVES`; any other name for a schedule written by hand.
     nbytes: bytes of the root's data, of each rank's vector, or of all sources' data together.
     itemsize: bytes of an element, >= 1; nbytes is a multiple of it, and no element is ever cut.
-    order: for collectives that combine, the order in which they do.
+    order: for collectives that combine, the order in which they combine contributions.
     sources: for collectives with sources, which ranks have data, and how many bytes each.
     shape: for collectives with sources, rows and columns of the mesh of ranks, numbered row by row;
-    (0, 0) for one near a square.
+    (0, 0) stands for a mesh that is nearly square.
     placement: the node, rack, … of every rank; None on machines without levels.
     Raises InvalidArgument for a size, a root, a source or a shape out of range.
     """
@@ -222,7 +222,7 @@ class Problem:
 
     @property
     def kind(self) -> Collective:
-        """The collective's entry in the table."""
+        """The collective's entry in the table `COLLECTIVES`."""
         return kind_of(self.collective)
 
     @property
@@ -253,7 +253,7 @@ class Problem:
 
     @cached_property
     def begins(self) -> dict[int, int]:
-        """Maps the rank of each source to the byte offset of its data in that of all sources.
+        """Maps each source's rank to the byte offset of its data in the data of all sources.
 
         The data of all sources is concatenated in the order of ranks.
         """
@@ -262,9 +262,9 @@ class Problem:
 
     @property
     def input_slot(self) -> Slot:
-        """The slot of a rank's data at the start.
+        """The slot in which ranks have their data at the start.
 
-        It is the input slot if vectors are combined, and else the output slot.
+        In a collective that combines, it is the input slot; in all others, the output slot.
         """
         return Slot.INPUT if self.kind.combines else Slot.OUTPUT
 

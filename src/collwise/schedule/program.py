@@ -1,9 +1,9 @@
 """Schedules: plain data that says who sends what to whom in which order, never when.
 
-A schedule is a `Problem` (what is promised) and a `Program` (what every rank does).  A program uses
-*virtual* ranks, in which the root is 0; `Schedule` translates them.  The list of one rank is built
-on demand, without anything of the size of the communicator; `columns()` gives the messages of all
-ranks at once.
+A schedule is a `Problem` (which collective, on how many ranks and bytes) and a `Program` (what
+every rank does).  A program uses *virtual* ranks, in which the root is 0; `Schedule` translates
+them.  One rank's list of operations is built on demand, without data as large as the communicator;
+`columns()` gives the messages of all ranks at once.
 """
 
 from abc import ABC, abstractmethod
@@ -76,7 +76,7 @@ class Program(ABC):
     def is_alike(self) -> bool:
         """Whether all ranks' operation lists are known to be equal up to renumbered peers.
 
-        False if `classes` does not know.
+        False if `classes` knows no classes.
         """
         classes = self.classes()
         return classes is not None and len(classes) == 1
@@ -88,7 +88,7 @@ class Program(ABC):
 
 @dataclass(frozen=True)
 class Schedule:
-    """A problem and the program that solves it; `algorithm` is a label for people."""
+    """A problem and the program that solves it; `algorithm` is a name to show to users."""
 
     problem: Problem
     program: Program
@@ -201,8 +201,9 @@ class Schedule:
     def representative_rows(self, *, combines: bool) -> tuple[Rows, Ints | None]:
         """Rows that stand for those of all ranks, and an array with each rank's representative.
 
-        If the lists of all ranks are equal up to renumbered peers, these are the rows of rank 0,
-        which sends to itself, and zeros.  Else they are the rows of all ranks, and None.
+        If the lists of all ranks are equal up to renumbered peers, the rows are those of rank 0,
+        with rank 0 as every peer, and the array is all zeros.  Otherwise the rows are those of all
+        ranks, and None is returned in place of the array.
         combines: whether combines take time.
         The times are exact on machines on which only ranks' own ports delay messages.
         """
@@ -229,8 +230,8 @@ def tabulate(
 ) -> Columns:
     """The columns of operation lists, computed in plain Python.
 
-    starts: maps each owner to where its data begins in that of all; None for one owner.   Raises
-    BeyondLimits for offsets that do not fit into int64.
+    starts: maps each owner to the byte offset of its data in that of all owners; None if there is
+    one owner.   Raises BeyondLimits for offsets that do not fit into int64.
     """
     begins = starts or {}
     rows = []

@@ -68,7 +68,7 @@ class Circular(Program):
 
     @property
     def unit(self) -> int:
-        """The blocks are equally long if and only if this number of bytes divides the vector's."""
+        """Blocks are equally long if and only if the vector has a multiple of this many bytes."""
         return self.problem.itemsize * self.problem.ranks
 
     def classes(self) -> list[Class] | None:

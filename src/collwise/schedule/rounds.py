@@ -15,8 +15,8 @@ from collwise.schedule.rows import Columns, Rows
 from collwise.system.integers import Ints
 
 MAX_LATENCY = 64
-"""Largest latency, in rounds, for which rounds are made; on more ranks than this, the number of
-ranks is the largest."""
+"""Largest latency, in rounds, for which rounds are made on at most MAX_LATENCY ranks; on more
+ranks, it is the number of ranks."""
 
 
 def highest(ranks: int) -> int:
@@ -73,7 +73,7 @@ class Rounds(ABC):
 
 @dataclass(frozen=True)
 class DownRounds(Program):
-    """A broadcast of the pieces in these rounds."""
+    """A broadcast of `pieces` in `rounds`: in each of these, a rank sends before it receives."""
 
     rounds: Rounds
     pieces: tuple[Block, ...]
@@ -107,7 +107,7 @@ class DownRounds(Program):
 
 @dataclass(frozen=True)
 class UpRounds(Program):
-    """A reduce to virtual rank 0: the rounds of a broadcast in reverse, so not in rank order."""
+    """A reduce to virtual rank 0: a broadcast's rounds in reverse, so not in rank order."""
 
     rounds: Rounds
     pieces: tuple[Block, ...]

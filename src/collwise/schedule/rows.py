@@ -28,8 +28,8 @@ class Rows:
     source, target: ranks; the target of a combine is NONE.   place_at_source, place_at_target:
     positions in these ranks' lists.   nbytes: bytes that are sent or combined.
     begins, needs: row n waits for the rows needs[begins[n]:begins[n + 1]], which its source has to
-    have received or combined.  If ranks receive in list order, only the last of several may be
-    listed.
+    have received or combined.  If ranks receive in list order, `needs` may have only the last of
+    the rows that row n waits for.
     A send without a matching receive has NONE as place at its target; a receive without a matching
     send is a row with NONE as source.
     """
@@ -60,10 +60,10 @@ class Rows:
         nbytes: Ints,
         after: Ints,
     ) -> "Rows":
-        """Rows that each wait for the first receives and combines of their source.
+        """Rows, each of which waits for the first few receives and combines of its source rank.
 
-        after: for each row, how many.   A combine is given as a message from a rank to itself, with
-        both places equal.
+        after: for each row, for how many of these it waits.   A combine is given as a message from
+        a rank to itself, with both places equal.
         """
         order = ordered(target, place_at_target)
         begins = np.searchsorted(target[order], source)
@@ -144,9 +144,9 @@ KINDS = (Send, Recv, Combine)
 
 
 def _partners(sends: Ints, receives: Ints, rank: Ints, peer: Ints) -> tuple[Ints, Ints]:
-    """The sends and the receives that match, as two arrays; those without a partner are left out.
+    """The sends and the receives that match, as two arrays; all others are left out.
 
-    rank, peer: columns of all operations.
+    sends, receives: indices in the columns of all operations, two of which are `rank` and `peer`.
     """
     waiting: dict[tuple[int, int], list[int]] = {}
     for receive in receives[::-1].tolist():
@@ -163,8 +163,8 @@ def _partners(sends: Ints, receives: Ints, rank: Ints, peer: Ints) -> tuple[Ints
 class Class(NamedTuple):
     """Ranks whose operation lists are equal up to renumbered peers.
 
-    representative: one of them.   members: all of them.   peers: maps peers of the representative
-    to a table with one row per member: that member's peers.
+    representative: one of these ranks.   members: all of these ranks.   peers: maps an array of the
+    representative's peers to a table whose rows are the members' peers, in the same order.
     """
 
     representative: int
@@ -253,8 +253,8 @@ class Columns:
 def of_columns(columns: Columns, ranks: int) -> Rows | None:
     """The rows of a schedule that only sends and receives, all of it in the output slot.
 
-    None if a rank receives a byte twice, or lists a send before the receive of its data: here the
-    dependencies of a send are derived from the bytes alone.
+    A send waits for the receives that bring its bytes.  None if this could be wrong: if a rank
+    receives a byte twice, or lists a send before the receive of its data.
     """
     order = ordered(columns.source, columns.place_at_source)
     columns = replace(columns, **{name: column[order] for name, column in vars(columns).items()})
@@ -299,9 +299,10 @@ def _per_message(reduction: np.ufunc, values: Ints, first: Ints) -> Ints:
 
 
 def _latest_needed(rows: Columns, position: Ints, ranks: int) -> Ints | None:
-    """For every row, the position of the last receive of its source that brings any of its bytes.
+    """For every row, the position of its source's last receive that brings any of the row's bytes.
 
-    position: of each row's message in receive order.   A row without such a receive has −1.
+    position: for each row, the position of its message in receive order.   A row for which there is
+    no such receive gets −1.
     Returns None if a rank receives a byte twice.
     """
     low, high, span = _ranges(rows, ranks)
@@ -327,10 +328,10 @@ def _latest_needed(rows: Columns, position: Ints, ranks: int) -> Ints | None:
 
 
 def _ranges(rows: Columns, ranks: int) -> tuple[Ints, Ints, int]:
-    """The bytes of each row, [low, high), and a number `span` above all of them.
+    """The bytes [low, high) of each row, and a number `span` that is greater than all of these.
 
-    So rank * span + byte stands for a byte of a rank.  If this would not fit into int64, bytes are
-    replaced by indices in the sorted bounds of all rows.
+    So rank * span + byte identifies a byte of a rank.  If this would not fit into int64, low and
+    high are indices in the sorted bounds of all rows, in place of bytes.
     """
     low, high = rows.offset, rows.offset + rows.length
     span = int(high.max(initial=0)) + 1

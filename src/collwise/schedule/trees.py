@@ -1,9 +1,9 @@
 """Broadcast trees on virtual ranks 0 … n−1, rooted at 0: one rank's family, or all edges.
 
-Two definitions cover every tree of the project.  A `SplitTree` is the recursion of Bruck et al.
-[Bruck1996 §2.4]: the leader of n ranks keeps some of them and gives the others to a new leader.  A
-`HeapTree` is the complete k-ary heap (a chain for k = 1, flat for k = n − 1).  Each definition
-gives one rank's family in O(depth), or all edges as NumPy columns.
+A `SplitTree` is the recursion of Bruck et al. [Bruck1996 §2.4]: the leader of n ranks keeps some of
+them and gives the others to a new leader.  A `HeapTree` is the complete k-ary heap (a chain for
+k = 1, flat for k = n − 1).  `LastFirst` is the flat tree in which the last rank is served first.
+Each class gives one rank's family in O(depth), or all edges as NumPy columns.
 """
 
 from abc import ABC, abstractmethod
@@ -29,9 +29,9 @@ class Family(NamedTuple):
 
 
 class Edges(NamedTuple):
-    """All edges of a tree as two columns, whose entries v belong to rank v + 1.
+    """All edges of a tree as two columns; entry v is about rank v + 1.
 
-    parent: the rank of its parent.   place: its index among its parent's children.
+    parent: the rank of that rank's parent.   place: that rank's index among its parent's children.
     """
 
     parent: Ints
@@ -39,8 +39,8 @@ class Edges(NamedTuple):
 
 
 Shape: TypeAlias = Hashable
-"""A key that stands for a subtree up to the numbers of its ranks; subtrees with equal keys take the
-same time."""
+"""A key for the form of a subtree, whatever the numbers of its ranks; subtrees with equal keys take
+the same time."""
 
 
 class Tree(ABC):
@@ -62,18 +62,21 @@ class Tree(ABC):
         """The shape of the whole tree."""
 
     def about_shapes(self) -> int:
-        """Estimated number of distinct shapes of the tree's subtrees, or a higher number."""
+        """About how many distinct shapes the subtrees of the tree have at most."""
         return self.size
 
     @abstractmethod
     def child_shapes(self, shape: Shape) -> tuple[Shape, ...]:
-        """The shapes of the subtrees under the root of `shape`, in the order served."""
+        """The shapes of the subtrees of a root's children, in the order in which it serves them.
+
+        shape: that of the tree or subtree under this root, the root included.
+        """
 
 
 class Part(NamedTuple):
-    """The ranks that a leader is responsible for, itself included.
+    """The ranks that one leader has to serve, the leader included.
 
-    state: what a rule needs besides their number (for the λ-tree: the time that is left).
+    size: their number.   state: what else a `Rule` needs (for the λ-tree: the time that is left).
     """
 
     size: int
@@ -81,8 +84,8 @@ class Part(NamedTuple):
 
 
 Rule: TypeAlias = Callable[[Part], tuple[Part, Part]]
-"""A function that splits a part of 2 or more ranks into what its leader keeps and what a new leader
-gets."""
+"""A function that splits a part of 2 or more ranks in two: the part that its leader keeps, and the
+part that a new leader gets."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ class SplitTree(Tree):
     """The tree of a recursive broadcast: `rule` splits every part of two or more ranks.
 
     A part is an interval of ranks.  Its first rank leads it and gives the upper end away, so the
-    subtree of any rank v is an interval [v, v + span(v)).
+    subtree of any rank v is an interval [v, v + span(v)).   start: the part of all ranks.
     """
 
     rule: Rule
@@ -103,7 +106,7 @@ class SplitTree(Tree):
         return self.start.size
 
     def split(self, part: Part) -> tuple[Part, Part]:
-        """What the leader of a part keeps, and what it gives to a new leader; cached."""
+        """The part that the leader keeps, and the part that it gives to a new leader; cached."""
         halves = self._split.get(part)
         if halves is None:
             halves = self._split[part] = self.rule(part)
@@ -167,7 +170,7 @@ class SplitTree(Tree):
     def _closure(self) -> tuple[list[Part], Ints, Ints]:
         """All distinct parts, and for each the indices of the two parts into which it is split.
 
-        The leader keeps the first of these.  For a part of one rank, both indices are 0.
+        The leader keeps the first of the two.  For a part of one rank, both indices are 0.
         """
         parts, index = [self.start], {self.start: 0}
         halves: list[tuple[int, int]] = []
@@ -258,7 +261,10 @@ class HeapTree(Tree):
         return self.size
 
     def child_shapes(self, shape: Shape) -> tuple[Shape, ...]:
-        """A subtree of a complete heap is a complete heap, so its size is its shape."""
+        """The sizes of the subtrees under the root of a heap of `shape` ranks, in the order served.
+
+        Every subtree is a complete heap too, which its size determines: so sizes serve as shapes.
+        """
         assert isinstance(shape, int)
         if self.k == 1:
             return (shape - 1,) if shape > 1 else ()

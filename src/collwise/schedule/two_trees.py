@@ -30,9 +30,9 @@ class _Place(NamedTuple):
     of `places`, the parent's rank.
     """
     colour: Numbers
-    """0 if it receives in even rounds, 1 if in odd ones."""
+    """0 if the rank receives in even rounds, 1 if in odd ones."""
     first: Numbers
-    """The round in which it receives the tree's first piece."""
+    """The round in which the rank receives the tree's first piece."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class TwoTrees(Rounds):
     """
 
     def _mirror(self, place: Numbers) -> Numbers:
-        """The rank that has this place in the second tree, or the place in it that this rank has.
+        """The rank at a place of the second tree; given a rank, the same formula gives its place.
 
-        If n is odd, n is its own mirror image.
+        If n = p − 1 is odd, n is its own mirror image.
         """
         even = self.ranks - 1 & -2
         return place + (even + 1 - 2 * place) * (place <= even)
@@ -53,7 +53,8 @@ class TwoTrees(Rounds):
     def _down(self, place: Numbers, tree: int, leaf: Numbers = 0) -> _Place:
         """Where the given places are in a tree, found by walking down from its root.
 
-        tree: 0 for the first, 1 for the second.   leaf: the colour of a place that is a leaf.
+        place: a number in the tree.   tree: 0 for the first, 1 for the second.   leaf: the colour
+        of a place that is a leaf.
         """
         n = self.ranks - 1
         step = 1 << n.bit_length() - 1
@@ -128,7 +129,7 @@ class TwoTrees(Rounds):
 
     @cached_property
     def later(self) -> int:
-        """At most how many rounds pass between the first and the last send of the last piece."""
+        """An upper bound on the rounds from the first to the last send of the last piece."""
         if self.ranks == 1:
             return 0
         return max(int(place.first.max()) - tree for tree, place in enumerate(self._all))

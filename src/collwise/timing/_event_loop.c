@@ -9,11 +9,11 @@ enum { MOST_LEVELS = 16, OFTEN = 1 << 16 };
 enum outcome { DONE, STUCK, PAST_LIMIT, TOO_LATE, FAILED };
 static const int64_t NEVER = -1, NONE = -1, LATEST = (int64_t)1 << 61;
 
-/* What the law says, beside the columns. */
+/* The bits of `rules`, which are the rules of the law. */
 enum rule { RENDEZVOUS = 1, IN_ORDER_OF_TIME = 2, ONE_PARTNER = 4, ONE_PROCESSOR = 8 };
 
-/* Of events at one time those of the lowest kind come first: arrivals at ports, then requests.  On
-   machines with one processor a rank's send comes before what has arrived. */
+/* Of events at one time, those of the lowest kind come first: arrivals at shared ports (negative
+   kinds), then requests; at a processor, a send comes before an arrived message. */
 enum kind { AT_PROCESSOR_SEND = 0, REQUEST = 1, AT_PROCESSOR_ARRIVAL = 2 };
 
 struct event {
@@ -36,7 +36,7 @@ struct loop {
     int64_t *asked, *start, *received, *served, *waited, *holder;
     int levels, late, past;
     struct shared shared[MOST_LEVELS];
-    /* what follows is made here */
+    /* `make` allocates the following arrays; the ones above are arguments of `play` */
     int64_t *reader_begins, *readers, *missing, *ready, *passage;
     int64_t *queue, *queue_begins, *next, *free, *left, *stack, stacked, number;
     char *requested, *on_stack;
@@ -105,7 +105,7 @@ static void wake(struct loop *loop, int64_t rank) {
     }
 }
 
-/* A row has ended: what its rank reads of it is there. */
+/* Complete a row at `time`; rows that wait for its data may become ready. */
 static void end_row(struct loop *loop, int64_t row, int64_t time) {
     loop->received[row] = time;
     loop->late |= time > LATEST;
@@ -117,7 +117,7 @@ static void end_row(struct loop *loop, int64_t row, int64_t time) {
     }
 }
 
-/* A message is received at a port, which is free again at some time. */
+/* Receive a message at its receive port at `time`; the port is free again at `free`. */
 static void receive(struct loop *loop, int64_t row, int64_t time, int64_t free) {
     int64_t port = loop->sends + loop->receive_port[row];
     loop->free[port] = free;
@@ -127,7 +127,7 @@ static void receive(struct loop *loop, int64_t row, int64_t time, int64_t free) 
     loop->past |= loop->limit <= LATEST && time > loop->limit - loop->left[port];
 }
 
-/* The combine that is next at all ports of a rank, whether its data is there or not; or NONE. */
+/* The combine that is next at all receive ports (if `sending`, also send ports), or NONE. */
 static int64_t next_combine(const struct loop *loop, int64_t rank, int sending) {
     int64_t row = head(loop, loop->sends + loop->own_receives[rank]);
     if (row == NONE || !combines(loop, row)) {
@@ -146,7 +146,7 @@ static int64_t next_combine(const struct loop *loop, int64_t rank, int sending) 
     return row;
 }
 
-/* Do the next combine if it is next at all ports and its data is there. */
+/* Do the combine that is next at all ports of a rank, if there is one and its data is there. */
 static int combine(struct loop *loop, int64_t rank) {
     int64_t row = next_combine(loop, rank, 1);
     if (row == NONE || loop->missing[row]) {
@@ -172,7 +172,7 @@ static int combine(struct loop *loop, int64_t rank) {
     return 1;
 }
 
-/* Where nothing can go on, a combine goes before sends that are listed earlier. */
+/* When all ranks wait: do a combine before sends that are earlier in the rank's list. */
 static int combine_before_sends(struct loop *loop, int64_t rank) {
     int64_t row = next_combine(loop, rank, 0);
     if (row == NONE) {
@@ -191,7 +191,7 @@ static int combine_before_sends(struct loop *loop, int64_t rank) {
     return combine(loop, rank);
 }
 
-/* At the next shared port inside a level; or at the target. */
+/* Pass a message on to its next shared port inside `outermost`, or else to its target. */
 static void arrive(struct loop *loop, int64_t time, int outermost, int64_t row) {
     for (int level = outermost - 1; level >= 0; level--) {
         if (loop->shared[level].busy[row]) {
@@ -239,7 +239,7 @@ static void meet(struct partner *partner, int64_t other, int64_t until) {
     partner->until = later(partner->until, until);
 }
 
-/* Start a message that is next at its ports, at the first moment when all it needs is free. */
+/* Start a message that is next at its ports, once all ports and links that it needs are free. */
 static void serve(struct loop *loop, int64_t row, int64_t time) {
     int64_t port = loop->send_port[row];
     if (loop->rules & ONE_PARTNER) {
@@ -278,8 +278,8 @@ static void serve(struct loop *loop, int64_t row, int64_t time) {
     wake(loop, loop->source[row]);
 }
 
-/* Request the head of a send port if its data is there and, in a rendezvous, its receive is next;
-   where only own ports count it starts at once.  Whether it did. */
+/* Request the next message at a send port, if its data is there and, in a rendezvous, its receive
+   is next.  It starts at once unless requests are in order of time; returns whether it did. */
 static int request(struct loop *loop, int64_t port) {
     int64_t row = head(loop, port);
     if (row == NONE || loop->requested[port] || loop->missing[row] || combines(loop, row)) {
@@ -302,7 +302,7 @@ static int request(struct loop *loop, int64_t port) {
     return 1;
 }
 
-/* All that a rank can do now. */
+/* Do all combines, receives and requests of a rank that are possible now. */
 static void go_on(struct loop *loop, int64_t rank) {
     int64_t row;
     while (combine(loop, rank)) {
@@ -332,7 +332,7 @@ static void go_on(struct loop *loop, int64_t rank) {
     }
 }
 
-/* The next thing that one processor does: a send, or the first message that has arrived. */
+/* The next event at a rank's processor: its next send, or its first arrived message. */
 static int next_at_processor(const struct loop *loop, int64_t rank, struct event *event) {
     int64_t row = head(loop, rank), from = loop->arrived_begins[rank];
     int found = 0;
@@ -361,13 +361,13 @@ static void plan_processor(struct loop *loop, int64_t rank) {
     }
 }
 
-/* gap: until a port is free again; reach: until the message arrives; entry: the overhead of a send,
-   absorb: that of a receipt. */
+/* Do an event at a rank's processor.  `gap` is the time until a port is free again, `reach` until
+   the message arrives, `entry` the overhead of a send, `absorb` that of a receive. */
 static void use_processor(struct loop *loop, struct event event) {
     struct event now;
     int64_t rank = event.source, row = event.row, port = rank;
     if (!next_at_processor(loop, rank, &now) || before(now, event) || before(event, now)) {
-        return; /* out of date: the newer event is in the heap */
+        return; /* out of date: a newer event of this rank is in the heap */
     }
     loop->past |= event.time > loop->limit;
     if (event.kind == AT_PROCESSOR_SEND) {
@@ -464,8 +464,8 @@ static int by_place(const void *a, const void *b) {
     return (one->place > other->place) - (one->place < other->place);
 }
 
-/* Of every port, the rows that use it in the order of the rank's list; combines stand in all queues
-   of their rank. */
+/* Fill every port's queue with the rows that use the port, in the order of the rank's list; a
+   combine is in all queues of its rank. */
 static int make_queues(struct loop *loop) {
     int64_t *begins = PyMem_Calloc((size_t)loop->ranks + 2, 8), total = 0;
     int64_t *filled = PyMem_Calloc((size_t)loop->ports + 1, 8);
@@ -541,7 +541,7 @@ end:
     return loop->queue != NULL;
 }
 
-/* All that is not given: the readers of rows, queues, heaps.  0 where there is no memory. */
+/* Allocate the loop's own arrays: readers of rows, queues, heaps.  Returns 0 without memory. */
 static int make(struct loop *loop) {
     size_t rows = (size_t)loop->rows + 2, ranks = (size_t)loop->ranks + 2;
     size_t ports = (size_t)loop->ports + 1, needs = (size_t)loop->begins[loop->rows] + 1;
@@ -622,7 +622,7 @@ static void unmake(struct loop *loop) {
     }
 }
 
-/* The buffers of a call: int64, of a known number of items. */
+/* The buffers of the arrays that one call of `play` got. */
 struct buffers { Py_buffer kept[24 + 4 * MOST_LEVELS]; int count; };
 
 static int64_t *items(struct buffers *buffers, PyObject *object, int64_t count, int flags) {

@@ -1,4 +1,4 @@
-"""The loop in C; see `event_loop`."""
+"""The event loop in C; `event_loop.py` says what it does, and what its arguments mean."""
 
 from typing import Any
 

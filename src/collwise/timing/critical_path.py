@@ -10,12 +10,12 @@ COMBINING = 0
 
 
 def time_by_level(timing: Timing, machine: Levels) -> dict[int, Fraction]:
-    """Maps each level to the exact seconds that the critical path spends there.
+    """Maps each level to the exact seconds of messages at this level on the critical path.
 
     The seconds add up to the completion time.  The critical path goes from the last event back to
-    the first, each time to what was waited for: the message that brought the data, the previous one
-    at the port, or one that kept the group's port busy.  A message's time counts for the level at
-    which its ends meet; a combine's time counts under COMBINING.
+    the first: from each message or combine to the one that it waited for, because that one brought
+    the data, used the same port, or kept the group's shared port busy.  A message's time counts for
+    the level at which its ends meet; a combine's time counts under COMBINING.
     """
     level = machine.placement.meeting
     ends: dict[tuple[int, Fraction], tuple[int, Fraction, int]] = {}

@@ -1,12 +1,14 @@
 """The event loop: exact times of a schedule's rows under a machine's law.
 
-A port serves its queue in list order; a combine is in all queues of its rank.  A message is
-*requested* when it is next at its send port (in a rendezvous also at its receive port) and its data
-is there.  If messages compete for shared resources, requests are served in the order of (time,
-source, target).  At equal times, arrivals at group ports come before requests, those at outer
-levels first.  Otherwise any order gives the same times, and requests are served as they come.
+A row is a message or a combine.  A port serves its queue of rows in list order; a combine is in the
+queues of all ports of its rank.  A message is *requested* when it is next at its send port (in a
+rendezvous also at its receive port) and its sender has the data.  If messages compete for shared
+resources, requests are served in the order of (time, source, target); at equal times, arrivals at
+group ports come before requests, those at outer levels first.  If messages do not compete, any
+order gives the same times, and requests are served as they come.
 
-`_event_loop.c` is the loop in C; `_Plain` is used without a compiler, and for times beyond int64.
+`_event_loop.c` is the loop in C.  `_Plain` is the loop in Python, for installations that had no C
+compiler and for times beyond int64.
 """
 
 from collections import defaultdict
@@ -32,10 +34,12 @@ class PastLimit(Exception):
 
 
 class Columns(NamedTuple):
-    """Per row, in ticks: when it was requested, started, and received (or combined).
+    """What happened to the rows: every column has one entry for each row.
 
-    NEVER: the event did not happen.   served: the row's number in the order of service.
-    waited, holder: the link it waited longest for, and the row that held it; NONE for no wait.
+    asked, start, received: the ticks at which the row was requested, started, and received (or
+    combined); NEVER if this did not happen.   served: the row's number in the order of service.
+    waited: the link that the row waited for longest, NONE if it waited for no link.   holder: the
+    row that held this link, or NONE.
     """
 
     asked: Ticks
@@ -47,14 +51,14 @@ class Columns(NamedTuple):
 
 
 class Played(NamedTuple):
-    """The rows' times, and `stuck`: whether some operation never completes."""
+    """The result of `play`.   at: the rows' times.   stuck: whether a row never completes."""
 
     at: Columns
     stuck: bool
 
 
 def play(rows: Rows, law: Law, limit: int | None = None) -> Played:
-    """Simulate rows under a law to their end; raise PastLimit for an event after `limit` ticks."""
+    """Simulate all rows under a law; raise PastLimit for an event after `limit` ticks, if given."""
     if _event_loop is not None and law.gap.dtype == np.int64:
         played = _play_c(rows, law, LARGEST if limit is None or limit > EXACT else max(limit, -1))
         if played is not None:
@@ -89,7 +93,11 @@ def _play_c(rows: Rows, law: Law, limit: int) -> Played | None:
 
 
 class _Partner:
-    """With whom a rank exchanges messages, until when, and when its earlier exchanges ended."""
+    """The latest exchanges of one rank, on a machine with one partner at a time.
+
+    rank: the latest partner.   until: the tick at which all exchanges so far end.   others_until:
+    the tick at which the exchanges with earlier partners ended.
+    """
 
     def __init__(self) -> None:
         self.rank, self.until, self.others_until = NONE, 0, 0
@@ -99,14 +107,14 @@ class _Partner:
         return self.others_until if other == self.rank else self.until
 
     def meet(self, other: int, until: int) -> None:
-        """Exchange messages with rank `other` until the tick `until`."""
+        """Record that the rank exchanges messages with rank `other` until the tick `until`."""
         if other != self.rank:
             self.rank, self.others_until = other, self.until
         self.until = max(self.until, until)
 
 
 class _Port:
-    """The rows that use a port, in list order, and the tick from which it is free."""
+    """A port: the queue of rows that use it, in list order, and the tick from which it is free."""
 
     def __init__(self, free: int) -> None:
         self.queue: list[int] = []
@@ -195,7 +203,7 @@ class _Plain:
                 self._go_on(self.stack.pop())
             elif self.heap:
                 self._handle(*heappop(self.heap))
-            else:  # as all wait, a combine may overtake earlier sends
+            else:  # all ranks wait: now a combine may overtake earlier sends
                 freed = [
                     r for r in ranks if self.rules.rendezvous and self._combine_before_sends(r)
                 ]
@@ -222,7 +230,7 @@ class _Plain:
     def _next_combine(self, rank: int, *, sending: bool) -> int:
         """The combine that is next at all receive ports of the rank, or NONE.
 
-        sending: whether it must be next at all send ports too.
+        sending: whether the combine must also be next at all send ports of the rank.
         """
         ports = [*self.receives[rank], *(self.sends[rank] if sending else ())]
         heads = {port.head() for port in ports}
@@ -319,7 +327,10 @@ class _Plain:
         self._end(row, time)
 
     def _arrive(self, time: int, outermost: int, row: int) -> None:
-        """Pass a message on to the next shared port inside `outermost`, or else to its target."""
+        """Pass a message on to the next shared port on its way, or to its target if none is left.
+
+        outermost: the index in `shared` of the port that it has passed; only lower ones are left.
+        """
         for level in range(outermost - 1, -1, -1):
             if self.shared[level][0][row]:
                 ends = self.source[row], self.target[row]
@@ -363,7 +374,7 @@ class _Plain:
             self._arrive(passage, -1 - kind, row)
 
     def _next_at_processor(self, rank: int) -> tuple[int, int, int] | None:
-        """The earlier of (time, 0, next send) and (time, 1, first arrived message), or None."""
+        """A rank's next event: (time, 0 for a send or 1 for a receive, row), or None."""
         candidates = []
         port = self.sends[rank][0]
         if (row := port.head()) != NONE and not self.missing[row]:

@@ -1,7 +1,7 @@
 """The laws of machines as data: costs of messages, resources they use, rules at ties.
 
 One event loop (`event_loop`) serves all laws; `docs/design.md` states them.  A `Law` has rules, and
-for each row of a schedule its costs and the resources that it uses beside its own ports.
+for each row of a schedule (a message or a combine) its costs, and the ports and links that it uses.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,9 +21,9 @@ from collwise.schedule.rows import LARGEST, NONE, Rows
 from collwise.system.integers import Ints
 
 Ticks: TypeAlias = NDArray[Any]
-"""Times in ticks: int64, or object for Python integers; the same type throughout a schedule."""
+"""A column of times in ticks: int64s or Python integers, the same type throughout a schedule."""
 EXACT = LARGEST >> 2
-"""Largest cost in ticks kept as int64; larger ones are Python integers."""
+"""Largest cost, in ticks, for which costs are int64s; beyond it, all are Python integers."""
 
 
 class Rules(NamedTuple):
@@ -43,10 +43,10 @@ class Rules(NamedTuple):
 
 
 class Ports(NamedTuple):
-    """The ports of all ranks, numbered rank by rank; those for sending, and those for receiving.
+    """All ranks' send ports, and all ranks' receive ports, both numbered rank by rank from 0.
 
-    own_sends, own_receives: rank r has the send ports own_sends[r] … own_sends[r + 1] − 1, and
-    likewise the receive ports.   send, receive: for each row, the ports that it uses, or NONE.
+    own_sends: rank r has the send ports own_sends[r] … own_sends[r + 1] − 1.   own_receives: the
+    same for receive ports.   send, receive: each row's send port and receive port, or NONE.
     """
 
     own_sends: Ints
@@ -69,8 +69,8 @@ class Links(NamedTuple):
 class SharedPort(NamedTuple):
     """The ports of one level, each shared by a group of ranks.
 
-    busy: for each row, the ticks for which it keeps the port busy, 0 if it does not use it.
-    group: the number of each rank's group.
+    busy: for each row, the ticks for which it keeps the port busy; 0 if the row does not use it.
+    group: for each rank, the number of its group.
     """
 
     busy: Ticks
@@ -82,9 +82,9 @@ class Law:
     """Rules, costs and resources of one schedule's rows on one machine.
 
     Costs are columns in ticks of `unit` seconds, with an entry for each row.   gap: from the start
-    of the row until the port is free for the next one; for a combine, its duration.   reach: from
-    the start until the message is there.   entry: from the start until links are held, or a send's
-    overhead at the processor.   absorb: the processor's overhead of a receive.
+    of the row until its port is free for the next row; for a combine, its duration.   reach: from
+    the start until the message arrives.   entry: from the start until the message holds its links;
+    on a machine with one processor, how long a send occupies it.   absorb: how long a receive does.
     header: from the start until the message's header is through the network; it is only reported,
     and delays nothing.
     """
@@ -100,7 +100,7 @@ class Law:
     links: Links | None = None
     shared: tuple[SharedPort, ...] = ()
     tells_passages: bool = False
-    """Whether the passages of messages through the network are reported."""
+    """Whether `passages` has entries: messages hold links, or the machine is a `Wormhole`."""
 
     @property
     def sender_busy(self) -> Ticks:
@@ -119,9 +119,10 @@ def receives_in_order(machine: Machine) -> bool:
 
 
 def with_links(machine: Machine, topology: Topology | None) -> Topology | None:
-    """The topology if the machine's messages hold its links, else None.
+    """The topology if the machine's messages hold the topology's links, else None.
 
-    Raises InvalidArgument if the machine knows no links, unless all ranks are directly linked.
+    Raises InvalidArgument if the machine knows no links, unless the topology links all pairs of
+    ranks directly.
     """
     if topology is None or isinstance(machine, Hockney | Wormhole):
         return topology
@@ -175,9 +176,9 @@ def law_of(
 def _kinds(
     rows: Rows, levels: Levels | None, links: Links | None
 ) -> tuple[list[tuple[int, int, int]], Ints]:
-    """The distinct (bytes, level, number of links) of all rows, and for each row which one it has.
+    """The distinct (bytes, level, number of links) of rows, and for each row the index of its own.
 
-    The level of a combine is −1.   levels: the machine if it has levels.
+    The level of a combine is −1.   levels: the machine, or None if it has no levels.
     """
     at = np.where(rows.combines, NONE, 0)
     if levels is not None:
@@ -212,10 +213,11 @@ def _costs(
     level: int,
     hops: int,
 ) -> tuple[Fraction, ...]:
-    """Costs of a row in exact seconds: gap, reach, entry, absorb, header; then of shared ports.
+    """A row's gap, reach, entry, absorb and header (see `Law`), then a time for each inner level.
 
-    For each inner level, this is how long the row keeps its shared port busy.   level: −1 for a
-    combine.   hops: number of links.
+    All are exact seconds.  The time for an inner level is how long the row keeps a shared port of
+    this level busy.   level: that of the message; −1 for a combine.   hops: number of links on its
+    route.
     """
     zero = Fraction(0)
     if level == NONE:
@@ -275,9 +277,9 @@ def _links(rows: Rows, topology: Topology) -> Links:
 
 
 def _ports_of_links(rows: Rows, ranks: int, links: Links | None) -> Ports:
-    """A port for every link by which a rank's messages leave or arrive, and one for its other rows.
+    """The ports of an all-port machine: a rank has one per link, and one for rows without a link.
 
-    Without a topology every pair of ranks has a link of its own.
+    Without a topology (links: None), every pair of ranks has a link of its own.
     """
     first = last = np.zeros(0, np.int64)
     if links is None:
@@ -294,10 +296,10 @@ def _ports_of_links(rows: Rows, ranks: int, links: Links | None) -> Ports:
 
 
 def _number_ports(rank: Ints, key: Ints, use: NDArray[np.bool_], ranks: int) -> tuple[Ints, Ints]:
-    """Numbers the ports of one direction: where those of each rank begin, and the port of each row.
+    """Number the ports of one direction; return where each rank's begin, and each row's port.
 
-    A rank's first port is for rows without a link.   key: the link of each row.   use: the rows
-    that use a port; others have NONE.
+    A rank's first port is for rows without a link.   rank, key: each row's rank and link.   use: a
+    mask of the rows that use a port; the port of other rows is NONE.
     """
     keys = np.column_stack((rank, key))[use]
     own = np.column_stack((np.arange(ranks), np.full(ranks, NONE - 1)))

@@ -15,14 +15,15 @@ from collwise.timing.event_loop import Columns
 from collwise.timing.law import Law, Ticks
 
 EXACT_IN_FLOAT = 2**53
-"""Up to this integer, floats are exact, and the quotient of two of them is the nearest float."""
+"""Up to this number, integers are exact as floats, and dividing two of them rounds only once."""
 
 
 class Transfer(NamedTuple):
     """One message, with times in exact seconds.
 
-    place_at_source, place_at_target: its positions in the lists of the two ranks.   start: when its
-    send starts.   sent: when the sender is free again.   received: when the target has it.
+    place_at_source: the position of its send in the source's list.   place_at_target: that of its
+    receive in the target's list.   start: when the send starts.   sent: when the source is free
+    again.   received: when the target has the message.
     """
 
     source: int
@@ -38,7 +39,7 @@ class Transfer(NamedTuple):
 class Combining(NamedTuple):
     """One combine, with times in exact seconds, on a machine where combining takes time.
 
-    place: its position in the rank's list.
+    place: the combine's position in the rank's list.
     """
 
     rank: int
@@ -49,9 +50,9 @@ class Combining(NamedTuple):
 
 
 class LinkWait(NamedTuple):
-    """The link that a message waited for longest.
+    """The `link` that a message waited for longest, and the message that held it meanwhile.
 
-    transfer: the index, in `Timing.transfers`, of the message that held the link.
+    transfer: the index of that other message in `Timing.transfers`.
     """
 
     link: int
@@ -80,8 +81,8 @@ class Passage(NamedTuple):
 class Timing:
     """The ideal times of a schedule on a machine, from a common start.
 
-    rows: messages and combines.   played: their times in ticks.   class_of: the number of each
-    rank's representative in the rows; None if every rank has rows of its own.
+    rows: messages and combines.   played: their times in ticks.   class_of: for each rank, the
+    rank in `rows` that stands for it and sends its messages; None if `rows` have all ranks.
     """
 
     rows: Rows
@@ -129,7 +130,7 @@ class Timing:
 
     @property
     def sizes(self) -> tuple[Ints, Ints]:
-        """Two arrays with an entry for each message: its bytes, and how many ranks send it."""
+        """For each message of `rows`, in two arrays: its bytes, and how many ranks send it."""
         sent = np.flatnonzero(self.rows.target != NONE)
         of_class = np.ones(len(self.law.ports.own_sends), np.int64)
         if self.class_of is not None:
@@ -138,9 +139,9 @@ class Timing:
 
     @cached_property
     def _order(self) -> Ints:
-        """The indices of message rows in the order of receipt.
+        """The indices of the rows that are messages, in the order of receipt.
 
-        On machines whose messages hold links, it is the order in which they reserve them.
+        On machines whose messages hold links, they are in the order in which they reserve links.
         """
         rows, played = self.rows, self.played
         messages = np.flatnonzero((rows.target != NONE) & (played.received >= 0))
@@ -154,7 +155,7 @@ class Timing:
     def transfers(self) -> tuple[Transfer, ...]:
         """Every message with its times, in the order of receipt.
 
-        On machines whose messages hold links, it is the order in which they reserve them.
+        On machines whose messages hold links, they are in the order in which they reserve links.
         """
         order, rows, start = self._order, self.rows, self.played.start
         what = rows.source, rows.target, rows.place_at_source, rows.place_at_target, rows.nbytes
@@ -174,7 +175,7 @@ class Timing:
 
     @cached_property
     def passages(self) -> tuple[Passage, ...]:
-        """For each of `transfers`, its passage; empty on machines whose messages hold no links."""
+        """The passage of each of the `transfers`; empty if the machine's messages hold no links."""
         law, order, played = self.law, self._order, self.played
         if not law.tells_passages:
             return ()

@@ -89,10 +89,10 @@ def completion(
 
 
 def completion_of_one(schedule: Schedule, machine: Machine) -> Fraction:
-    """When rank 0 finishes, in exact seconds, if it stands for all ranks.
+    """When rank 0 finishes, in exact seconds, computed from rank 0's operation list alone.
 
-    All lists must be equal up to renumbered peers.  It is an estimate on machines on which more
-    than ranks' own ports delays messages.
+    All ranks' lists must be equal up to renumbered peers.  The time is an estimate on machines
+    where more than ranks' own ports delays messages.
     """
     return _time_schedule(schedule, machine, None, None, one_for_all=True).completion
 
@@ -105,10 +105,10 @@ def _time_schedule(
     *,
     one_for_all: bool,
 ) -> Timing:
-    """The ideal times of a schedule; arguments and errors that are not named here as in `ideal`.
+    """The ideal times of a schedule; `ideal` explains the arguments and errors not named here.
 
-    limit: raise PastLimit for an event later than this, in seconds.   one_for_all: whether rank 0
-    may be timed for all ranks if their lists are equal up to renumbered peers.
+    limit: raise PastLimit for an event later than this, in seconds.   one_for_all: whether to time
+    only rank 0, on behalf of all ranks, if their lists are equal up to renumbered peers.
     """
     check_simulable("the ideal time of a schedule", schedule, machine, topology)
     topology = with_links(machine, topology)
@@ -127,7 +127,7 @@ def _time_schedule(
 
 
 def _stuck_error(schedule: Schedule, rows: Rows, at: Columns, class_of: Ints | None) -> Exception:
-    """The error for the first operation, of the lowest rank, that does not complete."""
+    """The error that names the lowest rank that gets stuck, and its first incomplete operation."""
     first = list[tuple[int, int]]()
     unsent = (at.start == NEVER) & (rows.source != NONE)
     unheard = (at.received == NEVER) & (rows.place_at_target != NONE)
@@ -145,10 +145,11 @@ def _stuck_error(schedule: Schedule, rows: Rows, at: Columns, class_of: Ints | N
 def messages_played(schedule: Schedule, machine: Machine, topology: Topology | None = None) -> int:
     """Estimated work of `completion`, in messages that are simulated as arrays.
 
-    A message simulated from operation lists counts AS_LISTS times. The number of messages is
-    estimated from the lists of a few ranks; it is that of one rank if all do the same, and one per
-    rank beyond LISTED_RANKS ranks. For a program down or up a tree, where only the ranks' own ports
-    delay messages, it is the number of shapes of subtrees.
+    A message simulated from operation lists counts AS_LISTS times.  The number of messages is
+    estimated from the lists of a few ranks.  If one rank is simulated for all, it is the number of
+    that rank's messages; beyond LISTED_RANKS ranks, one message per rank is assumed.  For a program
+    down or up a tree, where only the ranks' own ports delay messages, the work is the number of
+    shapes of subtrees.
     """
     alone = only_own_ports(machine, topology)
     if alone and (shapes := about_shapes(schedule.program)) is not None:
@@ -164,9 +165,9 @@ def messages_played(schedule: Schedule, machine: Machine, topology: Topology | N
 
 @dataclass(frozen=True)
 class Trace:
-    """The result of a simulation: times from a common start, in seconds.
+    """The result of a simulation: times in seconds, counted from a common start of all ranks.
 
-    Times are exact, and floats where a name ends in `_s`.
+    Times whose names end in `_s` are floats; all others are exact.
     """
 
     schedule: Schedule
@@ -177,7 +178,7 @@ class Trace:
 
     @cached_property
     def timing(self) -> Timing:
-        """The times of all messages, also where one rank was simulated for all."""
+        """The times of all ranks' messages, even if only rank 0 was simulated, on behalf of all."""
         if self.simulated.class_of is None:
             return self.simulated
         return ideal(self.schedule, self.machine, self.topology)

@@ -1,7 +1,7 @@
-"""Computes the time of a broadcast down a tree and of a reduce up one, for up to 10^6 ranks.
+"""Computes the time of a broadcast down a tree, or a reduce up a tree, for up to 10^6 ranks.
 
-It uses a recurrence over the shapes of subtrees.  Subtrees of one shape take the same time, and
-there are few shapes.  Tests check that the event loop gives the same times.
+A recurrence goes over the shapes of subtrees.  Subtrees of one shape take the same time, and there
+are few shapes.  Tests check that the event loop gives the same times.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from collwise.schedule.trees import Shape, Tree
 
 
 def tree_completion(program: Program, machine: Machine) -> Fraction | None:
-    """Exact seconds of a tree program, on a machine on which only ranks' own ports count.
+    """Exact seconds of a tree program, on a machine where only ranks' own ports delay messages.
 
     A tree program is a broadcast down a tree, a reduce of whole vectors up a tree, or such a reduce
     and then a broadcast.  Returns None for other programs.
@@ -36,7 +36,7 @@ def tree_completion(program: Program, machine: Machine) -> Fraction | None:
 
 
 def about_shapes(program: Program) -> int | None:
-    """Estimated number of shapes that `tree_completion` visits; None if it returns None."""
+    """Estimated number of shapes that `tree_completion` visits; None if not a tree program."""
     trees = trees_of(program)
     return None if trees is None else sum(part.tree.about_shapes() for part in trees)
 
@@ -63,8 +63,8 @@ class _Ticks(NamedTuple):
 def tree_time(tree: Tree, nbytes: int, machine: Machine, segment: int | None = None) -> Fraction:
     """Exact seconds to send `nbytes` down a tree, in segments of `segment` bytes if given.
 
-    A rank that gets its segments every P seconds and serves d children passes them on every max(P,
-    d·t0) seconds; only the last, shorter segment is followed one by one.
+    A rank that gets a segment every P seconds, and serves d children, sends one to each child every
+    max(P, d·t0) seconds.  Only the last segment, which may be shorter, is followed on its own.
     """
     if not nbytes or tree.size == 1:
         return Fraction(0)
@@ -90,7 +90,7 @@ def _from_leaves(
     """The value of `root`, computed from the leaves up; each distinct node is visited once.
 
     below: gives the children of a node.   value: gives a node's value from the node and its
-    children's values.   It is no recursion, since a chain is as deep as there are ranks.
+    children's values.   The function does not call itself: a chain of p ranks is p nodes deep.
     """
     known: dict[Node, Value] = {}
     children: dict[Node, Sequence[Node]] = {}
@@ -128,7 +128,7 @@ def _one_message(tree: Tree, cost: _Ticks) -> int:
 class _Stream(NamedTuple):
     """The segments that the root of a subtree receives.
 
-    period: ticks between full segments.   lag: ticks from the last full segment to the last one.
+    period: ticks between full segments.   lag: ticks from the last of these to the final segment.
     """
 
     shape: Shape
@@ -143,7 +143,10 @@ def _segments(tree: Tree, count: int, full: _Ticks, last: _Ticks) -> int:
     """
 
     def starts(stream: _Stream) -> list[tuple[int, _Stream]]:
-        """For each child: ticks from its parent's last full segment to its own, and its stream."""
+        """For each child of the subtree's root: a delay in ticks, and the child's stream.
+
+        The delay is that of the last full segment, from its receipt by the root to the child's.
+        """
         children = tree.child_shapes(stream.shape)
         busy = len(children) * full.gap
         slower = max(stream.period, busy)
@@ -168,13 +171,14 @@ def _segments(tree: Tree, count: int, full: _Ticks, last: _Ticks) -> int:
 
 
 SIMULATED = 3
-"""Schedules of SIMULATED segments, and of one more, stand for those of more segments."""
+"""Times of SIMULATED segments and of one more are extrapolated to programs with more segments."""
 
 
 def with_few_segments(program: DownTree | UpTree) -> list[DownTree | UpTree]:
-    """The programs whose times show that of a program with many segments.
+    """The short programs from whose times that of a program with many segments is extrapolated.
 
-    They have its first SIMULATED segments, and one more.  If it has no more, it is the only one.
+    One has SIMULATED segments, and one has a segment more; all segments are full.  A program of at
+    most SIMULATED segments is returned itself, as the only one.
     """
     segment = program.segment or program.nbytes
     if program.nbytes <= SIMULATED * segment:
@@ -185,9 +189,10 @@ def with_few_segments(program: DownTree | UpTree) -> list[DownTree | UpTree]:
 def time_by_pace(
     program: DownTree | UpTree, time: Callable[[DownTree | UpTree], Fraction]
 ) -> Fraction:
-    """Seconds of many segments, extrapolated: each further one adds what the last one added.
+    """The seconds of a program with many segments, extrapolated from those of few segments.
 
-    time: returns the seconds of a program with few segments.
+    Each further segment adds as much time as the last simulated one.   time: returns the seconds of
+    a program with few segments.
     """
     first, *longer = map(time, with_few_segments(program))
     segments = -(-program.nbytes // (program.segment or program.nbytes or 1))
@@ -205,7 +210,7 @@ def up_tree_time(tree: Tree, nbytes: int, machine: Machine) -> Fraction:
 
     def value(_: Shape, times: Sequence[Fraction]) -> Fraction:
         """When the root of a subtree has combined all vectors of the subtree, in seconds."""
-        free: Fraction | None = None  # when its last receive and combine ended
+        free: Fraction | None = None  # when the root's last receive and combine ended
         for time in reversed(times):
             received = time + cost.latency
             free = received if free is None else max(received, free + cost.gap)

@@ -17,14 +17,14 @@ THIN_DASHES = (0, (6, 6))
 ALIKE = 0.01
 """Values that differ by less of the larger one look the same."""
 BESIDE = 0.11
-"""How far apart markers over the same name stand, in steps from name to name."""
+"""The distance of markers over the same name, as a part of the distance from name to name."""
 
 
 class Curve(NamedTuple):
-    """A curve: what it is, its values over the axis, and how it is drawn.
+    """A curve: its label, its values by place on the x axis, and its look.
 
-    points: a line with a marker at every value is drawn, unless they are many; "points": markers
-    only.   colour: the number of a colour of the palette; the next one if not given.
+    look: "line" has a marker at every value, unless values are many; "points" has markers only.
+    colour: the number of a colour of the palette; the next one if None.
     """
 
     label: str
@@ -54,9 +54,9 @@ def line_chart(
     side.
 
     x, y: what the axes show, with their units.   logarithmic: "x", "y", "xy" or "".
-    ticks: where the x axis has ticks, with their texts; for names instead of numbers, too.
-    marks: vertical lines with a word.   band: a range of x that is set off.
-    level: a horizontal line at this value.
+    ticks: by place on the x axis, the texts of ticks, which may be names instead of numbers.
+    marks: by word, the place of a vertical line beside which the word stands.
+    band: a range of x that is shaded.   level: the value of a horizontal line.
     zero: whether the y axis starts at 0.   number: how values of y are written.
     """
     figure = Figure((WIDTH, 4.4))

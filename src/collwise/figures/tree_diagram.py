@@ -35,7 +35,7 @@ COLUMN, WIDE_COLUMN = 0.46, 0.62
 BETWEEN_NODES, LETTER = 0.3, 0.065
 """Inches of an edge that its two nodes cover, and inches for each letter of its text."""
 CLOSE = 0.015
-"""As a part of the whole time: the least between two nodes of which one stands above the other."""
+"""The least time between two nodes one above the other, as a part of the whole time."""
 FLATTEST = 0.27
 """The least height of a tree, as a part of its width."""
 MAX_INCHES = 13.0
@@ -55,8 +55,9 @@ def tree_diagram(
     """The first message that each rank receives, as a tree; a node stands at the time of receipt.
 
     A node shows its rank and, beside or below, the time of that receipt; an edge, when its send
-    starts.  Of more than MAX_NODES ranks, or without a tree, the number of ranks that have
-    everything is drawn over time instead.   t0: if given, times are in units of it (exact seconds).
+    starts.  With more than MAX_NODES ranks, or where messages form no tree, the number of ranks
+    that have everything is drawn over time instead.
+    t0: if given, times are in units of it (exact seconds).
     crossings: the legend's words for messages of each level, such as "inside a node".
     """
     if not timing.completion:

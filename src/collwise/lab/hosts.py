@@ -31,7 +31,7 @@ short they are, and usually starts with 10: a message in many segments would wai
 trips, which no model of a message's cost by its size can tell."""
 
 _BURST_S = 0.5e-3
-"""By how much data a host may exceed its rate, in seconds; the switch times packets exactly."""
+"""By how many seconds' data a port may run ahead of its rate; the switch then times exactly."""
 
 _SYSCTL = {
     "net/ipv6/conf/all/disable_ipv6": "1",

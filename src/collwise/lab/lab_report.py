@@ -21,7 +21,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     packets: int
     nbytes: int
     lateness_p50_s: float
-    """Lateness is the time from when a packet should have been delivered until it was."""
+    """The median lateness: from when a packet should have been delivered until it was."""
     lateness_p95_s: float
     lateness_max_s: float
     switch_drops: int

@@ -64,7 +64,7 @@ def find_library(asked: Library | None) -> tuple[Library, str]:
 
 
 def check_command(command: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
-    """Raise InvalidArgument unless the program is on the PATH or, as a path, seen from `folder`."""
+    """Raise InvalidArgument if the program is neither on the PATH nor, as a path, in `folder`."""
     if not command:
         remedy = "give it after --, such as -- python my_program.py"
         raise InvalidArgument("a command to run", "there is none", remedy)

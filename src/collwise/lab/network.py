@@ -129,7 +129,7 @@ class Network:
             shared = "" if trunk is None else f" {formatting.rate(trunk_rates[trunk])} shared"
             delay = formatting.chosen_time(delays[a, b] / 1e9)
             parts.append(f"{names[a]}–{names[b]} {delay}{shared}")
-        # The same for each pair of hosts.
+        # For each pair of hosts: its latency, and the number of its trunk.
         group_of = [g for g, group in enumerate(file.groups) for _ in range(group.hosts)]
         trunk_rows = tuple(tuple(trunks.get((a, b)) for b in group_of) for a in group_of)
         return cls(

@@ -11,8 +11,8 @@ LONGEST_US = 5000
 With 1000, the ranks of a broadcast use 1.5 times as much of the cores (MPICH), or twice (Open MPI).
 """
 LONGEST_SHARED_US = 200
-"""The same where several ranks share a host: messages in shared memory do not wake a sleeping
-rank."""
+"""Microseconds that a waiting rank sleeps at most where ranks share a host: messages in shared
+memory do not wake it."""
 LONGEST_VARIABLE = "COLLWISE_LAB_POLL_US"
 """The environment variable that tells the shim how many microseconds a rank may sleep."""
 NAME = "poll_shim.so"

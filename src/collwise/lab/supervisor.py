@@ -76,7 +76,7 @@ def main() -> None:
 
 @contextlib.contextmanager
 def _ending(control: socket.socket | None = None) -> Iterator[None]:
-    """End this process with code 1 after the block; report the block's exception on `control`."""
+    """End this process with code 1 unless the block ends it; report an exception on `control`."""
     try:
         yield
     except Exception as problem:  # reported to the maker, who raises it

@@ -1,4 +1,4 @@
-"""The user-space switch: the process that carries packets between hosts and tells how late."""
+"""The user-space switch: the process that carries packets and measures how late they are."""
 
 import gc
 import os

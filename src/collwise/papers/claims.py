@@ -130,7 +130,7 @@ class Finding:
 
     @property
     def row(self) -> dict[str, str]:
-        """A row of the table of claims, as text: among others both values, verdict and reason."""
+        """The claim as a row of a table: number, place, words, both values, verdict and reason."""
         claim = self.claim
         return {
             "claim": claim.id,
@@ -161,7 +161,7 @@ def close(ours: Any, paper: Any, tolerance: float | Fraction) -> bool:
 
 
 def shown(value: Any, unit: str = "") -> str:
-    """A value as text with its unit: floats with four digits, fractions and integers exactly."""
+    """A value as text with its unit: floats with four digits, integers, most fractions exactly."""
     if isinstance(value, Mapping):
         texts = [f"{name}: {_part(x)}" for name, x in value.items()]
         return ", ".join(texts) + _after(unit)

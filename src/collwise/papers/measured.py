@@ -1,6 +1,6 @@
 """The papers' experiments on real MPI: λ over the size, α-sweeps, orders of ranks, combining.
 
-Every measurement is collective over a session's ranks; functions that take no session make one.
+Every measurement is collective over a session's ranks; functions without a session make one.
 """
 
 from collections.abc import Callable, Mapping, Sequence

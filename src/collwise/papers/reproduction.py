@@ -25,7 +25,7 @@ Drawn: TypeAlias = dict[str, Figure | Rows]
 
 @dataclass(frozen=True)
 class Reproduction:
-    """The results of running a paper again, or a part of it: findings on claims, and exhibits."""
+    """The results of running a paper again, or a part of it: findings, figures and tables."""
 
     paper: Paper
     findings: Sequence[Finding]

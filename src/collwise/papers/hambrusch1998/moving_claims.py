@@ -131,17 +131,17 @@ def _moving() -> str:
 
 
 def _saved_ms(cases: Mapping[str, Sequence[Case]]) -> Callable[[], Numbers]:
-    """Computes, by name of a group of cases, the mean of the milliseconds that moving saves."""
+    """A function: by name of a group of cases, the mean milliseconds that moving saves."""
     return lambda: {n: mean(runs.saved_from(*c)[0] for c in some) for n, some in cases.items()}
 
 
 def _at_their_cost(cost_ms: float) -> Callable[[Numbers], bool]:
-    """Tests whether nothing would be saved if moving took `cost_ms`, as in the paper."""
+    """A test: whether nothing would be saved if moving took `cost_ms`, as in the paper."""
     return lambda saved: max(saved.values()) + _added()[1] <= cost_ms
 
 
 def _cheap_moves(cost_ms: float, more: Callable[[], str] = str) -> Callable[[Numbers], str]:
-    """Writes why moving pays here and not in the paper: what it would save at the paper's cost."""
+    """A function that writes why moving pays here: what it would save at the paper's cost."""
 
     def because(saved: Numbers) -> str:
         at_cost = {name: x + _added()[1] - cost_ms for name, x in saved.items()}

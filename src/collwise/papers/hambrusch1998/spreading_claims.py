@@ -16,7 +16,7 @@ from collwise.papers.hambrusch1998 import runs
 from collwise.papers.measured import overheads
 
 CLEARLY, ABOUT, FLAT = 1.1, 1.05, 1.25
-"""Ratios of times: more than CLEARLY is clearly longer; below ABOUT and FLAT, the same and flat."""
+"""Ratios of times: above CLEARLY is clearly longer; below ABOUT, the same; below FLAT, flat."""
 SLIGHT = 0.25
 """The slope, where both axes are logarithmic, below which a curve looks like a flat one."""
 Numbers = dict[str, float]

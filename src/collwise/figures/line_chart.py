@@ -15,7 +15,7 @@ MAX_MARKED = 40
 STYLES = {"points": "", "dashes": "--"}
 THIN_DASHES = (0, (6, 6))
 ALIKE = 0.01
-"""Values that differ by less of the larger one look the same."""
+"""Two values that differ by less than this part of the larger one look the same."""
 BESIDE = 0.11
 """The distance of markers over the same name, as a part of the distance from name to name."""
 
@@ -110,7 +110,7 @@ def line_chart(
 
 
 def _alike(line: Curve, other: Curve) -> bool:
-    """Whether two lines look the same at most of the values of the first."""
+    """Whether a line looks like another one at more than half of its own values."""
     pairs = [(value, other.values[at]) for at, value in line.values.items() if at in other.values]
     same = sum(abs(a - b) <= ALIKE * max(abs(a), abs(b)) for a, b in pairs)
     return same > len(line.values) / 2

@@ -114,7 +114,7 @@ def _draw_nodes(
     distance_points: float,
     style: MeshStyle,
 ) -> list[Artist]:
-    """A box for each rank, with its number if there is room.  positions: row and column by rank."""
+    """Draw a box for each rank, numbered if there is room.  positions: row and column by rank."""
     marked, kind = {source.rank for source in problem.sources}, "source"
     if problem.kind.rooted:
         marked, kind = {problem.root}, "root"
@@ -168,7 +168,7 @@ def _lanes(topology: Topology, style: MeshStyle) -> Iterator[tuple[int, Point, P
 def _draw_links(
     axes: Axes, timing: Timing, topology: Topology, style: MeshStyle, *, bar_below: bool
 ) -> list[Artist]:
-    """Arrows where links were used, coloured by their load, and thin lines where they were not."""
+    """Draw used links as arrows, coloured by their load, and other links as thin lines."""
     total = timing.completion
     shares = {link: float(busy / total) for link, busy in timing.link_busy().items() if total}
     lanes = list(_lanes(topology, style))

@@ -141,7 +141,7 @@ def _draw_point(
 
 
 def _short_name(label: str) -> str:
-    """A competitor without its collective and its settings, which differ from size to size."""
+    """A competitor's name without its collective and its settings, which differ by size."""
     return style.plain(re.sub(r"\([^()]*=[^()]*\)", "", label).rpartition("/")[2], 34)
 
 

@@ -203,7 +203,7 @@ def _label_place(
 
 
 def _draw_boxes(axes: Axes, bars: Iterable[Bar], height: float, **look: Any) -> None:
-    """A box for each bar.  height: in rows."""
+    """Draw a box for each bar.   height: of a box, in rows."""
     half = height / 2
     corners = [
         [(start, row - half), (end, row - half), (end, row + half), (start, row + half)]

@@ -73,7 +73,7 @@ def tree_diagram(
 
 
 def _first_messages(timing: Timing) -> dict[int, Transfer]:
-    """By rank, the first message it receives."""
+    """By rank, the first message that the rank receives."""
     first: dict[int, Transfer] = {}
     for transfer in sorted(timing.transfers, key=lambda t: (t.received, t.start)):
         first.setdefault(transfer.target, transfer)

@@ -114,7 +114,7 @@ class Finding:
 
     @cached_property
     def verdict(self) -> Verdict:
-        """Whether the claim holds."""
+        """The verdict on the claim, given our value."""
         return self.claim.verdict(self.value)
 
     @cached_property

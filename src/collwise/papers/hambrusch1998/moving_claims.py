@@ -22,7 +22,7 @@ MILLISECONDS = (
 )
 LEFT_AND_IDEAL = (*runs.IDEAL, "left_diagonal")
 DRAWS = 3
-"""How often the sources that are not in ideal places are drawn."""
+"""How many random draws of the sources outside ideal places are averaged."""
 MOVED_MS, MANY_MOVED_MS = (1.0, 2.0), 7.5
 """Milliseconds that moving took in the paper: up to some 150 sources, and for more (§5.2)."""
 Case = tuple[runs.Shape, tuple[int, ...], int]

@@ -13,7 +13,7 @@ MAX_TICKS = 9
 
 
 def size_axis(axes: Axes, sizes: Iterable[int], label: str = "message size") -> None:
-    """The x axis for message sizes of at least 1 byte: ticks at the sizes, or at powers of two."""
+    """Set up the x axis for message sizes ≥ 1 byte: ticks at the sizes, or at powers of two."""
     ticks: list[float] = sorted(set(sizes))
     low, high = ticks[0], ticks[-1]
     axes.set_xscale("log", base=2)
@@ -27,14 +27,14 @@ def size_axis(axes: Axes, sizes: Iterable[int], label: str = "message size") -> 
 
 
 def time_axis(axis: Axis, low_s: float, high_s: float, label: str) -> None:
-    """An axis for times above 0, from below the lowest to above the highest, in seconds."""
+    """Set up an axis for times > 0, from a little below `low_s` to a little above `high_s`."""
     bottom, top = _logarithmic(axis, low_s, high_s)
     _set_ticks(axis, decimal_ticks(bottom, top), _short_time)
     axis.set_label_text(label)
 
 
 def ratio_axis(axis: Axis, low: float, high: float, label: str) -> None:
-    """An axis for ratios above 0, with 1 among them; half and double are equally far from 1."""
+    """Set up an axis for ratios > 0 that includes 1; half and double are equally far from 1."""
     bottom, top = _logarithmic(axis, min(low, 0.9), max(high, 1.1))
     ticks = decimal_ticks(bottom, top) if top / bottom > 4 else _linear_ticks(bottom, top)
     _set_ticks(axis, ticks, lambda x: f"{x:g}×")
@@ -42,7 +42,7 @@ def ratio_axis(axis: Axis, low: float, high: float, label: str) -> None:
 
 
 def _logarithmic(axis: Axis, low: float, high: float) -> tuple[float, float]:
-    """Make an axis logarithmic, from a little below low to a little above high; returns both."""
+    """Make an axis logarithmic, from a little below low to a little above high; return its ends."""
     margin = max((high / low) ** 0.06, 1.08)
     ends = low / margin, high * margin
     name = axis.axis_name  # type: ignore[attr-defined]
@@ -52,7 +52,7 @@ def _logarithmic(axis: Axis, low: float, high: float) -> tuple[float, float]:
 
 
 def decimal_ticks(low: float, high: float) -> list[float]:
-    """1, 2, 5, 10, … or powers of ten, or of a thousand: as dense as they can be read."""
+    """Ticks at 1, 2, 5, 10, …, or at powers of ten or a thousand: as dense as they can be read."""
     for base, factors in ((10, (1, 2, 5)), (10, (1,)), (1000, (1,))):
         ticks = _inside(LogLocator(base, factors, numticks=99), low, high)
         if len(ticks) <= MAX_TICKS:

@@ -16,7 +16,8 @@ def candidate_bars(
 ) -> Figure:
     """A bar for every algorithm, the chosen one in colour.
 
-    times, bound: exact seconds.   t0: exact seconds, to count in units of it.
+    times: by algorithm, exact seconds.   bound: the lower bound, in exact seconds.
+    chosen: an algorithm of `times`.   t0: if given, times are in units of it (exact seconds).
     Where the slowest is far behind, bars are cut at ten times the fastest.
     """
     figure = Figure((WIDTH, 1.1 + 0.26 * len(times)))

@@ -10,7 +10,7 @@ from collwise.figures.style import BLUE, GREEN, INK, MUTED, VERMILION, beside, l
 from collwise.model.postal.alpha import AlphaRange
 
 LEAST_NAMED = 6
-"""Numbers of ranks that a triangle needs to have room for its name."""
+"""How many numbers of ranks a triangle must span to have room for its name."""
 
 
 @look()
@@ -21,7 +21,7 @@ def christmas_tree(
     *,
     title: str = "",
 ) -> Figure:
-    """A bar of legal α for every number of ranks; one α for all of them, if there is.
+    """A bar of legal α for every number of ranks, and a line at one α for all, if there is one.
 
     ranges: by number of ranks, the lowest legal α and the end of the range.   common: the range of
     α that serves all; where it is None, the numbers of ranks that rule each other out stand out.

@@ -16,11 +16,11 @@ from collwise.timing import Timing
 
 MAX_RANKS = 16
 SHADES = LinearSegmentedColormap.from_list("contributions", [WASH, "#9fd8c8", GREEN])
-"""From one contribution to all."""
+"""The colours of parts, from one contribution to all."""
 GAP = 1.6
-"""Between two steps, in cells."""
+"""The distance between the pictures of two steps, in widths of a cell."""
 RECEIVE, COMBINE, SEND = range(3)
-"""The order of what happens at one moment."""
+"""The order in which events at the same moment take effect."""
 
 
 class _Part:
@@ -31,15 +31,15 @@ class _Part:
 
 
 Held = list[list[_Part | None]]
-"""By rank and item: what it holds that is still of use."""
+"""By rank and item: the part that the rank holds; None where it needs no part any more."""
 
 
 @look()
 def combining_steps(timing: Timing, schedule: Schedule, title: str) -> Figure:
     """The parts of the vector on every rank, before the first and after every step.
 
-    timing: of the schedule on a machine on which a message takes 1 s and combining hardly anything;
-    steps are its seconds.  A cell is a part of a rank's vector and names the ranks whose
+    timing: the schedule's on a machine on which a message takes 1 s and combining hardly any time;
+    each second is a step.  A cell is a part of a rank's vector and names the ranks whose
     contributions it combines; parts that are not needed any more are left out.
     Raises InvalidArgument for more than MAX_RANKS ranks.
     """
@@ -85,7 +85,7 @@ def _draw_vector(
 
 
 def _states(timing: Timing, schedule: Schedule) -> Iterator[Held]:
-    """What every rank holds at first, and after every second."""
+    """What every rank holds at first, and after every step (a second)."""
     problem = schedule.problem
     size = problem.itemsize
     count = problem.nbytes // size
@@ -94,7 +94,7 @@ def _states(timing: Timing, schedule: Schedule) -> Iterator[Held]:
         for rank in range(problem.ranks)
     ]
     travelling: dict[tuple[int, int], list[_Part]] = {}
-    """By the place of its receive: what a message brings."""
+    """The parts that each message brings, by rank and place of its receive."""
     history: list[tuple[float, list[dict[int, list[_Part | None]]]]] = []
     steps = 0
 

@@ -22,9 +22,10 @@ from collwise.figures.style import (
 
 
 class Message(NamedTuple):
-    """When a send starts, when its port is free, when the next may start, in units of t0.
+    """The moments of a message, in units of t0.
 
-    arrives: when the message is there.   used: when its receiver takes it.
+    start: its send starts.   sent: the sender's port is free.   next_start: another send may start.
+    arrives: the message is at its receiver.   used: the receiver takes it.
     """
 
     start: float
@@ -36,7 +37,7 @@ class Message(NamedTuple):
 
 @look()
 def delay_diagram(messages: Sequence[Message], title: str) -> Figure:
-    """The sender above, its receiver below; idle time that a delay adds is set off."""
+    """Messages from a sender (above) to a receiver (below); marks idle time that a delay adds."""
     figure = Figure((WIDTH, 2.9))
     axes = figure.subplots()
     for m in messages:

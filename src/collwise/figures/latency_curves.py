@@ -17,15 +17,15 @@ from collwise.profiles.records import MeasuredSize, Mode
 
 
 class ModeStyle(NamedTuple):
-    """How a way of sending is called and drawn."""
+    """The name and the look of a way of sending: non-blocking or blocking."""
 
     text: str
     colour: str
     dash: str
     shift: float
-    """Its points stand beside their sizes by this factor, so that both modes can be seen."""
+    """The factor that moves points away from their sizes, so that both modes can be seen."""
     dot_phase: float
-    """The phase of its dotted lines, which may coincide with the other's."""
+    """The phase of this mode's dotted lines, which may coincide with the other mode's."""
 
 
 MODES: dict[Mode, ModeStyle] = {
@@ -39,8 +39,8 @@ EXPERIMENTS = (("experiment 1", "^"), ("experiment 2", "v"))
 def latency_curves(profile: Profile) -> Figure:
     """λ(m) above and t0(m) below, over the message size, for each way of sending.
 
-    Lines break where the library changes its protocol; intervals are 95 %; the two experiments that
-    a point combines stand beside it as triangles.
+    Lines break where the library changes its protocol; intervals are 95 %; λ by each of the two
+    experiments that a point combines is a triangle.
     """
     figure = Figure((WIDTH, 6.2))
     upper, lower = figure.subplots(2, 1, sharex=True)
@@ -84,7 +84,7 @@ def _draw_mode(upper: Axes, lower: Axes, points: Sequence[MeasuredSize], style: 
 
 
 def _lam_axis(axes: Axes, points: Sequence[MeasuredSize]) -> None:
-    """λ from just below 1 or the lowest, up to the highest; wild intervals are cut."""
+    """Set up the λ axis, from below 1 or the lowest λ to above the highest; cut long intervals."""
     lams = [lam for p in points for lam in (p.lam, *p.lam_experiments) if lam is not None]
     ends = [end for p in points if p.lam_interval for end in p.lam_interval]
     low, high = min(1.0, *lams), max(1.0, *lams)
@@ -101,7 +101,7 @@ def _lam_axis(axes: Axes, points: Sequence[MeasuredSize]) -> None:
 
 
 def _legend_handles(points: Sequence[MeasuredSize], modes: Sequence[Mode]) -> list[Artist]:
-    """One for each kind of mark that occurs."""
+    """An entry of the legend for each kind of mark that occurs."""
     looks: list[dict[str, Any]] = []
     for mode in modes:
         text, colour, dash, *_ = MODES[mode]

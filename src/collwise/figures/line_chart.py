@@ -15,16 +15,16 @@ MAX_MARKED = 40
 STYLES = {"points": "", "dashes": "--"}
 THIN_DASHES = (0, (6, 6))
 ALIKE = 0.01
-"""Values that differ by less of the larger one look the same."""
+"""Two values that differ by less than this part of the larger one look the same."""
 BESIDE = 0.11
-"""How far apart markers over the same name stand, in steps from name to name."""
+"""The distance of markers over the same name, as a part of the distance from name to name."""
 
 
 class Curve(NamedTuple):
-    """A curve: what it is, its values over the axis, and how it is drawn.
+    """A curve: its label, its values by place on the x axis, and its look.
 
-    points: a line with a marker at every value is drawn, unless they are many; "points": markers
-    only.   colour: the number of a colour of the palette; the next one if not given.
+    look: "line" has a marker at every value, unless values are many; "points" has markers only.
+    colour: the number of a colour of the palette; the next one if None.
     """
 
     label: str
@@ -54,9 +54,9 @@ def line_chart(
     side.
 
     x, y: what the axes show, with their units.   logarithmic: "x", "y", "xy" or "".
-    ticks: where the x axis has ticks, with their texts; for names instead of numbers, too.
-    marks: vertical lines with a word.   band: a range of x that is set off.
-    level: a horizontal line at this value.
+    ticks: by place on the x axis, the texts of ticks, which may be names instead of numbers.
+    marks: by word, the place of a vertical line beside which the word stands.
+    band: a range of x that is shaded.   level: the value of a horizontal line.
     zero: whether the y axis starts at 0.   number: how values of y are written.
     """
     figure = Figure((WIDTH, 4.4))
@@ -110,7 +110,7 @@ def line_chart(
 
 
 def _alike(line: Curve, other: Curve) -> bool:
-    """Whether two lines look the same at most of the values of the first."""
+    """Whether a line looks like another one at more than half of its own values."""
     pairs = [(value, other.values[at]) for at, value in line.values.items() if at in other.values]
     same = sum(abs(a - b) <= ALIKE * max(abs(a), abs(b)) for a, b in pairs)
     return same > len(line.values) / 2

@@ -25,7 +25,7 @@ from collwise.system import formatting
 from collwise.timing import Timing
 
 HEAT = LinearSegmentedColormap.from_list("load", ["#f7e0a3", "#eca63c", VERMILION, "#611500"])
-"""From links that are hardly used to the busiest."""
+"""The colours of links, from one that is hardly used to the busiest."""
 NODE_DISTANCE = 0.9
 """Inches from one node to the next, where there is room."""
 CLOSE = 0.42
@@ -33,14 +33,14 @@ CLOSE = 0.42
 COLOUR_BAR = 1.5
 """Inches beside the mesh, for the colours of its links."""
 MAX_INCHES = 10.0
-"""How high a mesh may be."""
+"""The greatest height of a mesh in inches."""
 
 
 class MeshStyle(NamedTuple):
     """How large things are drawn, in units of the distance between nodes; outlines in points.
 
-    half: of a node's side.   lane: how far a link runs to the right of the line between its nodes,
-    as cars do.   width: of arrows, compared with those of a mesh that has much room.
+    half: half of a node's side.   lane: how far to the right of the line between its nodes a link
+    runs.   width: of arrows, compared with those of a mesh that has much room.
     """
 
     half: float
@@ -56,7 +56,7 @@ NO_LINKS = MeshStyle(0.43, 0.0, 0.0, 0.9)
 
 
 Point: TypeAlias = NDArray[np.float64]
-"""Column and row."""
+"""A point of the mesh: its column and its row."""
 
 
 def can_be_drawn(topology: Topology | None) -> bool:
@@ -66,7 +66,7 @@ def can_be_drawn(topology: Topology | None) -> bool:
 
 
 def _nodes(topology: Topology | None) -> Topology | None:
-    """The topology itself, where ranks are embedded in one."""
+    """The topology of the nodes: of an `Embedded`, the topology in which it embeds ranks."""
     return topology.topology if isinstance(topology, Embedded) else topology
 
 
@@ -74,10 +74,10 @@ def _nodes(topology: Topology | None) -> Topology | None:
 def mesh_diagram(timing: Timing, schedule: Schedule, topology: Topology | None = None) -> Figure:
     """The ranks as a mesh, sources (or the root) marked.
 
-    topology: if one that `can_be_drawn` is given, each of its links is an arrow whose colour and
-    width say for which share of the time until completion it was held; links that were not used are
-    thin lines.  Links that lead around a torus are drawn as two stubs.  Otherwise the mesh is that
-    as which algorithms see the ranks.
+    topology: one that `can_be_drawn`.  Each of its links is an arrow whose colour and width say for
+    which share of the time until completion the link was held; links that were not used are thin
+    lines, and links that lead around a torus two stubs.  If None, the mesh is the one as which
+    algorithms see the ranks, without links.
     """
     problem = schedule.problem
     nodes = _nodes(topology)
@@ -114,7 +114,7 @@ def _draw_nodes(
     distance_points: float,
     style: MeshStyle,
 ) -> list[Artist]:
-    """A box for each rank, with its number if there is room.  positions: row and column by rank."""
+    """Draw a box for each rank, numbered if there is room.  positions: row and column by rank."""
     marked, kind = {source.rank for source in problem.sources}, "source"
     if problem.kind.rooted:
         marked, kind = {problem.root}, "root"
@@ -152,7 +152,7 @@ def _lanes(topology: Topology, style: MeshStyle) -> Iterator[tuple[int, Point, P
         try:
             source, target = topology.ends(link)
         except InvalidArgument:
-            continue  # an id at the edge of a mesh
+            continue  # this id has no link: it is at the edge of a mesh
         (row, column), (to_row, to_column) = divmod(source, columns), divmod(target, columns)
         way = np.array((to_column - column, to_row - row))
         around = np.abs(way).sum() > 1
@@ -168,7 +168,7 @@ def _lanes(topology: Topology, style: MeshStyle) -> Iterator[tuple[int, Point, P
 def _draw_links(
     axes: Axes, timing: Timing, topology: Topology, style: MeshStyle, *, bar_below: bool
 ) -> list[Artist]:
-    """Arrows where links were used, coloured by their load, and thin lines where they were not."""
+    """Draw used links as arrows, coloured by their load, and other links as thin lines."""
     total = timing.completion
     shares = {link: float(busy / total) for link, busy in timing.link_busy().items() if total}
     lanes = list(_lanes(topology, style))
@@ -201,7 +201,7 @@ def _draw_links(
 
 
 def _arrow(begin: Point, end: Point, load: float, width: float) -> NDArray[np.float64]:
-    """Corners of an arrow, the wider the larger its load (0 to 1); its tip first."""
+    """The corners of an arrow, tip first.   load: 0 to 1; the larger it is, the wider the arrow."""
     way = end - begin
     shaft, head = (0.024 + 0.07 * load) * width, (0.045 + 0.03 * load) * width
     arrow = FancyArrow(*begin, *way, width=shaft, length_includes_head=True, head_width=2 * head)

@@ -1,4 +1,4 @@
-"""The results of races: speed-ups over the library's own, as measured and as predicted."""
+"""The results of races: speed-ups over the library's own collective, measured and predicted."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ _HOLLOW: dict[str, Any] = {"color": MUTED, "mfc": "none", "ms": 4.5}
 
 
 def comparable_races(races: Iterable[Race]) -> list[Race]:
-    """The races in which everybody took some time and the library's own ran."""
+    """The races in which the library's own collective ran and all measured times are above 0."""
     return [
         race
         for race in races
@@ -39,10 +39,10 @@ def speedups(
     blocking: Sequence[Race] = (),
     bounds_s: Mapping[int, float] = MappingProxyType({}),
 ) -> Figure:
-    """How many times as fast as the library's own the best schedule was, over the message size.
+    """How many times as fast as the library's own collective the best schedule was, over the size.
 
-    races: of persistent calls.   blocking: of blocking ones, for a second panel; their candidates
-    are labelled as in plans.   bounds_s: by size, the time in seconds that no schedule can beat.
+    races: those of persistent calls.   blocking: those of blocking calls, for a second panel; their
+    candidates are labelled as in plans.   bounds_s: by size, the seconds that no schedule can beat.
     """
     forms = {"blocking calls": _with_speedup(blocking), "persistent calls": _with_speedup(races)}
     forms = {form: shown for form, shown in forms.items() if shown}
@@ -84,7 +84,7 @@ def speedups(
 
 
 def _with_speedup(races: Iterable[Race]) -> list[Race]:
-    """The races in which a schedule ran beside the library's own."""
+    """The comparable races in which a schedule ran beside the library's own collective."""
     return [
         race
         for race in comparable_races(races)
@@ -93,13 +93,13 @@ def _with_speedup(races: Iterable[Race]) -> list[Race]:
 
 
 def _predicted(race: Race) -> float | None:
-    """The speed-up that the model predicted."""
+    """The library's measured time over the best schedule's predicted one; None without that."""
     predicted_s = race.predicted_s.get(race.best)
     return race.medians[race.library].middle / predicted_s if predicted_s else None
 
 
 def _limit(race: Race, bounds_s: Mapping[int, float]) -> float | None:
-    """The speed-up that no schedule can exceed on the measured machine."""
+    """The speed-up that no schedule can exceed by the model; None without a bound for the size."""
     bound_s = bounds_s.get(race.nbytes)
     return race.medians[race.library].middle / bound_s if bound_s else None
 
@@ -110,7 +110,7 @@ def _draw_speedups(
     looks: Mapping[str, tuple[str, str]],
     bounds_s: Mapping[int, float],
 ) -> None:
-    """A point with its interval for every race, joined where they differ in the size only."""
+    """Draw a point with its interval for every race; races that differ in size only are joined."""
     axes.axhspan(axes.get_ylim()[0], 1, color=WASH, lw=0)
     axes.axhline(1, color=INK, lw=1)
     ordered = sorted(races, key=lambda r: (r.collective, r.ranks, r.root, r.nbytes))
@@ -132,7 +132,7 @@ def _draw_speedups(
 def _draw_point(
     axes: Axes, x: float, y: Interval, colour: str, marker: str, filled: bool = True
 ) -> None:
-    """A point with its interval; an end that is not known reaches to the edge of the picture."""
+    """Draw a point with its interval, up to the edge of the picture where an end is not known."""
     bottom, top = axes.get_ylim()
     low, high = max(y.low, bottom), min(y.high, top) if isfinite(y.high) else top
     axes.plot([x, x], [low, high], color=colour, lw=1.2, zorder=2.1)
@@ -141,7 +141,7 @@ def _draw_point(
 
 
 def _short_name(label: str) -> str:
-    """A competitor without its collective and its settings, which differ from size to size."""
+    """A competitor's name without its collective and its settings, which differ by size."""
     return style.plain(re.sub(r"\([^()]*=[^()]*\)", "", label).rpartition("/")[2], 34)
 
 

@@ -27,8 +27,8 @@ from collwise.timing import Timing
 class Picture:
     """A picture on the page.
 
-    kind: whose caption the page gives it.   svg: one <svg> element, as `style.svg` gives it; not
-    escaped.
+    kind: which of the page's captions the picture gets.   svg: one <svg> element, as
+    `style.svg` gives it; not escaped.
     """
 
     kind: str
@@ -37,7 +37,7 @@ class Picture:
 
 
 def machine_picture(profile: Profile) -> Picture:
-    """What was measured: λ(m) and t0(m); of several levels, those of the outermost."""
+    """The picture of a measured machine: λ(m) and t0(m); of several levels, the outermost one's."""
     title = "The machine: t0 and λ"
     if names := [level.name for level in profile.levels]:
         title += f" {crossing(names, len(names) + 1)}"
@@ -50,7 +50,7 @@ def race_picture(
     blocking: Sequence[Race] = (),
     bounds_s: Mapping[int, float] = MappingProxyType({}),
 ) -> Picture:
-    """A collective's speed-ups; arguments as of `speedups`."""
+    """The picture of a collective's speed-ups.   Other arguments: those of `speedups`."""
     title = f"Speed-up of {collective} over the library's own"
     return Picture("Speed-up", title, svg(speedups(races, blocking, bounds_s), title))
 
@@ -62,11 +62,11 @@ def schedule_figures(
     topology: Topology | None = None,
     crossings: Sequence[str] = (),
 ) -> dict[str, Figure]:
-    """A schedule in space, if it can be drawn so ("Mesh" or "Tree"), and then in time ("Timeline").
+    """Figures of a schedule: in space ("Mesh" or "Tree") if possible, and in time ("Timeline").
 
     In space: the links of a mesh or a torus, if they are the topology; else the mesh of ranks if
-    some of them are sources, or the tree if all data come from a root.   t0: exact seconds, to
-    count in units of it.   crossings: as of `tree_diagram`.
+    some of them are sources, or the tree if all data come from a root.   t0: if given,
+    times are in units of it (exact seconds).   crossings: see `tree_diagram`.
     """
     kind = schedule.problem.kind
     figures: dict[str, Figure] = {}

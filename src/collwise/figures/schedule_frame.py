@@ -18,7 +18,7 @@ LETTERS = 72
 
 
 def schedule_title(schedule: Schedule, completion: str = "") -> str:
-    """The algorithm, and in the last line the problem, with the time (and unit) of completion."""
+    """A title: the algorithm, and below it the problem.   completion: the time, with its unit."""
     problem = schedule.problem
     parts = [formatting.size(problem.nbytes)]
     if problem.kind.has_sources:
@@ -64,7 +64,7 @@ def level_labels(
 ) -> list[tuple[str, str]]:
     """The colours of the levels, with what they mean; none where there are no levels.
 
-    crossings: what the machine's own names say, such as "inside a node".
+    crossings: by level, what colours mean in the machine's own names, such as "inside a node".
     """
     if placement is None:
         return []

@@ -9,7 +9,7 @@ from collwise.figures.style import BLUE, FAINT, PAPER, WIDTH, look
 
 @look()
 def source_meshes(shape: tuple[int, int], placements: Mapping[str, Sequence[int]]) -> Figure:
-    """A square for every rank, filled if it is a source.   placements: ranks by title."""
+    """A square for every rank, filled if it is a source.   placements: sources by title."""
     rows, columns = shape
     figure = Figure((WIDTH, 0.6 + 0.92 * WIDTH / len(placements) * rows / columns))
     panels = figure.subplots(1, len(placements), squeeze=False)[0]

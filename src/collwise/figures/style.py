@@ -130,7 +130,7 @@ def note(text: str, *, title: str = "") -> Figure:
 
 
 def _lay_out(figure: Figure) -> None:
-    """Give everything its place, once: otherwise each file would draw the picture twice."""
+    """Compute the figure's layout once; otherwise saving it would draw the picture twice."""
     if figure.get_layout_engine() is not None:
         figure.draw_without_rendering()
         matplotlib.rcParams["figure.constrained_layout.use"] = False
@@ -142,9 +142,9 @@ def svg(figure: Figure, title: str = "") -> str:
 
     title: what the picture is, for those who cannot see it.
 
-    Its identifiers are no other picture's, so that a page can have several.  Its background is
-    transparent, and each colour of THEME is `var(--name, the light one)`, so that a dark page can
-    redefine them.  Its natural width is `--natural`.
+    Identifiers differ from those of other pictures, so that a page can have several.  The
+    background is transparent, and each colour of THEME is `var(--name, the light one)`, so that a
+    dark page can redefine it.  The variable `--natural` has the picture's natural width.
     """
     file = StringIO()
     with look():

@@ -35,20 +35,20 @@ MAX_ARROWS = 130
 MAX_FLIGHTS = 1200
 """If there are more messages, no flights are drawn, and a rank's sends in a row are one bar."""
 _ARROW, _DIGIT, _MARGIN = 0.082, 0.062, 0.05
-"""Inches: the widths of the parts of a label in a bar, and of the room around it."""
+"""Inches: the widths of an arrow and of a digit in a bar's label, and of the room around them."""
 _DOT = 0.055
 """Inches: the radius of a large dot, and of the tip of the arrow into it."""
 MAX_LETTERS = 104
-"""A legend of more is too wide for one line."""
+"""A legend with more letters is too wide for one line."""
 _LEAST_BAR = 0.2
 """Inches: shorter bars have no labels."""
 
 Bar = tuple[float, float, int]
-"""Start, end, and row."""
+"""A bar: the times of its start and its end, and its row."""
 
 
 class _Message(NamedTuple):
-    """When a send starts and ends and its message is received, in units of the time axis."""
+    """A message: its ranks, when its send starts and ends, and when it is received (time axis)."""
 
     source: int
     target: int
@@ -67,10 +67,10 @@ def timeline(
 ) -> Figure:
     """A Gantt chart: bars while a send keeps its rank busy, arrows while a message flies.
 
-    A dot is a receipt; a large one, the last receipt of its rank.  Other bars show combining, and
-    thin ones, on a network with links, for how long a send waited for them.  Times are in a unit of
-    seconds, or in units of t0 (exact seconds) if it is given.   crossings: as of `tree_diagram`.
-    title: instead of the algorithm and the problem.
+    A dot is a receipt; a large dot, the last receipt of its rank.  Bars of another colour show
+    combining; thin bars, on a network with links, how long a send waited for links.
+    t0: if given, times are in units of it (exact seconds).   crossings: the legend's words for
+    messages of each level, such as "inside a node".   title: replaces algorithm and problem.
     """
     if not timing.completion:
         return nothing_to_draw(timing, schedule)
@@ -130,7 +130,7 @@ def timeline(
 
 
 def _draw_rows(axes: Axes, messages: Sequence[_Message], problem: Problem, end: float) -> None:
-    """A base line per rank, broad while it holds data: from the start, or its first receipt."""
+    """Draw a line for each rank, broad while the rank holds data: from 0 or its first receipt."""
     since = {m.target: m.received for m in sorted(messages, key=lambda m: -m.received)}
     since |= {rank: 0.0 for rank in range(problem.ranks) if problem.input_of(rank)}
     holding = [(start, end, rank) for rank, start in since.items()]
@@ -141,7 +141,7 @@ def _draw_rows(axes: Axes, messages: Sequence[_Message], problem: Problem, end: 
 
 
 def _draw_sends(axes: Axes, messages: Sequence[_Message], ranks: int, end: float) -> None:
-    """Bars while ports are busy; with the receiver's rank inside where there is room."""
+    """Draw a bar for each send, with the receiver's rank inside where there is room."""
     inch = end / (style.WIDTH - 1.2)
     bars = sorted((m.start, m.sent, m.source) for m in messages)
     merged = len(messages) > MAX_FLIGHTS
@@ -162,9 +162,9 @@ def _draw_sends(axes: Axes, messages: Sequence[_Message], ranks: int, end: float
 
 
 def _label_sends(axes: Axes, messages: Sequence[_Message], inch: float) -> None:
-    """In each bar the rank that it sends to, beside the dots of receipts that fall into it.
+    """Write the receiver's rank into each bar, clear of the dots of receipts in that bar.
 
-    inch: in units of the time axis.
+    inch: an inch in units of the time axis.
     """
     halo = [withStroke(linewidth=2, foreground=BLUE)]
     dots: dict[int, list[float]] = {}
@@ -185,9 +185,10 @@ def _label_sends(axes: Axes, messages: Sequence[_Message], inch: float) -> None:
 def _label_place(
     start: float, end: float, dots: Sequence[float], width: float, radius: float
 ) -> float | None:
-    """The middle of a label within a bar, as near to the bar's own as can be.
+    """The middle of a label within a bar, as near to the bar's own middle as dots allow.
 
-    dots: in order, the middles of those in its row.   None where there is no room between them.
+    start, end: of the bar.   dots: the middles of the dots in the bar's row, in order.
+    width: of the label.   radius: of a dot.   None if the label has no room between dots.
     """
     inside = dots[bisect_left(dots, start - radius) : bisect_right(dots, end + radius)]
     begins = [start, *(dot + radius for dot in inside)]
@@ -202,7 +203,7 @@ def _label_place(
 
 
 def _draw_boxes(axes: Axes, bars: Iterable[Bar], height: float, **look: Any) -> None:
-    """A box for each bar.  height: in rows."""
+    """Draw a box for each bar.   height: of a box, in rows."""
     half = height / 2
     corners = [
         [(start, row - half), (end, row - half), (end, row + half), (start, row + half)]
@@ -212,7 +213,7 @@ def _draw_boxes(axes: Axes, bars: Iterable[Bar], height: float, **look: Any) -> 
 
 
 def _draw_flights(axes: Axes, messages: Sequence[_Message], placement: Placement | None) -> None:
-    """From the end of each send to its receipt, in the colour of the level that it crosses."""
+    """Draw each message from the end of its send to its receipt, in the colour of its level."""
     colours = [level_colour(placement, m.source, m.target) for m in messages]
     flights = [((m.sent, m.source), (m.received, m.target)) for m in messages]
     if len(messages) > MAX_ARROWS:
@@ -225,7 +226,7 @@ def _draw_flights(axes: Axes, messages: Sequence[_Message], placement: Placement
 
 
 def _draw_receipts(axes: Axes, messages: Sequence[_Message], *, small: bool) -> None:
-    """Dots where messages arrive; the last of each rank is larger."""
+    """Draw a dot for each receipt; the last receipt of each rank is a larger one."""
     last = {m.target: m.received for m in sorted(messages, key=lambda m: m.received)}
     early = [(m.received, m.target) for m in messages if m.received < last[m.target]]
     size, edge = (2.0, 0.0) if small else (5.5, 0.8)
@@ -246,7 +247,7 @@ def _legend_handles(lines: Sequence[tuple[str, str]]) -> list[Artist]:
 
 
 def _joined(bars: Iterable[Bar]) -> list[Bar]:
-    """Bars of a row that touch become one."""
+    """The bars, those that touch in the same row joined into one."""
     joined: list[Bar] = []
     for start, end, row in sorted(bars, key=lambda bar: (bar[2], bar[0])):
         if joined and joined[-1][2] == row and start <= joined[-1][1] * (1 + 1e-9):

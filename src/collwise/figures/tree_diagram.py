@@ -31,33 +31,34 @@ MAX_NODES = 64
 """Trees of more ranks than this cannot be read."""
 MAX_LABELLED_EDGES = 31
 COLUMN, WIDE_COLUMN = 0.46, 0.62
-"""Inches between leaves side by side; less where there are many, more where time has no scale."""
+"""Inches from one column to the next, if columns are few; the second where time has no scale."""
 BETWEEN_NODES, LETTER = 0.3, 0.065
-"""Inches that an edge needs for its nodes, and for each letter beside it."""
+"""Inches of an edge that its two nodes cover, and inches for each letter of its text."""
 CLOSE = 0.015
-"""Times that differ by less of the whole are too close for nodes one above the other."""
+"""The least time between two nodes one above the other, as a part of the whole time."""
 FLATTEST = 0.27
 """The least height of a tree, as a part of its width."""
 MAX_INCHES = 13.0
-"""How high a tree may be."""
+"""The greatest height of a tree in inches."""
 ROW, SPREAD, APART = 0.28, 4.0, 0.55
-"""Inches, where time is not to scale: a row for each time, what all rows share in proportion to
-the times between them, and how far two nodes have to be apart to stand one above the other."""
+"""Inches, where time is not to scale: the height of each time's row; the height that rows share in
+proportion to the times between them; the least distance of two nodes one above the other."""
 HALO = [withStroke(linewidth=2.5, foreground=PAPER)]
 Place: TypeAlias = tuple[float, float]
-"""Column from the left, and time."""
+"""Where a node stands: its column from the left, and its time."""
 
 
 @style.look()
 def tree_diagram(
     timing: Timing, schedule: Schedule, t0: Fraction | None = None, crossings: Sequence[str] = ()
 ) -> Figure:
-    """The first message that each rank receives, as a tree: a node's height is when it came.
+    """The first message that each rank receives, as a tree; a node stands at the time of receipt.
 
-    A node carries its rank, and beside it when it has everything; an edge, when the send starts.
-    Times are in a unit of seconds, or in units of t0 (exact seconds) if it is given.  Beyond
-    MAX_NODES ranks, how many ranks have everything is drawn over time instead.   crossings: what
-    messages of each level do, such as "inside a node".
+    A node shows its rank and, beside or below, the time of that receipt; an edge, when its send
+    starts.  With more than MAX_NODES ranks, or where messages form no tree, the number of ranks
+    that have everything is drawn over time instead.
+    t0: if given, times are in units of it (exact seconds).
+    crossings: the legend's words for messages of each level, such as "inside a node".
     """
     if not timing.completion:
         return nothing_to_draw(timing, schedule)
@@ -72,7 +73,7 @@ def tree_diagram(
 
 
 def _first_messages(timing: Timing) -> dict[int, Transfer]:
-    """By rank, the first message it receives."""
+    """By rank, the first message that the rank receives."""
     first: dict[int, Transfer] = {}
     for transfer in sorted(timing.transfers, key=lambda t: (t.received, t.start)):
         first.setdefault(transfer.target, transfer)
@@ -80,7 +81,7 @@ def _first_messages(timing: Timing) -> dict[int, Transfer]:
 
 
 def _children(first: dict[int, Transfer], root: int) -> dict[int, list[int]] | None:
-    """By rank, whom it informs, in the order of receipt; None if that is no tree from the root."""
+    """By rank, the ranks that it informs, in order of receipt; None if they form no tree."""
     children: dict[int, list[int]] = {rank: [] for rank in (root, *first)}
     for rank, transfer in first.items():
         if rank != root:
@@ -92,13 +93,13 @@ def _children(first: dict[int, Transfer], root: int) -> dict[int, list[int]] | N
 
 
 class _Rows:
-    """At which height each time is drawn: with a row for every time, where a scale is too coarse.
+    """The height at which each time is drawn where a linear scale is too coarse: one row per time.
 
-    With levels, ranks of one node are informed almost at once, long after those of another.
+    With levels, ranks of one node are informed almost at once, long after those of another node.
     """
 
     def __init__(self, times: Sequence[float]) -> None:
-        """times: that occur, from 0 on, each once and rising."""
+        """times: the times that occur, starting with 0, in rising order, each once."""
         row = min(ROW, (MAX_INCHES - SPREAD) / len(times))
         self.height = SPREAD + row * (len(times) - 1)
         heights = [i * row + SPREAD * time / times[-1] for i, time in enumerate(times)]
@@ -107,7 +108,7 @@ class _Rows:
         self._heights = [-1.0, *heights, self.height + 1]
 
     def height_of(self, time: Any) -> Any:
-        """Inches below the root."""
+        """The height of a time, in inches below the root."""
         return np.interp(time, self._times, self._heights)
 
     def time_at(self, height: Any) -> Any:
@@ -117,11 +118,11 @@ class _Rows:
 def _columns(
     children: dict[int, list[int]], heights: dict[int, float], root: int, close: float
 ) -> dict[int, int]:
-    """Where each rank stands, from left to right: above the last rank it informs.
+    """The column of each rank, from left to right: that of the last rank which it informs.
 
-    Or to the right of it, where that one is informed so soon that the two would overlap.  The
-    earlier a rank is informed the farther left it stands of its parent, so edges do not cross.
-    close: how far apart heights are that would make them overlap.
+    Where that rank is informed so soon that the two nodes would overlap, the informing rank gets a
+    column of its own to the right.  The earlier a rank is informed, the farther left of its parent
+    it stands, so edges do not cross.   close: the difference in height up to which nodes overlap.
     """
     columns: dict[int, int] = {}
     leaf_columns = count()
@@ -163,7 +164,7 @@ def _draw_tree(
     places = {rank: (float(column), times[rank]) for rank, column in columns.items()}
     broad = 1 + max(columns.values())
     pitch = COLUMN if broad <= 18 else 0.4 if broad <= 40 else 0.3
-    if rows is not None:  # the next node may be at the height of this one's time
+    if rows is not None:  # the next node may be beside the text below this one
         pitch = WIDE_COLUMN
     width = max(1.4 + pitch * broad, 7.0)
     height = rows.height if rows else min(max(2.6, needed, FLATTEST * width), MAX_INCHES)
@@ -226,14 +227,14 @@ def _draw_tree(
 def _inches(in_line: bool, between: float, end: float) -> float:
     """How high a picture of `end` units of time must be for two nodes to keep apart.
 
-    in_line: one above the other.   between: the times at which they are informed.
+    in_line: whether one stands above the other.   between: the time between their two receipts.
     """
     return (0.6 if in_line else 0.25) * end / max(between, end / 60)
 
 
 def _draw_edge(axes: Axes, parent: Place, child: Place, start: str, colour: str, gid: str) -> None:
     axes.plot(*zip(parent, child, strict=True), color=colour, lw=1, zorder=2, gid=gid)
-    scale = axes.transScale  # of an axis with rows, half-way is no mean of the times
+    scale = axes.transScale  # with rows, the middle of an edge is not at the mean of its times
     above, below = scale.transform((parent, child))
     x, y = scale.inverted().transform(below + 0.38 * (above - below))
     text = axes.text(x, y, start, color=BLUE, fontsize=7.5, zorder=3, path_effects=HALO)
@@ -253,7 +254,7 @@ def _draw_node(
 
 
 def _draw_growth(timing: Timing, scale: formatting.Scale, title: str, *, is_tree: bool) -> Figure:
-    """How many ranks have everything by when: for a schedule that is no small tree."""
+    """The number of ranks that have everything, over time; for a schedule that is no small tree."""
     ranks, completions = len(timing.finish), sorted(_completions(timing).values())
     others = ranks - len(completions)  # they have everything from the start
     figure = Figure((style.WIDTH, 3.6))
@@ -279,7 +280,7 @@ def _completions(timing: Timing) -> dict[int, Fraction]:
 
 
 def _time_ticks(times: Sequence[float]) -> Locator:
-    """Ticks at the times that occur, if they are few: the grid shows who is level with whom."""
+    """Ticks at the times that occur, if they are few: the grid shows which ranks are level."""
     close = min((b - a for a, b in pairwise(times)), default=0)
     few = len(times) <= 14 and close >= times[-1] / 25
     return FixedLocator([*times]) if few else MaxNLocator(10)

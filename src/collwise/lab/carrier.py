@@ -1,7 +1,7 @@
-"""What carries packets between hosts: read when their port is nearly free, written on time.
+"""Carries packets between hosts: reads one when its port is nearly free, writes it when it is due.
 
-The switch uses the same class in C (`_carrier.c`), which takes half as much of the ranks' cores;
-this one, its slow twin, where there was no compiler.
+The switch uses the same class in C (`_carrier.c`), which takes half as much of the ranks' cores,
+and this slower one only where there was no compiler.
 """
 
 import os
@@ -14,9 +14,10 @@ from heapq import heappop, heappush
 from collwise.lab.link_model import LinkModel
 
 READ_AHEAD_NS = 2_000_000
-"""A sender's packets wait in its own queue, where TCP sees them, until its port is nearly free."""
+"""How long before a sender's port is free its next packet is read; until then packets wait in the
+sender's own queue, where TCP sees them."""
 PACKETS, NBYTES, DROPS, WORST_NS = range(4)
-"""What is counted: packets, their bytes, those dropped; and how late the latest was delivered."""
+"""The places of counts: packets, their bytes, packets dropped, and the worst lateness in ns."""
 _ADDRESS = slice(16, 20)
 """Where a packet has its target's address."""
 
@@ -25,10 +26,11 @@ class Carrier(LinkModel):
     """The ports of a network, attached to the devices of its hosts."""
 
     def attach(self, tuns: Sequence[int], addresses: bytes, control: int) -> None:
-        """Begin to listen.
+        """Begin to listen to the hosts' devices and to `control`.
 
         tuns: for each host, the device (a descriptor) with the packets that it sends and receives.
-        addresses: their IPv4 addresses, one after another.   control: a descriptor to listen to.
+        addresses: the hosts' IPv4 addresses, four bytes each, one after another.
+        control: a descriptor; `forward` returns when it can be read.
         """
         self._tuns, self._control = tuns, control
         self._host_of = {addresses[4 * n : 4 * n + 4]: n for n in range(len(tuns))}
@@ -39,9 +41,10 @@ class Carrier(LinkModel):
             self._epoll.register(descriptor, select.EPOLLIN)
 
     def forward(self, until: int, counts: "array[int]", lateness: "array[int]") -> bool:
-        """Carry packets until `control` can be read (True), or the monotonic clock is at `until`.
+        """Carry packets; True once `control` can be read, False when the clock reaches `until`.
 
-        counts: as above.   lateness: a histogram in microseconds; both are added to.
+        until: on the monotonic clock, in nanoseconds.   counts: to be increased at PACKETS, NBYTES,
+        DROPS and WORST_NS.   lateness: a histogram in microseconds, to be increased.
         """
         clock, epoll = time.monotonic_ns, self._epoll
         while True:

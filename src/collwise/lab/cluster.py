@@ -38,8 +38,8 @@ main()
 class CompletedCommand(NamedTuple):
     """The result of a command.
 
-    code: its exit code; 128 + n if signal n ended it.   report: how well the switch kept time.
-    stdout, stderr: what it printed, if that was captured.
+    code: the exit code; 128 + n if signal n ended the command.   report: how well the switch kept
+    time.   stdout, stderr: what the command printed; None if that was not captured.
     """
 
     code: int
@@ -51,14 +51,16 @@ class CompletedCommand(NamedTuple):
 class Cluster:
     """Emulated hosts with a chosen latency and rate, on this machine.  A context manager.
 
-    hosts: how many.   latency: one way, with its unit.   rate: of each host's port, with its unit.
-    network: a `Network` or its TOML file, instead of these three.
-    mpi: "mpich" or "openmpi", "none" for commands without a launcher; what is installed if None.
-    addresses: a range such as "10.77.0.0/24"; a free one if None.
+    hosts: the number of hosts.   latency: from any host to any other, one way, such as "5ms".
+    rate: of each host's port, such as "10mbit".
+    network: a `Network` or the path of its TOML file, instead of these three.
+    mpi: "mpich", "openmpi", or "none" to run commands without a launcher; if None, the library that
+    is installed.   addresses: the hosts' range, such as "10.77.0.0/24"; a free one if None.
     quiet: preload the poll shim, which lets waiting ranks sleep, if there is a C compiler.
 
-    Raises LabUnavailable if this machine cannot do it, InvalidArgument for values out of range,
-    NoMPI without the library.  Nothing outlives it, nor the process that made it.
+    Raises LabUnavailable if this machine cannot emulate hosts, InvalidArgument for values out of
+    range, NoMPI if the library is missing.  No host or process of a cluster outlives the cluster,
+    or the process that made it.
     """
 
     def __init__(
@@ -85,7 +87,7 @@ class Cluster:
         self.close()
 
     def start(self) -> None:
-        """Make the hosts."""
+        """Make the hosts and the switch, and wait until they are ready."""
         if self._process is not None:
             raise InvalidArgument("starting a lab", "it runs already", "start it once")
         requirements.check()
@@ -126,7 +128,7 @@ class Cluster:
             raise
 
     def close(self) -> None:
-        """End everything that runs on the hosts, and the hosts.  May be called again."""
+        """Kill all processes on the hosts, and remove the hosts.  A second call does nothing."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -146,11 +148,12 @@ class Cluster:
     ) -> CompletedCommand:
         """Run a command under the MPI launcher, by default with one rank on each host.
 
-        ranks: as many as fit, if None; they fill one host after the other.
-        environment: this process's, if None.   folder: where it runs; the current one if None.
+        ranks: how many; `ranks_per_host` on every host if None.  Ranks fill one host after another.
+        environment: the command's environment variables; this process's if None.
+        folder: where the command runs; the current folder if None.
         timeout_s: seconds after which the command is killed and LabFailed raised.
-        capture: return its output (or its standard output only) instead of letting it through.
-        Standard input goes to it (to rank 0) unless all its output is captured.
+        capture: True returns standard output and error instead of letting them through; "stdout",
+        standard output only.  Unless it is True, rank 0 reads this process's standard input.
         """
         if timeout_s is not None and not 0 < timeout_s < threading.TIMEOUT_MAX:
             seen, remedy = f"timeout_s = {timeout_s!r}", "give seconds > 0, or None"
@@ -207,7 +210,7 @@ class Cluster:
         addresses.choose(self.network.hosts, self._range)
 
     def _count_ranks(self, ranks: int | None, per_host: int | None) -> tuple[int, int]:
-        """Ranks on each host, and in all."""
+        """The number of ranks on each host, and that of all ranks."""
         hosts = self.network.hosts
         if per_host is None:
             per_host = 1 if ranks is None else -(-ranks // hosts)
@@ -243,7 +246,7 @@ class Cluster:
         return {"failed": "the lab's supervisor was killed"} if received is None else received[0]
 
     def _stop(self) -> None:
-        """Kill the running command, or else everything."""
+        """Kill the running command; close the whole cluster if that fails."""
         if self._process is None:
             return
         try:

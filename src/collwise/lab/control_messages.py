@@ -1,4 +1,4 @@
-"""Messages between a lab and its supervisor: JSON of any length, with descriptors beside it."""
+"""Messages between a lab and its supervisor: JSON of any length, with open descriptors."""
 
 import json
 import os

@@ -14,24 +14,24 @@ from typing import NamedTuple
 from collwise.lab import kernel
 
 KINDS = ("net", "uts", "ipc", "mnt")
-"""A host's own namespaces.  Not PID: a launcher on the first host must be able to enter the
-others."""
+"""The kinds of namespaces that every host has for itself.  PID is not among them: a launcher on
+the first host must be able to enter the other hosts."""
 SHARED = "/dev/shm"
-"""Where the supervisor mounts a file system of its own, which vanishes with it."""
+"""Where the supervisor mounts a file system of its own, which vanishes with the supervisor."""
 SHARED_FROM_HOSTS = f"/proc/1/root{SHARED}"
-"""The same folder for every process of the lab, whose process 1 is the supervisor."""
+"""The path of that folder on hosts: by way of process 1 of the lab, which is the supervisor."""
 DEVICE = "eth0"
 MTU = 1500
 _QUEUE = 100
-"""Packets that wait for the switch at most; a longer queue makes a second of delay."""
+"""How many packets a host's device queues for the switch; more can make a second of delay."""
 
 _WINDOW = 256
-"""Packets that TCP sends before the first answer.  It counts packets, however short they are, and
-usually starts with 10: a message in many segments would wait for several round trips, which no
-model of a message's cost by its size can tell."""
+"""How many packets TCP sends on a connection before the first answer.  TCP counts packets, however
+short they are, and usually starts with 10: a message in many segments would wait for several round
+trips, which no model of a message's cost by its size can tell."""
 
 _BURST_S = 0.5e-3
-"""How far a port may run ahead of its rate; the switch then times every packet exactly."""
+"""By how many seconds' data a port may run ahead of its rate; the switch then times exactly."""
 
 _SYSCTL = {
     "net/ipv6/conf/all/disable_ipv6": "1",
@@ -43,7 +43,7 @@ _SYSCTL = {
     # connection while its last packets wait for the port, and then sends it ahead of other
     # connections' packets, which is hardly seen where a port takes microseconds.
     "net/ipv4/tcp_autocorking": "0",
-    "net/ipv4/tcp_pacing_ss_ratio": "1000",  # of what may wait for the port
+    "net/ipv4/tcp_pacing_ss_ratio": "1000",  # bounds what may wait for the port
     "net/ipv4/tcp_pacing_ca_ratio": "1000",
     # Tail loss probes take queueing delay for a loss, and retransmit what was not lost.
     "net/ipv4/tcp_early_retrans": "0",
@@ -60,7 +60,7 @@ class Host(NamedTuple):
 
 
 def enter(namespaces: dict[str, int]) -> None:
-    """Move this process into namespaces."""
+    """Move this process into these namespaces (open descriptors, by kind)."""
     for descriptor in namespaces.values():
         kernel.setns(descriptor)
 
@@ -71,7 +71,10 @@ def own_namespaces() -> dict[str, int]:
 
 
 def prepare(names: Sequence[str], addresses: Sequence[str]) -> None:
-    """Give the supervisor, process 1 of its PID namespace, a private view of the file system."""
+    """Give the supervisor, process 1 of its PID namespace, a private view of the file system.
+
+    names, addresses: the hosts', for /etc/hosts.
+    """
     kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_PRIVATE)
     flags = kernel.MS_NOSUID | kernel.MS_NODEV
     kernel.mount("proc", "/proc", "proc", flags | kernel.MS_NOEXEC)
@@ -87,9 +90,10 @@ def prepare(names: Sequence[str], addresses: Sequence[str]) -> None:
 
 
 def make_host(name: str, address: str, netmask: str, rate: int, base: dict[str, int]) -> Host:
-    """Make a host.  The caller is in the namespaces `base`, and returns to them.
+    """Make a host.
 
-    rate: of its port, in bits per second.
+    rate: of the host's port, in bits per second.   base: the caller's namespaces, to which this
+    process returns.
     """
     kernel.unshare(
         kernel.CLONE_NEWNET | kernel.CLONE_NEWUTS | kernel.CLONE_NEWIPC | kernel.CLONE_NEWNS
@@ -117,7 +121,10 @@ def make_host(name: str, address: str, netmask: str, rate: int, base: dict[str, 
 
 
 def counters(hosts: Sequence[Host], base: dict[str, int]) -> dict[str, int]:
-    """Packets dropped and TCP segments retransmitted on all hosts since they were made."""
+    """Packets dropped and TCP segments retransmitted on all hosts since they were made.
+
+    base: the caller's namespaces, to which this process returns.
+    """
     drops = resent = 0
     for host in hosts:
         kernel.setns(host.namespaces["net"])

@@ -65,7 +65,7 @@ def setns(descriptor: int) -> None:
 
 
 def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = "") -> None:
-    """Mount a file system; flags are MS_…."""
+    """Mount a file system.  kind: its type.   flags: MS_….   data: options of that type."""
     texts = [text.encode() or None for text in (source, target, kind, data)]
     result = _libc.mount(*texts[:3], ctypes.c_ulong(flags), texts[3])
     _check(result, f"mount {source} on {target}")
@@ -90,7 +90,8 @@ def configure(
 ) -> None:
     """Give a device of this network namespace its address, and bring it up.
 
-    mtu: bytes of its largest packet.   queue: packets that wait for it.  Unchanged if None.
+    mtu: bytes of the largest packet.   queue: how many packets may wait in the device.  What is
+    None stays as it is.
     """
     name = device.encode()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
@@ -108,7 +109,7 @@ def configure(
 def add_token_bucket(device: str, rate: int, burst: int) -> None:
     """Limit what a device lets out by a token bucket filter (`tc qdisc replace … tbf`).
 
-    rate: bits per second.   burst: bytes of the bucket.
+    rate: bits per second.   burst: the bucket's size in bytes.
     Packets then wait where TCP sees them, as behind a real network card.
     """
     parameters = struct.pack("BBHhHI", 0, _LINK_LAYER_ETHERNET, 0, 0, 0, rate // 8)
@@ -123,7 +124,7 @@ def add_token_bucket(device: str, rate: int, burst: int) -> None:
 def set_initial_windows(device: str, address: str, netmask: str, packets: int) -> None:
     """Let TCP send and take `packets` packets on a new connection (`ip route … initcwnd initrwnd`).
 
-    address, netmask: of the device, whose route to its own network is replaced.
+    address, netmask: the device's.  The route from the device to its own network is replaced.
     """
     local, mask = socket.inet_aton(address), socket.inet_aton(netmask)
     network = bytes(a & m for a, m in zip(local, mask, strict=True))
@@ -142,7 +143,10 @@ def set_initial_windows(device: str, address: str, netmask: str, packets: int) -
 
 
 def _send_netlink(kind: int, body: bytes, what: str) -> None:
-    """Make or replace a kernel object, and raise OSError if the kernel refuses."""
+    """Make or replace a kernel object.  Raises OSError, which names `what`, if the kernel refuses.
+
+    kind, body: the type (_RTM_NEW…) and the content of the netlink message.
+    """
     flags = _NLM_F_REQUEST | _NLM_F_ACK | _NLM_F_REPLACE | _NLM_F_CREATE
     message = struct.pack("IHHII", 16 + len(body), kind, flags, 1, 0) + body
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as link:

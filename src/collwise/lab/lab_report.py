@@ -1,4 +1,4 @@
-"""How well the switch kept time while a command ran, and whether its times can be trusted."""
+"""How well the switch kept time while a command ran, and what may have spoiled the times."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ import msgspec
 from collwise.system import formatting
 
 LATE_SHARE, LATE_S = 0.05, 200e-6
-"""The report warns of late packets if their 95th percentile exceeds this share of the shortest
-latency and this time."""
+"""The report warns of late packets if the 95th percentile of lateness exceeds both this share of
+the shortest latency and this time."""
 BUSY = 0.8
 """The report warns of a switch that used more than this share of a core."""
 
@@ -21,7 +21,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     packets: int
     nbytes: int
     lateness_p50_s: float
-    """From the moment at which a packet should have been delivered to that at which it was."""
+    """The median lateness: from when a packet should have been delivered until it was."""
     lateness_p95_s: float
     lateness_max_s: float
     switch_drops: int
@@ -44,7 +44,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def drops(self) -> int:
-        """Packets lost anywhere."""
+        """Packets that the switch or a host lost."""
         return self.switch_drops + self.host_drops
 
     @property
@@ -71,7 +71,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(warning for warning, holds in spoiled.items() if holds)
 
     def lines(self) -> list[str]:
-        """For people."""
+        """The report as lines of text."""
         mean = self.nbytes * 8 / self.elapsed_s
         return [
             f"lab      {self.network}",
@@ -86,6 +86,6 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
     def document(self) -> dict[str, Any]:
-        """For programs."""
+        """The report as a JSON object, with `drops` and `warnings`."""
         fields: dict[str, Any] = msgspec.to_builtins(self)
         return {**fields, "drops": self.drops, "warnings": list(self.warnings)}

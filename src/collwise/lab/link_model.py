@@ -17,14 +17,16 @@ from heapq import heappop, heappush
 _NS_BITS = 8_000_000_000
 """Nanoseconds per second × bits per byte."""
 _RECEIVER, _DELIVERED = -1, -2
-"""What an event is about, unless it is about a trunk (≥ 0)."""
+"""Stages of an event: the packet reaches its receiver's port, or is delivered.  A stage ≥ 0 is the
+number of a trunk that the packet reaches."""
 
 
 class LinkModel:
     """All ports of a network, and the packets in flight.
 
-    rates: bits per second of each host's port.   latencies_ns[i][j]: one way, from i to j.
-    trunk_rates: bits per second of each trunk.   trunks[i][j]: the trunk between i and j, or None.
+    rates: bits per second of each host's port.   latencies_ns[i][j]: one way, from host i to j.
+    trunk_rates: bits per second of each trunk.   trunks[i][j]: the number of the trunk from host i
+    to j, or None.
     """
 
     def __init__(
@@ -46,7 +48,7 @@ class LinkModel:
         self._sequence = 0
 
     def send(self, now: int, source: int, target: int, packet: bytes) -> int:
-        """Take a packet from its sender.  Returns when the sender's port will be free."""
+        """Take a packet from its sender, at `now`.  Returns when the sender's port will be free."""
         transmission = len(packet) * _NS_BITS // self._rates[source]
         begins = max(now, self._egress_free[source])
         self._egress_free[source] = ends = begins + transmission
@@ -61,11 +63,11 @@ class LinkModel:
 
     @property
     def next_event(self) -> int | None:
-        """When something happens next; None if no packet is in flight."""
+        """The time of the next event; None if no packet is in flight."""
         return self._events[0][0] if self._events else None
 
     def deliver(self, now: int) -> list[tuple[int, int, bytes]]:
-        """All packets that have arrived by now: (when, at which host, packet), in order."""
+        """All packets delivered by `now`, in order: (time, number of the target, packet)."""
         events = self._events
         delivered = []
         while events and events[0][0] <= now:

@@ -12,10 +12,10 @@ from collwise.lab.hosts import DEVICE, SHARED_FROM_HOSTS
 from collwise.system.launcher import find_mpiexec, is_open_mpi
 
 Library: TypeAlias = Literal["mpich", "openmpi", "none"]
-"""`none` runs the command once, on the first host, without a launcher."""
+"""An MPI library; "none" runs a command once, on the first host, without a launcher."""
 
 _ENTER = f"{SHARED_FROM_HOSTS}/enter"
-"""The stand-in for ssh."""
+"""The path of the script that stands in for ssh."""
 
 _MPICH = {
     "MPIR_CVAR_CH4_NETMOD": "ucx",
@@ -25,7 +25,7 @@ _MPICH = {
     "FI_PROVIDER": "tcp",
     "FI_TCP_IFACE": DEVICE,
 }
-"""Environment variables."""
+"""Environment variables that make MPICH send by TCP through a host's device."""
 
 _PRRTE = {
     "plm": "ssh",
@@ -36,12 +36,12 @@ _PRRTE = {
 _OPEN_MPI = {
     "pml": "ob1",
     "btl_tcp_if_include": DEVICE,
-    "coll": "^han",  # it takes emulated hosts for one machine's
+    "coll": "^han",  # it takes all emulated hosts for a single one
     # Otherwise, by the order in which connections happened to be made, a rank may look at its
     # sockets only every 10 ms; a ping-pong over 5 ms then takes 20 ms instead of 10.
     "mpi_event_tick_rate": "1",
 }
-"""MCA parameters, of the runtime and of the library."""
+"""MCA parameters of Open MPI: those of its runtime (_PRRTE), and those of the library."""
 
 
 def find_library(asked: Library | None) -> tuple[Library, str]:
@@ -64,7 +64,7 @@ def find_library(asked: Library | None) -> tuple[Library, str]:
 
 
 def check_command(command: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
-    """Raise InvalidArgument if there is no such command."""
+    """Raise InvalidArgument if the program is neither on the PATH nor, as a path, in `folder`."""
     if not command:
         remedy = "give it after --, such as -- python my_program.py"
         raise InvalidArgument("a command to run", "there is none", remedy)
@@ -91,7 +91,8 @@ def launch(
 ) -> tuple[list[str], dict[str, str]]:
     """The launcher's command line for the first host, and the environment variables to set.
 
-    names: the hosts', filled with ranks one after the other.   has_shim: preload the poll shim.
+    names: of the hosts, which are filled with ranks one after the other.   has_shim: whether to
+    preload the poll shim.
     """
     if library == "none":
         return [*command], {}

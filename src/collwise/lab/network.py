@@ -23,11 +23,11 @@ _HOSTS_ANYWHERE = 32
 _HOSTS_AT_MOST = 250
 
 _LATENCIES_S = (Fraction(1, 10_000), 2)
-"""One-way latencies that the switch can keep: below, its own lateness would show; above, TCP's
-timers would."""
+"""The lowest and highest one-way latency that the switch can keep.  Below, its own lateness would
+distort times; above, TCP's timers would."""
 _RATES = (64_000, 500_000_000)
-"""Bits per second: below, one packet takes longer than TCP waits; above, there are more packets
-than the switch can carry."""
+"""The lowest and highest rate in bits per second.  Below, a packet takes longer than TCP waits for
+its answer; above, there are more packets than the switch can carry."""
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,30}$")]
 
@@ -56,10 +56,11 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 class Network:
     """A network to emulate.
 
-    rates: bits per second of each host's port, which also counts the hosts.
-    latencies_ns[i][j]: one way from host i to host j.
-    trunk_rates: bits per second of shared trunks.   trunks[i][j]: the trunk from i to j, or None.
-    description: what it is, apart from the number of hosts, for reports and fingerprints.
+    rates: bits per second of each host's port; the tuple has one entry for each host.
+    latencies_ns[i][j]: the one-way latency from host i to host j.
+    trunk_rates: bits per second of each shared trunk.   trunks[i][j]: the number of the trunk from
+    host i to host j, or None.   description: the network in words, without the number of hosts, for
+    reports and fingerprints.
     """
 
     rates: tuple[int, ...]
@@ -70,7 +71,7 @@ class Network:
 
     @property
     def hosts(self) -> int:
-        """How many hosts."""
+        """The number of hosts."""
         return len(self.rates)
 
     @property
@@ -84,7 +85,7 @@ class Network:
 
     @classmethod
     def uniform(cls, hosts: int, latency: str, rate: str) -> "Network":
-        """All hosts alike.  Raises InvalidArgument."""
+        """A network whose hosts are all alike.  latency: one way.   Raises InvalidArgument."""
         _check_count(hosts)
         delay, bits = _latency_ns(latency), _rate_bits(rate)
         description = f"{formatting.chosen_time(delay / 1e9)} one way, {formatting.rate(bits)}"
@@ -92,7 +93,7 @@ class Network:
 
     @classmethod
     def load(cls, path: Path) -> "Network":
-        """Read a file of groups and links.  Raises InvalidArgument, which names the place."""
+        """Read a file of groups and links.  Raises InvalidArgument, which names the wrong place."""
         return read_toml(path, _File, cls._of, "the network file", "docs/lab.md")
 
     @classmethod
@@ -103,7 +104,7 @@ class Network:
                 raise InvalidArgument(f"the group {name!r}", "there are two", "name them apart")
         _check_count(sum(group.hosts for group in file.groups))
         rates = [_rate_bits(group.rate or file.rate) for group in file.groups]
-        # Between groups: latencies, and trunks by number.
+        # For each pair of groups: its latency, and the number of its trunk.
         delays = dict.fromkeys(product(range(len(names)), repeat=2), _latency_ns(file.latency))
         trunks: dict[tuple[int, int], int] = {}
         trunk_rates: list[int] = []
@@ -128,7 +129,7 @@ class Network:
             shared = "" if trunk is None else f" {formatting.rate(trunk_rates[trunk])} shared"
             delay = formatting.chosen_time(delays[a, b] / 1e9)
             parts.append(f"{names[a]}–{names[b]} {delay}{shared}")
-        # Between hosts.
+        # For each pair of hosts: its latency, and the number of its trunk.
         group_of = [g for g, group in enumerate(file.groups) for _ in range(group.hosts)]
         trunk_rows = tuple(tuple(trunks.get((a, b)) for b in group_of) for a in group_of)
         return cls(
@@ -141,7 +142,7 @@ class Network:
 
 
 def _ends(links: list[_Link], names: list[str]) -> list[tuple[int, int]]:
-    """The numbers of the groups that each link joins."""
+    """For each link, the numbers of the two groups that it joins."""
     joined: list[tuple[int, int]] = []
     for link in links:
         one, other = link.between

@@ -8,12 +8,13 @@ from pathlib import Path
 LONGEST_US = 5000
 """Microseconds that a waiting rank sleeps at most; data wakes it at once.
 
-With 1000 the ranks of a broadcast use half as much of the cores again (MPICH; Open MPI: twice).
+With 1000, the ranks of a broadcast use 1.5 times as much of the cores (MPICH), or twice (Open MPI).
 """
 LONGEST_SHARED_US = 200
-"""The longest sleep where ranks also wait for messages in shared memory, which wake nobody."""
+"""Microseconds that a waiting rank sleeps at most where ranks share a host: messages in shared
+memory do not wake it."""
 LONGEST_VARIABLE = "COLLWISE_LAB_POLL_US"
-"""The environment variable that tells the shim how long to sleep."""
+"""The environment variable that tells the shim how many microseconds a rank may sleep."""
 NAME = "poll_shim.so"
 _LIMIT_S = 30
 

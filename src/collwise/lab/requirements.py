@@ -15,9 +15,9 @@ _CAP_SYS_NICE = 23
 
 
 class Requirement(NamedTuple):
-    """One thing that a lab needs, or (if not `needed`) that only improves it.
+    """One thing that a lab needs, or (if not `needed`) that only improves the lab.
 
-    problem: why it is not met; None if it is.   remedy: what to do about it.
+    problem: why the machine lacks it; None if it does not.   remedy: what to do about that.
     """
 
     what: str
@@ -67,7 +67,7 @@ def unmet() -> list[Requirement]:
 
 
 def check() -> None:
-    """Raise LabUnavailable, which names everything that a lab needs and that is missing."""
+    """Raise LabUnavailable if this machine lacks anything needed; the error names all of that."""
     if missing := [requirement for requirement in unmet() if requirement.needed]:
         seen = "; ".join(f"needs {lacking.what}: {lacking.problem}" for lacking in missing)
         remedy = "; ".join(lacking.remedy for lacking in missing)

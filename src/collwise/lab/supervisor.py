@@ -1,8 +1,8 @@
 """The process that owns a lab: process 1 of a PID namespace, holder of all other namespaces.
 
 When it ends, for whatever reason, the kernel ends every process of the lab and frees its
-namespaces and devices.  It ends when its maker, the process that made the lab, hangs up; its
-parent, which only waits, kills it when the maker ends.
+namespaces and devices.  It ends when its maker, the process that made the lab, closes the control
+socket; its parent, which only waits, kills it when the maker ends.
 It runs without site-packages, so this module and what it imports use the standard library only.
 """
 
@@ -42,7 +42,10 @@ exec nsenter --net=/proc/1/fd/$1 --uts=/proc/1/fd/$2 --ipc=/proc/1/fd/$3 --mount
 
 
 def main() -> None:
-    """Become a supervisor.  Arguments: the `control` descriptor and the maker's process id."""
+    """Fork the supervisor and wait until it, or its maker, ends.
+
+    Arguments on the command line: the control socket's descriptor, and the maker's process id.
+    """
     control = socket.socket(fileno=int(sys.argv[1]))
     control.set_inheritable(False)
     maker = os.pidfd_open(os.getppid())
@@ -59,7 +62,8 @@ def main() -> None:
             Supervisor(control).serve()
             os._exit(0)
         # This process stays in the maker's PID namespace, so that the maker can wait for it.  It
-        # only waits, so nothing that happens to the lab keeps it from ending that with the maker.
+        # only waits, so nothing that happens to the lab keeps it from killing the lab when the
+        # maker ends.
         control.close()
         poll = select.poll()
         for process in (maker, os.pidfd_open(child)):
@@ -72,7 +76,7 @@ def main() -> None:
 
 @contextlib.contextmanager
 def _ending(control: socket.socket | None = None) -> Iterator[None]:
-    """End this process with code 1 unless the block does; report an exception on `control`."""
+    """End this process with code 1 unless the block ends it; report an exception on `control`."""
     try:
         yield
     except Exception as problem:  # reported to the maker, who raises it
@@ -88,9 +92,9 @@ def _ending(control: socket.socket | None = None) -> Iterator[None]:
 
 
 class Supervisor:
-    """Makes hosts and switch, then runs commands for the maker until it hangs up.
+    """Makes the hosts and the switch, then runs commands for the maker of the lab.
 
-    control: the socket to the maker.
+    control: this process's end of the socket to the maker.
     """
 
     def __init__(self, control: socket.socket) -> None:
@@ -143,7 +147,7 @@ class Supervisor:
         return child, ours
 
     def serve(self) -> None:
-        """Do what the maker asks until it hangs up, or the switch ends."""
+        """Run and stop commands as the maker asks, until it closes the control socket."""
         poll = select.poll()
         for descriptor in (self._control.fileno(), self._wake):
             poll.register(descriptor, select.POLLIN)
@@ -168,7 +172,10 @@ class Supervisor:
                     os.close(descriptor)
 
     def _start(self, message: dict[str, Any], descriptors: list[int]) -> int:
-        """Start a command on the first host, with these standard streams."""
+        """Start the command of a message on the first host; returns its process id.
+
+        descriptors: the command's standard input, standard output and standard error.
+        """
         child = os.fork()
         if child == 0:
             with _ending():
@@ -211,7 +218,7 @@ class Supervisor:
                     os.kill(int(entry), signal.SIGKILL)
 
     def _reset_counters(self) -> dict[str, Any]:
-        """What switch and hosts counted since this was last called."""
+        """The counts of the switch and the hosts since this method was last called."""
         try:
             control_messages.send(self._switch_end, {"reset": True})
             answer = control_messages.receive(self._switch_end)

@@ -1,4 +1,4 @@
-"""The user-space switch: the process that carries packets between hosts, and says how well."""
+"""The user-space switch: the process that carries packets and measures how late they are."""
 
 import gc
 import os
@@ -28,7 +28,8 @@ _PRIORITY = 50
 class Statistics:
     """How late packets were delivered, and how busy the switch was.
 
-    counts, lateness: as `Carrier.forward` adds to them; the latest is that of the current window.
+    counts, lateness: what `Carrier.forward` adds to.  counts[WORST_NS] is the worst lateness in the
+    current window.
     """
 
     def __init__(self) -> None:
@@ -46,7 +47,7 @@ class Statistics:
         return self._window_ns + _WINDOW_NS
 
     def close_window(self) -> None:
-        """Note how busy the switch was in the window that is over, and how late."""
+        """Note how busy the switch was in the window that is over, and how late packets were."""
         now, cpu = time.monotonic_ns(), time.process_time_ns()
         worst = self.counts[WORST_NS]
         self._busiest = max(self._busiest, (cpu - self._window_cpu_ns) / (now - self._window_ns))
@@ -56,7 +57,7 @@ class Statistics:
         self._window_ns, self._window_cpu_ns, self.counts[WORST_NS] = now, cpu, 0
 
     def quantile_us(self, share: float) -> int:
-        """The lateness that this share of the packets does not exceed."""
+        """The lateness in microseconds that this share of the packets does not exceed."""
         left = share * self.counts[PACKETS]
         for late_us, count in enumerate(self.lateness):
             left -= count
@@ -65,7 +66,7 @@ class Statistics:
         return 0
 
     def document(self) -> dict[str, Any]:
-        """The fields of the report that the switch knows."""
+        """The fields of a lab's `Report` that the switch knows."""
         elapsed = max(time.monotonic_ns() - self._began_ns, 1)
         load = (time.process_time_ns() - self._began_cpu_ns) / elapsed
         return {
@@ -100,7 +101,8 @@ def forward(
 ) -> None:
     """Forward packets until the other end of `control` is closed.
 
-    ports: the arguments of `LinkModel`.
+    tuns, addresses: the descriptor of each host's device, and its IPv4 address.   ports: the
+    arguments of `LinkModel`.
     Any message on `control` asks for the statistics since the last request.
     """
     realtime = _become_realtime()

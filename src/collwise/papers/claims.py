@@ -18,19 +18,19 @@ Verdict: TypeAlias = Literal[
     "holds", "holds as fitted", "holds in shape", "does not hold", "not recoverable", "not measured"
 ]
 MAX_SHOWN = 16
-"""Numbers of a value: of more, only the first ones and the last are shown."""
+"""How many numbers of a value are shown; of longer values, the first ones and the last."""
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
 class MeasuredValue(NamedTuple):
-    """What came of measuring: what draws the picture, on rank 0, and the value of a claim."""
+    """The result of measuring: a function that draws the picture on rank 0, and a claim's value."""
 
     draw: "Callable[[], Figure] | None"
     value: Any = None
 
 
 Measure: TypeAlias = Callable[["Session", float], MeasuredValue]
-"""Measures on the ranks of a session within so many seconds.  Collective."""
+"""A measurement: a collective function of a session and of the seconds that it may take."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class Claim:
     figures, then the claim in our words.
     paper: the paper's value, a number or several, which ours has to equal within `tolerance`; or
     words, which nothing is compared with.   tolerance: absolute, of each number.
-    ours: computes our value; None if there is nothing to compute.   measure: measures it.
+    ours: computes our value; None if there is nothing to compute.   measure: measures our value.
     holds: whether the claim holds for a value, beyond the comparison with `paper`.
     shape: whether at least the shape holds, where the paper's value is not ours.
     fitted: whether our machine was fitted to these very numbers.
-    because: why it does not hold as printed, for which it may compute more; of our value.
-    unit: of the values.
+    because: why the claim does not hold as printed: a text, or a function of our value that makes
+    one and may compute more.   unit: of both values.
     """
 
     cited: str
@@ -64,26 +64,26 @@ class Claim:
 
     @property
     def id(self) -> str:
-        """Its number."""
+        """The claim's number, such as "B-c5a"."""
         return self.cited.split(", ")[0]
 
     @property
     def where(self) -> str:
-        """Its sections and figures."""
+        """The paper's sections and figures that make the claim."""
         return self.cited.split(": ")[0].removeprefix(f"{self.id}, ")
 
     @property
     def says(self) -> str:
-        """What it says, in our words."""
+        """What the claim says, in our words."""
         return self.cited.split(": ", 1)[1]
 
     @property
     def is_erratum(self) -> bool:
-        """Whether it is something that is printed, and wrong."""
+        """Whether the claim is an erratum: something that is printed, and wrong."""
         return "-e" in self.id
 
     def verdict(self, value: Any) -> Verdict:
-        """The verdict on a value of ours."""
+        """The verdict on the claim if our value is this one."""
         if self.ours is None and self.measure is None:
             return "not recoverable"
         if self.ours is None and value is None:
@@ -101,25 +101,25 @@ class Claim:
         )
 
     def judge(self, measured: MeasuredValue | None = None) -> "Finding":
-        """Compute our value, or take the one that was measured, and judge it."""
+        """Judge the claim by our value, which is computed or, for lack of `ours`, was measured."""
         return Finding(self, self.ours() if self.ours else measured and measured.value)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim, and our value of it."""
+    """A claim with our value, and the verdict that follows."""
 
     claim: Claim
     value: Any
 
     @cached_property
     def verdict(self) -> Verdict:
-        """Whether the claim holds."""
+        """The verdict on the claim, given our value."""
         return self.claim.verdict(self.value)
 
     @cached_property
     def because(self) -> str:
-        """Why it does not hold as printed; also what there is to know if it does."""
+        """Why the claim does not hold as printed, or remarks if it does."""
         because = self.claim.because
         if self.verdict == "not measured":
             return (
@@ -130,7 +130,7 @@ class Finding:
 
     @property
     def row(self) -> dict[str, str]:
-        """What it says, the paper's value, ours, the verdict, and why; as text."""
+        """The claim as a row of a table: number, place, words, both values, verdict and reason."""
         claim = self.claim
         return {
             "claim": claim.id,
@@ -144,7 +144,7 @@ class Finding:
 
 
 def close(ours: Any, paper: Any, tolerance: float | Fraction) -> bool:
-    """Whether two numbers are equal within a tolerance; of several, each with its counterpart."""
+    """Whether our value equals the paper's within a tolerance: every number its counterpart."""
     if isinstance(paper, Mapping):
         return (
             isinstance(ours, Mapping)
@@ -161,7 +161,7 @@ def close(ours: Any, paper: Any, tolerance: float | Fraction) -> bool:
 
 
 def shown(value: Any, unit: str = "") -> str:
-    """A value as text: numbers with three digits and the unit, fractions as they are."""
+    """A value as text with its unit: floats with four digits, integers, most fractions exactly."""
     if isinstance(value, Mapping):
         texts = [f"{name}: {_part(x)}" for name, x in value.items()]
         return ", ".join(texts) + _after(unit)
@@ -178,7 +178,7 @@ def shown(value: Any, unit: str = "") -> str:
         case Fraction() if value.denominator > 1:
             ends = value.denominator in (2, 4, 5, 8, 10, 20, 25, 50, 100)
             text = f"{float(value):g}" if ends else f"{value}"
-            if value.denominator > MAX_SHOWN**4:  # such fractions tell nobody anything
+            if value.denominator > MAX_SHOWN**4:  # such fractions cannot be read
                 text = f"{float(value):.13g}"
         case float():
             text = f"{value:.4g}" if abs(value) < inf else formatting.significant(value)
@@ -196,6 +196,6 @@ def _after(unit: str) -> str:
 
 
 def counted(findings: Sequence[Finding]) -> dict[Verdict, int]:
-    """How many claims have each verdict; errata, which are printed to be wrong, not counted."""
+    """How many claims have each verdict; errata are not counted."""
     verdicts = [f.verdict for f in findings if not f.claim.is_erratum]
     return {verdict: verdicts.count(verdict) for verdict in VERDICTS}

@@ -10,7 +10,7 @@ from collwise.errors import UnknownName
 from collwise.papers.claims import Claim, Measure
 
 HERE = "-measured"
-"""Ends the name of a picture that was measured on the machine at hand."""
+"""The end of the name of a picture that was measured on the machine at hand."""
 Rows: TypeAlias = Sequence[Mapping[str, str]]
 """A table: cells by column title; every row has the same titles."""
 
@@ -21,7 +21,7 @@ class Exhibit:
 
     named: "ID: TITLE".  The id is as the paper numbers it, fig6 or table1; a letter more for one of
     several pictures.   caption: what is to be seen.   draw: makes the picture, or the rows of the
-    table.   measure: the same measured on real ranks.
+    table.   measure: measures the same on real ranks.
     """
 
     named: str
@@ -32,17 +32,17 @@ class Exhibit:
 
     @property
     def id(self) -> str:
-        """What the paper numbers it."""
+        """The exhibit's number in the paper, such as "fig6"."""
         return self.named.split(": ")[0]
 
     @property
     def title(self) -> str:
-        """What it is called on the page."""
+        """The exhibit's title on the page."""
         return self.named.split(": ", 1)[1]
 
 
 class Simulated(Exhibit):
-    """One that the paper measured on a machine of its time, which is simulated here."""
+    """An exhibit that the paper measured on a machine of its time, which is simulated here."""
 
     kind = "simulated"
 
@@ -51,7 +51,7 @@ class Simulated(Exhibit):
 class Paper:
     """A paper: its key in the bibliography in small letters, its title, what it says and shows.
 
-    about: what it is about, and how it is run again.
+    about: the paper's subject, and how the paper is run again.
     """
 
     key: str
@@ -61,9 +61,10 @@ class Paper:
     exhibits: Sequence[Exhibit]
 
     def selected(self, items: Sequence[str]) -> "Paper":
-        """A part of this paper: exhibits (fig1: fig1a and fig1b) and claims (B-c5: B-c5a …).
+        """The paper with the named exhibits and claims only, or with all if `items` is empty.
 
-        Everything if there are none.   Raises UnknownName for an item that the paper does not have.
+        The item fig1 names fig1a and fig1b, too; B-c5, B-c5a ….   Raises UnknownName for an item
+        that the paper does not have.
         """
         if not items:
             return self
@@ -79,6 +80,6 @@ class Paper:
 
 
 def _named(name: str, item: str) -> bool:
-    """Whether an item is this one, or the number of which it is a part."""
+    """Whether `item` is this name, or this name without the letter at its end."""
     name, item = name.lower(), item.lower()
     return name == item or (name[:-1] == item and name[-1].isalpha())

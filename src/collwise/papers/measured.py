@@ -1,6 +1,6 @@
 """The papers' experiments on real MPI: λ over the size, α-sweeps, orders of ranks, combining.
 
-Everything here is collective over a session's ranks; each returns what draws the picture.
+Every measurement is collective over a session's ranks; functions without a session make one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -52,7 +52,7 @@ def latencies(session: "Session", budget_s: float) -> MeasuredValue:
 
 @cache
 def alpha_sweep(nbytes: int) -> Measure:
-    """The broadcast of nbytes to all ranks over α, beside what the measured machine predicts.
+    """Measures the α-broadcast of nbytes over α, beside what the measured machine predicts.
 
     The value: the median in milliseconds by α.
     """
@@ -84,7 +84,7 @@ def alpha_sweep(nbytes: int) -> Measure:
 
 @cache
 def random_order(nbytes: int) -> Measure:
-    """The binomial broadcast of nbytes from rank 0, over the ranks in order and in a random order.
+    """Measures the binomial broadcast of nbytes from rank 0, ranks in order and in a random order.
 
     The value: percent that rank order saves, with the ends of the 95 % interval.
     """
@@ -109,7 +109,7 @@ def random_order(nbytes: int) -> Measure:
 
 
 def combining(names: Mapping[str, str], lengths: Sequence[int]) -> Measure:
-    """Allreduces of float32 over the length, beside what the measured machine predicts.
+    """Measures allreduces of float32 over the length, beside what the measured machine predicts.
 
     names: algorithms by label.   lengths: items of 4 bytes.
     """
@@ -144,9 +144,9 @@ def combining(names: Mapping[str, str], lengths: Sequence[int]) -> Measure:
 
 
 def overheads(names: Sequence[str], nbytes: int) -> Measure:
-    """What algorithms cost over the same messages by bare mpi4py, from every second rank.
+    """Measures how much slower algorithms are than the same messages sent by bare mpi4py.
 
-    names: of s-to-p algorithms.   nbytes: of each source's message.
+    names: of s-to-p algorithms.   nbytes: of each source's message; every second rank is a source.
     The value: percent by name, with the ends of the 95 % interval.
     """
 
@@ -167,8 +167,10 @@ def overheads(names: Sequence[str], nbytes: int) -> Measure:
 def _chart(
     curves: Mapping[str, Mapping[float, tuple[Race, str]]], *words: str, **options: Any
 ) -> "Callable[[], Figure]":
-    """What draws, of every curve, the measured medians and what was predicted, in milliseconds.
+    """A function that draws every curve's measured medians and its predictions, in milliseconds.
 
+    curves: by name and place on the x axis, a race and the label of a competitor in it.
+    words, options: arguments of `line_chart`.
     Matplotlib is loaded where something is drawn, not on every rank.
     """
 

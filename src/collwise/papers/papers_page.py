@@ -22,11 +22,11 @@ STYLES: dict[Verdict, str] = {
     "not recoverable": "aside",
     "not measured": "aside",
 }
-"""The class of each verdict in the page's style."""
+"""The CSS class of each verdict on the page."""
 
 
 def markdown(reproductions: Sequence[Reproduction]) -> str:
-    """All claims as tables, paper by paper."""
+    """The claims of all papers as Markdown tables, paper by paper."""
     lines = [
         "# The papers' claims",
         "",
@@ -47,7 +47,7 @@ def markdown(reproductions: Sequence[Reproduction]) -> str:
 
 
 def page(reproductions: Sequence[Reproduction]) -> str:
-    """Everything as one HTML5 page."""
+    """Claims, verdicts, figures and tables of all papers as one HTML5 page."""
     papers = []
     for reproduction in reproductions:
         exhibits = []
@@ -94,7 +94,7 @@ def _written(folder: Path) -> Iterator[None]:
 
 
 def write(reproductions: Sequence[Reproduction], folder: Path) -> list[Path]:
-    """A page with everything, the claims as Markdown, figures as SVG and PNG; returns their paths.
+    """Write page, claims (Markdown) and figures (SVG, PNG) into a folder; returns the files' paths.
 
     Raises InvalidArgument if a file cannot be written.
     """

@@ -1,4 +1,4 @@
-"""Runs papers again: claims one by one, figures, what ranks have to measure."""
+"""Runs papers again: judges their claims, makes their figures, measures on ranks."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ Drawn: TypeAlias = dict[str, Figure | Rows]
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What came of a paper, or of a part of it."""
+    """The results of running a paper again, or a part of it: findings, figures and tables."""
 
     paper: Paper
     findings: Sequence[Finding]
@@ -33,7 +33,7 @@ class Reproduction:
 
     @property
     def document(self) -> dict[str, Any]:
-        """All of it as JSON."""
+        """The results as a JSON object, with tables but without pictures."""
         return {
             "paper": self.paper.key,
             "title": self.paper.title,
@@ -48,7 +48,7 @@ class Reproduction:
 
 
 def chosen(key: str | None, items: Sequence[str]) -> list[Paper]:
-    """The papers, or one of them, or a part of it.  Raises UnknownName."""
+    """All papers if `key` is None; else this paper, or these items of it.  Raises UnknownName."""
     if key is None:
         return list(PAPERS.values())
     if key.lower() not in PAPERS:
@@ -57,7 +57,7 @@ def chosen(key: str | None, items: Sequence[str]) -> list[Paper]:
 
 
 def measurable(papers: Iterable[Paper], draws: bool = True) -> list[Measure]:
-    """What can be measured on ranks, each once, though several figures and claims may need it."""
+    """The measurements that claims and (if `draws`) exhibits need, each once."""
     measures: list[Measure | None] = []
     for paper in papers:
         measures += [claim.measure for claim in paper.claims]
@@ -68,7 +68,7 @@ def measurable(papers: Iterable[Paper], draws: bool = True) -> list[Measure]:
 def measure(
     measures: Sequence[Measure], session: "Session", budget_s: float, progress: Progress
 ) -> dict[Measure, MeasuredValue]:
-    """Measure all of that on the ranks of a session within so many seconds.  Collective."""
+    """Run measurements on a session's ranks, within `budget_s` seconds together.  Collective."""
     measured: dict[Measure, MeasuredValue] = {}
     for i, measure in enumerate(measures):
         progress("measuring on MPI", i / len(measures))

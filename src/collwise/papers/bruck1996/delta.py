@@ -42,7 +42,7 @@ def curve(blocking: bool = True) -> tuple[Fit, ...]:
 
 @cache
 def broadcast_s(alpha: Fraction, nbytes: int, orders: tuple[tuple[int, ...], ...]) -> float:
-    """Seconds of the α-broadcast on 8 × 8, messages waiting for links; the mean over orders."""
+    """Seconds of the α-broadcast on 8 × 8 where messages wait for links; the mean over orders."""
     schedule = cw.ALGORITHMS["broadcast/alpha"].schedule(64, nbytes, alpha=alpha)
     return mean(
         cw.simulate(schedule, DELTA.machine, cw.topology.Embedded(MESH, order)).completion_s
@@ -51,7 +51,7 @@ def broadcast_s(alpha: Fraction, nbytes: int, orders: tuple[tuple[int, ...], ...
 
 
 def waiting(lam: Fraction | int, nbytes: int, order: tuple[int, ...]) -> int:
-    """How many messages of the λ-tree wait for a link, its ranks on the mesh in this order."""
+    """How many messages of the λ-tree wait for a link.   order: the node of each rank."""
     schedule = cw.ALGORITHMS["broadcast/postal_tree"].schedule(64, nbytes, lam=lam)
     trace = cw.simulate(schedule, DELTA.machine, cw.topology.Embedded(MESH, order))
     return sum(passage.start > passage.ready for passage in trace.passages)

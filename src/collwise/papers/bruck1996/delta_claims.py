@@ -1,4 +1,4 @@
-"""Sections 2.2 and 2.6: what was measured on the Delta, simulated on its preset."""
+"""Claims of sections 2.2 and 2.6: measurements on the Delta, simulated on its preset."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -22,7 +22,7 @@ def _model_gain(lam: Fraction) -> float:
 
 
 def _ordered_saves(orders: tuple[tuple[int, ...], ...]) -> float:
-    """Percent that the order free of congestion saves, 64 KB down the binomial tree."""
+    """Percent that the order free of congestion saves over `orders`, 64 KB down a binomial tree."""
     ordered, others = (
         delta.broadcast_s(Fraction(1, 2), 65536, which) for which in (delta.IN_ROWS, orders)
     )
@@ -46,7 +46,7 @@ def _why_not_21(value: float) -> str:
 
 
 def _who_waits(ratios: Mapping[str, tuple[float, float]]) -> str:
-    """Where λ is not larger, how much sooner a non-blocking send lets the sender go on."""
+    """A text: t0 of non-blocking over that of blocking sends, where their λ is not larger."""
     same = {size: t0 for size, (lam, t0) in ratios.items() if lam <= 1}
     return (
         f"λ is not larger at {len(same)} of {len(ratios)} sizes; there t0 of a non-blocking send"

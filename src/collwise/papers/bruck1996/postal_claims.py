@@ -1,4 +1,4 @@
-"""Sections 2 and 3 without a machine: broadcasts and combining in the postal model, exactly."""
+"""Claims of sections 2 and 3 on broadcasts and combining in the postal model, exactly."""
 
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ TABLE2 = (1.440, 2.518, 3.558, 4.584, 5.604, 6.618, 7.630, 8.640, 9.649)
 
 
 def steps(name: str, ranks: int, lam: Fraction | int, /, **settings: Any) -> Fraction:
-    """Steps (t0) that a broadcast takes, its schedule simulated."""
+    """Steps (t0) that the broadcast algorithm `name` takes, its schedule simulated."""
     schedule = cw.ALGORITHMS[f"broadcast/{name}"].schedule(ranks, 1, **settings)
     return cw.simulate(schedule, cw.Machine.postal(t0_s=1, lam=lam)).completion
 
@@ -30,7 +30,7 @@ def alpha_steps(lam: Fraction, alphas: Iterable[Fraction]) -> dict[Fraction, Fra
 
 
 def in_thousandths(alphas: range) -> dict[Fraction, Fraction]:
-    """Steps at λ = 1.8, by α, which are given in thousandths."""
+    """Steps of the broadcast to 64 ranks at λ = 1.8, by α.   alphas: in thousandths."""
     return alpha_steps(Fraction(9, 5), [Fraction(x, 1000) for x in alphas])
 
 
@@ -50,7 +50,7 @@ def _scaled(limit: int) -> list[int]:
 
 
 def _corner(lam: Fraction, side: str) -> float:
-    """The α of a corner of the triangle of 10^12 ranks."""
+    """The α of a corner ("top", "left" or "right") of the triangle that holds 10^12 ranks."""
     return float(getattr(cw.postal.corners(LARGE, lam), side).alpha)
 
 
@@ -74,13 +74,13 @@ def _serves_all(alpha: float | Fraction, n: int) -> bool:
 
 
 def best_alphas(times: dict[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
-    """The lowest and the highest α of the least time."""
+    """The lowest and the highest of the α that take the least time."""
     best = [a for a, t in times.items() if t == min(times.values())]
     return best[0], best[-1]
 
 
 def _exact_alphas() -> tuple[Fraction, Fraction]:
-    """The best α for 64 ranks exactly: times change only where αn is rounded otherwise."""
+    """The ends of the best α for 64 ranks, exactly: times change only where αn is rounded anew."""
     ends = {Fraction(2 * j + 1, 2 * n) for n in range(2, 65) for j in range(n // 2, n)}
     near = [a for a in sorted(ends) if Fraction(11, 20) < a < Fraction(3, 5)]
     low, last = best_alphas(alpha_steps(Fraction(9, 5), near))
@@ -88,7 +88,7 @@ def _exact_alphas() -> tuple[Fraction, Fraction]:
 
 
 def _censuses(n: int, lam: Fraction) -> dict[str, Fraction]:
-    """Delay-receive and delay-send, the schedules simulated, as early as possible."""
+    """Steps of a census of n ranks by delay-receive and delay-send, run as early as possible."""
     machine = cw.Machine.postal(t0_s=1, lam=lam)
     return {
         name: cw.simulate(
@@ -99,7 +99,7 @@ def _censuses(n: int, lam: Fraction) -> dict[str, Fraction]:
 
 
 def _earlier(_: object) -> str:
-    """How often a census run as early as possible is earlier, and later, than the paper says."""
+    """A text: how often a census run as early as possible ends before or after the paper's time."""
     signs = [
         (ours > paper) - (ours < paper)
         for n in range(2, 41)
@@ -115,8 +115,9 @@ def _earlier(_: object) -> str:
 def _contributions_as_printed(n: int, k: int) -> int:
     """How many contributions T_i combines in the end in the census of n ranks for λ = k.
 
-    Rank i starts with T_i = d_i and S_i empty.  In every round it combines with both what somebody
-    sent k − 1 rounds earlier: S where ε = 0, T where it is 1.  Whoever sends to whom, all do alike.
+    Rank i starts with T_i = d_i and S_i empty.  In every round it combines with both of them what
+    another rank sent k − 1 rounds earlier: its S where ε = 0, its T where ε = 1.  All ranks do
+    alike, so that numbers of contributions suffice.
     """
     with_own, without = [1] * k, [0] * k  # contributions in T and S after each round
     for epsilon in cw.postal.deficiencies(n, k):
@@ -127,7 +128,7 @@ def _contributions_as_printed(n: int, k: int) -> int:
 
 
 def _proved() -> list[int]:
-    """For λ = 1, 2, 3: how many of the censuses of 2 … 20 ranks as we run them are proved right."""
+    """How many of the censuses of 2 … 20 ranks, as we run them, are proved right at λ = 1, 2, 3."""
     proved = [0, 0, 0]
     for k in (1, 2, 3):
         for n in range(2, 21):

@@ -20,7 +20,7 @@ from collwise.system import formatting
 
 
 def _tree(name: str, lam: int, /, **settings: Any) -> Figure:
-    """Figs 1 and 2."""
+    """Figs 1 and 2: the tree of a broadcast algorithm for 8 ranks."""
     schedule = cw.ALGORITHMS[f"broadcast/{name}"].schedule(8, 1, **settings)
     machine = cw.Machine.postal(t0_s=1, lam=lam)
     return tree_diagram(cw.simulate(schedule, machine).timing, schedule, Fraction(1))
@@ -63,14 +63,14 @@ def _table_sizes() -> Figure:
 
 
 def _over_size(lines: list[Curve], y: str, title: str, logarithmic: str) -> Figure:
-    """Figs 3, 4 and 5: curves of the simulated Delta."""
+    """Figs 3, 4 and 5: curves of the simulated Delta over the message size."""
     ticks = {fit.nbytes: f"{fit.nbytes:,}" for fit in curve()[::2]}
     x = "message size (bytes)"
     return line_chart(lines, x, y, title=title, logarithmic=logarithmic, ticks=ticks)
 
 
 def _latencies(ways: dict[str, bool]) -> Figure:
-    """Figs 3 and 5: λ by each experiment.   ways: by its name, whether sends block."""
+    """Figs 3 and 5: λ by each experiment.   ways: by name of a way to send, whether it blocks."""
     lines = [
         Curve(
             f"{way}experiment {i + 1}",
@@ -84,7 +84,7 @@ def _latencies(ways: dict[str, bool]) -> Figure:
 
 
 def _times() -> Figure:
-    """Fig 4: t0 and λ·t0."""
+    """Fig 4: t0 and λ·t0 over the message size."""
     lines = [
         Curve("at the receiver: λ·t0", {f.nbytes: 1e6 * float(f.law.latency) for f in curve()}),
         Curve("at the sender: t0", {f.nbytes: 1e6 * float(f.law.t0) for f in curve()}),
@@ -132,7 +132,7 @@ def _congestion() -> Figure:
 
 
 def _delayed(what: str, apart: float, used: float) -> Figure:
-    """Figs 15 and 16: four messages of λ = 2.5, used so long after their start."""
+    """Figs 15 and 16: four messages at λ = 2.5, started `apart` t0, each used `used` t0 later."""
     messages = [
         Message(start, start + 1, start + apart, start + 2.5, start + used)
         for start in (i * apart for i in range(4))
@@ -141,7 +141,7 @@ def _delayed(what: str, apart: float, used: float) -> Figure:
 
 
 def _growth() -> Figure:
-    """Fig 17."""
+    """Fig 17: γ(λ)."""
     lines = [
         Curve("any λ", {x / 20: cw.postal.growth(Fraction(x, 20)) for x in range(20, 201)}),
         Curve("Table 1", dict(enumerate(TABLE1, 1)), "points"),
@@ -151,7 +151,7 @@ def _growth() -> Figure:
 
 
 def _break_even() -> Figure:
-    """Fig 18."""
+    """Fig 18: the break-even λ."""
     lines = [
         Curve("computed", {k: cw.postal.break_even(k) - k for k in range(1, 10)}),
         Curve("Table 2", {k: x - k for k, x in enumerate(TABLE2, 1)}, "points"),

@@ -1,4 +1,4 @@
-"""Sections 3, 4 and 5.2: places that are ideal, and moving the data there first."""
+"""Claims of sections 3, 4 and 5.2: ideal places of sources, and moving the data there first."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -22,16 +22,16 @@ MILLISECONDS = (
 )
 LEFT_AND_IDEAL = (*runs.IDEAL, "left_diagonal")
 DRAWS = 3
-"""How often the sources that are not in ideal places are drawn."""
+"""How many random draws of the sources outside ideal places are averaged."""
 MOVED_MS, MANY_MOVED_MS = (1.0, 2.0), 7.5
-"""What moving took the paper, up to some 150 sources and for more (§5.2)."""
+"""Milliseconds that moving took in the paper: up to some 150 sources, and for more (§5.2)."""
 Case = tuple[runs.Shape, tuple[int, ...], int]
 """A mesh, its sources, and the bytes of each one's message."""
 
 
 @cache
 def _near_ideal(displaced: int) -> list[Case]:
-    """64 sources in ideal places, except a few, which are anywhere."""
+    """Cases of 64 sources in ideal places, except that `displaced` of them are anywhere else."""
     best = sorted(rows(WIDE, 64))
     elsewhere = [rank for rank in range(256) if rank not in best]
     cases = []
@@ -57,15 +57,16 @@ def _from_ideal(
     nbytes: int = 6144,
     machine: cw.Machine = runs.PARAGON,
 ) -> float:
-    """Milliseconds from the places that are ideal for this algorithm."""
+    """Milliseconds of an algorithm from s sources in the places that are ideal for it."""
     places = snake if name == "br_lin" else rows
     return runs.time_from(name, mesh, tuple(sorted(places(mesh, s))), nbytes, machine)
 
 
 @cache
 def _worst_meshes(quarter: bool, columns: tuple[int, ...] = (8, 10, 12)) -> Numbers:
-    """By distribution: br_lin on its worst mesh of 8 to 12 rows, over the best distribution there.
+    """By distribution, the largest ratio of br_lin's time to that on the mesh's best distribution.
 
+    Meshes have 8 to 12 rows and these numbers of columns.
     quarter: whether a quarter of the ranks are sources; else as many as there are rows.
     """
     behind = dict.fromkeys(LEFT_AND_IDEAL, 0.0)
@@ -78,7 +79,7 @@ def _worst_meshes(quarter: bool, columns: tuple[int, ...] = (8, 10, 12)) -> Numb
 
 
 def _by_columns(quarter: bool, _: object) -> str:
-    """How sensitive left diagonals are to the number of columns."""
+    """A text: how sensitive left diagonals are to the number of columns."""
     worst = {f"{c} columns": _worst_meshes(quarter, (c,))["left_diagonal"] for c in (8, 10, 12)}
     diagonals = runs.time_on("br_lin", WIDE, "left_diagonal", 64, 6144)
     worked_out = _from_ideal("br_lin", 64)
@@ -98,7 +99,7 @@ def _by_placement() -> dict[str, Numbers]:
 
 
 def _won(side: int, kind: str) -> int:
-    """In how many of 16 cases partitioning beats repositioning."""
+    """In how many of 16 cases on a square mesh partitioning beats repositioning."""
     return sum(
         runs.time_on(f"part_{kind}", (side, side), d, s, 6144)
         < runs.time_on(f"repos_{kind}", (side, side), d, s, 6144)
@@ -108,7 +109,7 @@ def _won(side: int, kind: str) -> int:
 
 
 def _halves(nbytes: int = 6144, machine: cw.Machine = runs.PARAGON) -> Numbers:
-    """From ideal places, half the sources on half the ranks, over all on all: 32 and 64."""
+    """Time of 32 sources on 128 ranks over that of 64 on 256, from ideal places, by algorithm."""
     return {
         name: _from_ideal(name, 32, (8, 16), nbytes, machine)
         / _from_ideal(name, 64, WIDE, nbytes, machine)
@@ -118,7 +119,7 @@ def _halves(nbytes: int = 6144, machine: cw.Machine = runs.PARAGON) -> Numbers:
 
 @cache
 def _added() -> tuple[float, float]:
-    """What moving 75 messages of 6 KB adds to the time from ideal places: the least, the most."""
+    """Least and most milliseconds that moving 75 messages of 6 KB adds to `_from_ideal`."""
     ideal = _from_ideal("br_xy_source", 75)
     added = [runs.time_on("repos_xy_source", WIDE, d, 75, 6144) - ideal for d in runs.OTHERS]
     return min(added), max(added)
@@ -130,17 +131,17 @@ def _moving() -> str:
 
 
 def _saved_ms(cases: Mapping[str, Sequence[Case]]) -> Callable[[], Numbers]:
-    """By name of a case, the mean of the milliseconds that moving saves."""
+    """A function: by name of a group of cases, the mean milliseconds that moving saves."""
     return lambda: {n: mean(runs.saved_from(*c)[0] for c in some) for n, some in cases.items()}
 
 
 def _at_their_cost(cost_ms: float) -> Callable[[Numbers], bool]:
-    """Whether nothing were saved if moving took as long as it took the paper."""
+    """A test: whether nothing would be saved if moving took `cost_ms`, as in the paper."""
     return lambda saved: max(saved.values()) + _added()[1] <= cost_ms
 
 
 def _cheap_moves(cost_ms: float, more: Callable[[], str] = str) -> Callable[[Numbers], str]:
-    """Why moving pays where it did not: what would be saved at the paper's cost."""
+    """A function that writes why moving pays here: what it would save at the paper's cost."""
 
     def because(saved: Numbers) -> str:
         at_cost = {name: x + _added()[1] - cost_ms for name, x in saved.items()}
@@ -159,7 +160,7 @@ def _saved(d: str) -> Numbers:
 
 
 def _little_to_gain(saved: Numbers) -> str:
-    """Percent by which equal sources are slower than ideal ones, where moving does not pay."""
+    """A text: by how many percent E(s) is slower than ideal places where moving does not pay."""
     slower = {
         f"s = {s}": 100
         * (
@@ -175,7 +176,7 @@ def _little_to_gain(saved: Numbers) -> str:
 
 
 def _by_side(kind: str, _: object) -> str:
-    """What moving and partitioning take on squares whose sides are powers of two, and others."""
+    """A text: what moving and partitioning take, on sides that are powers of two and on others."""
     sides, texts = (8, 10, 14, 16), []
     for name in (f"repos_{kind}", f"part_{kind}"):
         times = [runs.time_on(name, (r, r), "equal", 32, 6144) for r in sides]
@@ -192,7 +193,7 @@ def _by_side(kind: str, _: object) -> str:
 
 
 def _crossed() -> str:
-    """Why the cross of many sources is slow: what meets in the last rounds."""
+    """A text: why a cross of many sources is slow, by what the busiest rank sends."""
     (sent, largest), (ideal, ideal_largest) = (
         runs.busiest(a, WIDE, "cross", 192) for a in ("br_xy_source", "repos_xy_source")
     )
@@ -203,7 +204,7 @@ def _crossed() -> str:
 
 
 def _more_than_half(_: object) -> str:
-    """What `_halves` gives for longer messages, and on machines that lack one thing each."""
+    """A text: `_halves` for longer messages, without start-ups, and without copies."""
     free = replace(runs.PARAGON, send=Fraction(0), receive=Fraction(0))
     return (
         f"With messages of 16 KB, {shown(_halves(nbytes=16384))}, of 64 KB,"
@@ -215,7 +216,7 @@ def _more_than_half(_: object) -> str:
 
 
 def _gains_ms(distribution: str) -> tuple[float, float]:
-    """The least and the most milliseconds that moving first saves; of up to half of the ranks."""
+    """Least and most milliseconds that moving first saves, over s up to half of the ranks."""
     saved = [
         runs.saved_from(WIDE, cw.sources.distribute(distribution, WIDE, s), 6144)[0]
         for s in runs.MOVED

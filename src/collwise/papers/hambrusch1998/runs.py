@@ -44,18 +44,19 @@ def time_from(
     machine: cw.Machine = PARAGON,
     network: cw.topology.Topology | None = None,
 ) -> float:
-    """Milliseconds of an algorithm from these sources; nbytes: of each one's message.
+    """Milliseconds that an algorithm takes from these sources.
 
+    nbytes: of every source's message; or, by source, of its message.
     network: the topology of the ranks, if it is not the mesh in which algorithms see them.
     """
     time = completion(
         _schedule(name, shape, sources, nbytes), machine, network or cw.topology.Mesh(*shape)
     )
-    assert time is not None  # there is no limit
+    assert time is not None  # no limit is given, at which simulation would end with None
     return 1e3 * seconds(time)
 
 
-@lru_cache(maxsize=64)  # the next machine often follows at once
+@lru_cache(maxsize=64)  # often timed on several machines in a row
 def _schedule(
     name: str, shape: Shape, sources: tuple[int, ...], nbytes: int | tuple[int, ...]
 ) -> cw.Schedule:
@@ -64,7 +65,7 @@ def _schedule(
 
 
 def busiest(name: str, shape: Shape, distribution: str, count: int) -> tuple[int, int]:
-    """How many contributions the busiest rank sends, and how many the largest message has."""
+    """How many contributions the busiest rank sends, and how many are in the largest message."""
     sources = cw.sources.distribute(distribution, shape, count)
     sent = [
         [len(op.blocks) for op in operations if isinstance(op, Send)]
@@ -87,18 +88,18 @@ def time_on(
 
 
 Curves: TypeAlias = dict[str, dict[int, float]]
-"""By name, milliseconds (or percent) over what the axis shows."""
+"""Curves by name: milliseconds (or percent) by place on the x axis."""
 
 
 @cache
 def by_sources() -> Curves:
-    """Fig 2: 10 × 10, E(s), 4 KB: over the number of sources."""
+    """Fig 2: the times of all five algorithms over the number of sources; 10 × 10, E(s), 4 KB."""
     return {a: {s: time_on(a, (10, 10), "equal", s, 4096) for s in COUNTS} for a in FIVE}
 
 
 @cache
 def by_length(machine: cw.Machine = PARAGON) -> Curves:
-    """Fig 3: 10 × 10, Dr(30): over the bytes of a message."""
+    """Fig 3: the times of all five algorithms over the bytes of a message; 10 × 10, Dr(30)."""
     sources = cw.sources.distribute("right_diagonal", (10, 10), 30)
     return {a: {n: time_from(a, (10, 10), sources, n, machine) for n in LENGTHS} for a in FIVE}
 
@@ -110,19 +111,19 @@ def without_copies() -> cw.Machine:
 
 @cache
 def by_ranks() -> Curves:
-    """Fig 4: square meshes with √p sources on right diagonals, 4 KB: over the number of ranks."""
+    """Fig 4: the times of all five algorithms over the number of ranks; square, Dr(√p), 4 KB."""
     return {a: {r * r: time_on(a, (r, r), "right_diagonal", r, 4096) for r in SIDES} for a in FIVE}
 
 
 @cache
 def by_distribution() -> dict[str, dict[str, float]]:
-    """Fig 5: 10 × 10, s = 30, 4 KB: of the three algorithms, by distribution."""
+    """Fig 5: the times of BRANCHING algorithms, by distribution; 10 × 10, s = 30, 4 KB."""
     return {d: {a: time_on(a, (10, 10), d, 30, 4096) for a in BRANCHING} for d in (*IDEAL, *HARD)}
 
 
 @cache
 def of_80_kb() -> Curves:
-    """Fig 6: 10 × 10, Dr(s), 80 KB in all: over the number of sources."""
+    """Fig 6: the times of BRANCHING algorithms over s; 10 × 10, Dr(s), 80 KB in all."""
     counts = (5, 10, 20, 40, 80)
     return {
         a: {s: time_on(a, (10, 10), "right_diagonal", s, 81920 // s) for s in counts}
@@ -132,7 +133,7 @@ def of_80_kb() -> Curves:
 
 @cache
 def by_shape() -> dict[int, dict[str, float]]:
-    """Fig 7: br_lin on E(s), 120 ranks, 4 KB: by s, over the shape of the mesh."""
+    """Fig 7: the times of br_lin on E(s), by s and by the shape of the mesh; 120 ranks, 4 KB."""
     return {
         s: {f"{r}×{c}": time_on("br_lin", (r, c), "equal", s, 4096) for r, c in MESHES}
         for s in (5, 15, 30, 60)
@@ -151,7 +152,7 @@ def saved_from(
 
 
 def gain(distribution: str, s: int, nbytes: int = 6144) -> float:
-    """Percent saved for sources by a distribution on 16 × 16."""
+    """Percent that repositioning saves for s sources by a distribution on 16 × 16."""
     return saved_from((16, 16), cw.sources.distribute(distribution, (16, 16), s), nbytes)[1]
 
 
@@ -169,7 +170,7 @@ def gains_by_length() -> Curves:
 
 @cache
 def of_different_lengths() -> Mapping[tuple[str, str], tuple[float, float]]:
-    """10 × 10, s = 30: by algorithm and distribution, messages all alike, and of 1 B … 8 KB."""
+    """Times by algorithm and distribution: with equal lengths, and with 1 B … 8 KB."""
     shape, random = (10, 10), Random(1998)
     different = tuple(random.randint(1, 8191) for _ in range(30))
     sizes = (sum(different) // len(different), different)
@@ -185,7 +186,7 @@ def of_different_lengths() -> Mapping[tuple[str, str], tuple[float, float]]:
 
 @cache
 def on_the_t3d() -> dict[str, dict[str, float]]:
-    """A T3D of 4 × 4 × 8, seen as a mesh of 8 × 16, s = 32, 4 KB: by distribution."""
+    """Times on a T3D of 4 × 4 × 8, seen as a mesh of 8 × 16, by distribution; s = 32, 4 KB."""
     preset, shape = cw.presets["t3d"], (8, 16)
     sources = {d: cw.sources.distribute(d, shape, 32) for d in (*IDEAL, *HARD)}
     return {

@@ -15,7 +15,7 @@ SAVED = "time saved by repositioning (%)"
 
 
 def _chart(curves: runs.Curves, x: str, y: str = TIME, title: str = "", logs: str = "") -> Figure:
-    """A line for every name."""
+    """A chart with a line for every name in `curves`."""
     lines = [Curve(name, values) for name, values in curves.items()]
     ticks = {at: f"{at:,}" for at in next(iter(curves.values()))} if "x" in logs else None
     zero = y == TIME and "y" not in logs
@@ -26,7 +26,7 @@ def _chart(curves: runs.Curves, x: str, y: str = TIME, title: str = "", logs: st
 
 
 def _by_name(times: Mapping[str, Mapping[str, float]], x: str, title: str) -> Figure:
-    """Points over names: a row of markers for every algorithm.  times: by what x shows."""
+    """A chart with names on the x axis.  times: milliseconds by name, then by algorithm."""
     names = list(times)
     lines = [
         Curve(a, {float(i): times[name][a] for i, name in enumerate(names)}, "points")

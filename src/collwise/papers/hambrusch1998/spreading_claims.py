@@ -1,4 +1,4 @@
-"""Sections 4 and 5.1: the five algorithms as they are, where nothing is moved first.
+"""Claims of sections 4 and 5.1: the five algorithms as they are, where nothing is moved first.
 
 What the paper judges by eye is judged here by numbers: CLEARLY for "clearly, heavily,
 considerably", FLAT for "almost flat" and "little increase", ABOUT for "the same".
@@ -16,14 +16,14 @@ from collwise.papers.hambrusch1998 import runs
 from collwise.papers.measured import overheads
 
 CLEARLY, ABOUT, FLAT = 1.1, 1.05, 1.25
-"""Times as long: clearly longer, about the same, and hardly growing."""
+"""Ratios of times: above CLEARLY is clearly longer; below ABOUT, the same; below FLAT, flat."""
 SLIGHT = 0.25
 """The slope, where both axes are logarithmic, below which a curve looks like a flat one."""
 Numbers = dict[str, float]
 
 
 def spread(times: Numbers) -> float:
-    """The slowest over the fastest."""
+    """The longest of the times over the shortest."""
     return max(times.values()) / min(times.values())
 
 
@@ -34,7 +34,7 @@ def _on(distribution: str) -> Numbers:
 def _behind(
     distribution: str, counts: dict[int, int], machine: cw.Machine = runs.PARAGON
 ) -> Numbers:
-    """Xor's time over the best of the three on square meshes; counts of sources by side."""
+    """By p, xor's time over that of the best BRANCHING one.   counts: of sources, by side (√p)."""
     return {
         f"p = {r * r}": runs.time_on("xor", (r, r), distribution, s, 4096, machine)
         / min(runs.time_on(a, (r, r), distribution, s, 4096, machine) for a in runs.BRANCHING)
@@ -51,13 +51,16 @@ def _good_without_copies(_: object) -> str:
 
 
 def _growth(machine: cw.Machine, low: int, high: int, names: tuple[str, ...]) -> Numbers:
-    """How many times as long messages of `high` bytes take as those of `low`."""
+    """By algorithm, how many times as long messages of `high` bytes take as those of `low`."""
     curves = runs.by_length(machine)
     return {a: curves[a][high] / curves[a][low] for a in names}
 
 
 def _kept(names: tuple[str, ...]) -> float:
-    """Percent of pairs, 5 % and more apart with equal lengths, that keep their order."""
+    """Percent of pairs of algorithms that keep their order if messages differ in length.
+
+    Only pairs that are more than 5 % apart with equal lengths count.
+    """
     times = runs.of_different_lengths()
     return 100 * mean(
         times[a, d][1] > times[b, d][1]
@@ -78,7 +81,7 @@ def _copying(names: tuple[str, ...], low: int, high: int) -> str:
 
 
 def _who_loses(lost: Mapping[str, tuple[float, float, float]]) -> str:
-    """Of the algorithms that lose more, how many do so beyond doubt."""
+    """A text: which algorithms lose more than 5 % beyond doubt.   lost: median and interval."""
     sure = [name for name, (_, low, _) in lost.items() if low > 5]
     return f"Even the low end of its interval is above 5 % for {shown(sure)} of {len(lost)}."
 
@@ -92,7 +95,7 @@ def _lin_over_xy() -> dict[str, float]:
 
 
 def _met(shape: runs.Shape, distribution: str, s: int) -> int:
-    """How many ranks have data after the first iteration of br_lin: p_i meets p_(i+p/2)."""
+    """How many ranks have data after br_lin's first iteration, where p_i and p_(i+p/2) exchange."""
     ranks = shape[0] * shape[1]
     order = [snake_rank(position, shape[1]) for position in range(ranks)]
     sources = {order.index(rank) for rank in cw.sources.distribute(distribution, shape, s)}

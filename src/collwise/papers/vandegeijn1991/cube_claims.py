@@ -1,4 +1,4 @@
-"""Closed forms against simulation, the routines as printed, the optimal strategy, all ports."""
+"""Claims on closed forms, the routines as printed, the optimal strategy, and all ports."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -16,7 +16,7 @@ Machines = Iterator[tuple[int, int, Fraction, Fraction, Fraction]]
 
 
 def machines(count: int, most_d: int) -> Machines:
-    """Random lengths, dimensions and α, β, γ, some of them 0."""
+    """`count` random machines: length, dimension (up to most_d) and α, β, γ, some of these 0."""
     random = Random(1991)
     for _ in range(count):
         d = random.randint(1, most_d)
@@ -25,7 +25,7 @@ def machines(count: int, most_d: int) -> Machines:
 
 
 def _simulated_apart(exchange_only: bool) -> list[str]:
-    """Where the simulation of a Version is not its closed form, exactly."""
+    """The Versions and dimensions at which the simulated time is not exactly the closed form."""
     machine = cw.Machine.hockney(
         alpha_s=ipsc.ALPHA,
         beta_s=ipsc.BETA / 4,
@@ -42,7 +42,7 @@ def _simulated_apart(exchange_only: bool) -> list[str]:
 
 
 def _worst_of_best() -> Fraction:
-    """Theorem 1's time over the best of all 2^d strategies: the largest ratio."""
+    """The largest ratio of the time by Theorem 1 to that of the best of all 2^d strategies."""
     worst = Fraction(0)
     for n, d, *costs in machines(300, 7):
         times = [cw.hybrid.time(s, n, *costs) for s in product((0, 1), repeat=d)]
@@ -59,7 +59,7 @@ def crossover() -> Fraction:
 
 @cache
 def _simulated_crossover() -> list[int]:
-    """The last length (in steps of 64) at which Version 2 is simulated faster, and the next."""
+    """The last simulated length at which Version 2 is faster than Version 3, and the next one."""
     times = ipsc.curve_times()
     lengths = list(times["Version 2"])
     last = max(n for n in lengths if times["Version 2"][n] < times["Version 3"][n])
@@ -67,7 +67,7 @@ def _simulated_crossover() -> list[int]:
 
 
 def _unhybrid(times: ipsc.Times, n: int) -> float:
-    """The better of Versions 2 and 3."""
+    """The shorter of the times of Versions 2 and 3 for n items."""
     return min(times["Version 2"][n], times["Version 3"][n])
 
 
@@ -102,7 +102,7 @@ def _strategies() -> Iterator[cw.hybrid.Strategy]:
 
 
 def _to_root_apart() -> list[cw.hybrid.Strategy]:
-    """The strategies with which a combine to the root is simulated to take another time."""
+    """The strategies with which a simulated combine to the root does not take T(S, n, d)."""
     algorithm = cw.ALGORITHMS["reduce/hybrid"]
     return [
         s
@@ -136,7 +136,7 @@ def _wrong_sums(*, to_root: bool) -> list[cw.hybrid.Strategy]:
     wrong = []
     for strategy in _strategies():
         nodes = range(1 << len(strategy))
-        x = [[1 << i] * len(nodes) for i in nodes]  # every sum of different ones is another
+        x = [[1 << i] * len(nodes) for i in nodes]  # different contributions, different sums
         run([nodes] * len(nodes), len(strategy))
         vectors = x[:1] if to_root else x
         if any(total != sum(1 << i for i in nodes) for vector in vectors for total in vector):
@@ -145,7 +145,7 @@ def _wrong_sums(*, to_root: bool) -> list[cw.hybrid.Strategy]:
 
 
 def _lemma_2_wrong() -> list[int]:
-    """On how many random machines each statement is wrong; of d' and strategies, a random one."""
+    """On how many random machines (with random d' and strategy) each of 5 statements is wrong."""
     time, random, wrong = cw.hybrid.time, Random(2), [0] * 5
     for n, d, a, b, c in machines(300, 6):
         if not b + c:

@@ -1,4 +1,4 @@
-"""The iPSC/860 of the paper, its Versions, and their times over the length.  Times in µs."""
+"""The iPSC/860 of the paper, its Versions, and their times over the length."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -10,13 +10,13 @@ from collwise.model.measured_machine import measured
 
 ALPHA, BETA, GAMMA = Fraction(525), Fraction(2), Fraction(35, 100)
 COSTS = (ALPHA, BETA, GAMMA)
-"""µs of the padded start-up, and per item of 4 bytes sent and combined."""
+"""Microseconds of a padded start-up, for an item of 4 bytes sent, and for one combined."""
 IPSC = cw.Machine.hockney(alpha_s=ALPHA, beta_s=BETA / 4, gamma_s=GAMMA / 4)
-"""Its seconds are µs."""
+"""The machine with these costs, whose seconds stand for microseconds."""
 LENGTHS = range(64, 2049, 64)
 SHORT_LENGTHS = (*range(1, 64), *range(64, 257, 16), 512, 1024, 2048, 4096, 8192, 16384)
 MAX_SHORT = 25
-"""Items up to which messages start up faster."""
+"""The largest number of items of a message that starts up faster."""
 ClosedForm: TypeAlias = Callable[..., Fraction]
 Times: TypeAlias = dict[str, dict[int, float]]
 
@@ -31,7 +31,7 @@ VERSIONS: dict[str, tuple[str, ClosedForm]] = {
     "Version 3": ("halving_doubling", cw.hybrid.version3),
     "hybrid": ("hybrid", _best_time),
 }
-"""The algorithm and the closed form of each."""
+"""By Version, the name of its algorithm and the closed form of its time in µs."""
 
 
 def unpadded_cost(nitems: int) -> Fraction:
@@ -40,12 +40,12 @@ def unpadded_cost(nitems: int) -> Fraction:
 
 
 def combining_cost(nitems: int) -> Fraction:
-    """µs of combining."""
+    """µs that combining `nitems` items takes."""
     return GAMMA * nitems
 
 
 def schedule(version: str, d: int, nitems: int) -> cw.Schedule:
-    """A Version on 2^d ranks for so many items; the hybrid by Theorem 1."""
+    """The schedule of a Version on 2^d ranks for `nitems` items; of the hybrid, by Theorem 1."""
     hybrid = version == "hybrid"
     settings: Any = {"strategy": cw.hybrid.best(nitems, d, *COSTS)} if hybrid else {}
     algorithm = cw.ALGORITHMS[f"allreduce/{VERSIONS[version][0]}"]
@@ -54,7 +54,7 @@ def schedule(version: str, d: int, nitems: int) -> cw.Schedule:
 
 @cache
 def curve_times() -> Times:
-    """Fig 7: 64 ranks, in ms, the schedules as they are simulated."""
+    """Fig 7: simulated milliseconds on 64 ranks, by Version and number of items."""
     return {
         version: {
             n: float(cw.simulate(schedule(version, 6, n), IPSC).completion) / 1e3 for n in LENGTHS
@@ -72,7 +72,7 @@ def unpadded() -> cw.Machine:
 
 @cache
 def short_times() -> Times:
-    """Fig 8: 64 ranks, in ms; the hybrid by dynamic programming over the costs."""
+    """Fig 8: predicted milliseconds on 64 ranks; the hybrid by dynamic programming over costs."""
 
     def milliseconds(version: str, n: int) -> float:
         hybrid = version == "hybrid"

@@ -25,7 +25,7 @@ _OTHERS = (
 )  # fmt: skip
 """Collectives that only the library serves."""
 OBJECTS = ("bcast", "allgather", "reduce", "allreduce")
-"""Collectives of objects that may use those of buffers."""
+"""Object methods that may go through collectives of buffers."""
 
 # The numbers of a tally, as in calls.h.
 TIMES, UNTIL, NANOSECONDS, LAST, NUMBERS = range(5)
@@ -33,16 +33,16 @@ FOREVER = 2**63 - 1
 
 
 def form_of(way: Way) -> Form:
-    """The form whose plans and races count for such calls."""
+    """The form of calls whose plans and races apply to calls of this way."""
     return "persistent" if way == "persistent" else "blocking"
 
 
 class Calls(NamedTuple):
-    """Equal calls.
+    """Equal calls of one rank, and what served them.
 
     way: for "persistent", `times` counts starts; "object" means made by a collective of objects.
-    asked: None for collectives that are never planned.   algorithm: what serves them, or LIBRARY.
-    why: the reason, in a sentence.
+    asked: the problem; None for collectives that are never planned.   algorithm: the name of what
+    serves the calls; LIBRARY for the library's default.   why: the reason for it, a sentence.
     saved_s: seconds that all of them saved, by the race that decided; None if no race did.
     spent_s: seconds that this rank spent in them; None for those that are completed elsewhere.
     worth: what tuning would save on all of them, if that was asked for.
@@ -101,7 +101,7 @@ class Tally:
         self.numbers[LAST] = monotonic_ns()
 
     def calls(self, times: int) -> Calls:
-        """So many of these calls, with what serves them."""
+        """A summary of `times` of these calls, with what serves them."""
         kind = self.method, self.way, self.ranks, self.asked, times
         spent_s = None
         if self.way not in ("nonblocking", "persistent"):
@@ -151,7 +151,7 @@ class Record:
     ) -> dict[str, Callable[..., Any]]:
         """The collectives of a communicator that no plan serves, by name, as functions that count.
 
-        mpi4py's collectives of objects have the names of `ObjectForms` for them.
+        mpi4py's object methods stand under `ObjectForms`' names for them, such as `_library_bcast`.
         """
         made = {}
         for name in (*_OTHERS, *OBJECTS):
@@ -163,7 +163,7 @@ class Record:
     def calls(self, *, worth: int = 0) -> list[Calls]:
         """All calls, equal ones together, in the order of their first.
 
-        worth: for how many of them, those that took this rank most time, to say what tuning would
+        worth: for how many items, those that took this rank most time, to say what tuning would
         save.
         """
         every: dict[Calls, Calls] = {}
@@ -205,7 +205,7 @@ class CountingStarts:
     tally: Tally
 
     def Start(self) -> None:  # noqa: N802
-        """Start it and count that."""
+        """Start the collective and count the start."""
         super().Start()  # type: ignore[misc]
         self.tally.start()
 

@@ -159,7 +159,7 @@ class Decision:
         return decision.on(world._replace(level_placement=placement))
 
     def on(self, world: World) -> "Decision":
-        """The decision for the communicator that `world` describes, with its profile and placement."""
+        """The decision for the communicator that `world` describes: its profile and placement."""
         ranks_per_node, level_placement = world.ranks_per_node, world.level_placement
         if (ranks_per_node, level_placement) == (self.ranks_per_node, self.level_placement):
             return self
@@ -236,7 +236,7 @@ class Decision:
     def combine(
         self, collective: str, ranks: int, nbytes: int, root: int, elements: OpAndType
     ) -> CallProblem:
-        """The problem of combining vectors of `nbytes` bytes, in an order legal for the operator."""
+        """The problem of combining vectors of `nbytes` bytes, in an order that is legal."""
         allowed = legal(collective, elements.op, elements.dtype, self.order)
         problem = Problem(collective, ranks, nbytes, root, elements.itemsize, allowed.order)
         return CallProblem(problem, elements, allowed.reason)

@@ -112,7 +112,7 @@ class Dispatch:
         self.duplicate.when_made.append(self.forget)
 
     def calls_in_c(self, way: Way, comm: MPI.Intracomm, slow: Callable[..., Any]) -> Any:
-        """The object whose methods serve calls of a form in C.   slow: serves calls that C cannot."""
+        """The object whose methods serve a form of calls in C.   slow: serves what C cannot yet."""
         assert COMPILED is not None
         form = ("blocking", "nonblocking", "persistent").index(way)
         about = self.methods, comm, self.rank, self.ranks, MPI.SUM, slow, self._failed

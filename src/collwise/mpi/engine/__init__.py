@@ -5,7 +5,7 @@
              and `kernels.h` combines
 `binding/`   the Python module `_engine`: programs as objects, and calls served without Python
 `loading`    whether the engine can serve in this process, and if not, why
-`compiled_plan`   a rank's plan on it, with the interface of the interpreter's
+`compiled_plan`   a rank's plan as a program in C, with the methods of the interpreter's
 
 A function of MPI is a line in `MPI_FUNCTIONS` of `library.h` if every library has it (where one is
 missing, the engine is not used), with a `…_ARGS` macro for its types.  The progress hooks are

@@ -35,7 +35,7 @@ class _Variant(NamedTuple):
 class GatherExecutor(Executor):
     """Executes one rank's part of an s-to-p broadcast.
 
-    method: "Allgather" or "Allgatherv", for the form of receive buffers.  Gaps between the parts of
+    method: "Allgather" or "Allgatherv", whose form receive buffers have.  Gaps between the parts of
     a receive buffer are not written to.
     Raises InvalidArgument, too, if parts of a receive buffer overlap.
     """

@@ -24,7 +24,7 @@ except (ImportError, RuntimeError) as problem:  # mpi4py without an MPI library 
 
 
 Communicator: TypeAlias = MPI.Intracomm
-"""For those who pass communicators on and do not import mpi4py."""
+"""The type of communicators, for modules that pass them on and do not import mpi4py."""
 
 
 class World(NamedTuple):
@@ -147,7 +147,7 @@ def _nodes(comm: MPI.Intracomm, hosts: Sequence[str]) -> tuple[int, ...]:
 def cores_together(ranks: Sequence[tuple[frozenset[int], int]]) -> int:
     """How many cores the ranks of a node share: the union of their masks, up to the limit.
 
-    ranks: the affinity mask, and the container's limit, of each.
+    ranks: each rank's affinity mask, and its container's limit of cores.
     """
     every = frozenset[int]().union(*(mask for mask, _ in ranks))
     return min(len(every) or os.cpu_count() or 1, *(limit for _, limit in ranks))

@@ -32,7 +32,7 @@ LIMIT_S = 60.0
 Facts: TypeAlias = dict[str, object]
 """What must be equal on all ranks, by name; None equals everything."""
 FactsOf: TypeAlias = Callable[[MPI.Intracomm, Mapping[str, Any]], Facts]
-"""Returns the facts of a call with these arguments; raises if they are wrong."""
+"""A function that returns the facts of a call with these arguments; raises if they are wrong."""
 
 
 def check_limit_s() -> float:

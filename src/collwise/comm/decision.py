@@ -242,7 +242,7 @@ class Decision:
         return CallProblem(problem, elements, allowed.reason)
 
     def chosen(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Chosen:
-        """What serves a call, and why; the log is told.
+        """What serves a call, and why; it is logged.
 
         timed: False if the predicted time is not needed: where the algorithm is known, it is then
         not simulated.

@@ -37,7 +37,7 @@ log = logging.getLogger("collwise")
 MAX_ENTRIES = 2048
 """Most entries of a communicator's cache: handlers, plans and executors; some hold memory."""
 SLOW_S = 50e-6
-"""Object methods go through a plan only where the library's collective takes more seconds."""
+"""Object methods go through a plan only where the library's collective takes longer than this."""
 _BY_METHOD = {method: c for c in COLLECTIVES.values() for method in c.methods}
 
 
@@ -112,7 +112,10 @@ class Dispatch:
         self.duplicate.when_made.append(self.forget)
 
     def calls_in_c(self, way: Way, comm: MPI.Intracomm, slow: Callable[..., Any]) -> Any:
-        """The object whose methods serve a form of calls in C.   slow: serves what C cannot yet."""
+        """The object whose methods serve calls of one form in C.
+
+        slow: serves calls that C cannot serve, or not yet.
+        """
         assert COMPILED is not None
         form = ("blocking", "nonblocking", "persistent").index(way)
         about = self.methods, comm, self.rank, self.ranks, MPI.SUM, slow, self._failed

@@ -15,7 +15,10 @@ FORMER = "COLLWISE_HAND_OVER"
 
 
 def falls_back() -> bool:
-    """Whether the library may serve calls without a plan; raises InvalidArgument for odd values."""
+    """Whether the library may serve calls without a plan, by the environment.
+
+    Raises InvalidArgument for any value but never.
+    """
     value, former = (os.environ.get(name, "") for name in (FALLBACK, FORMER))
     if former:
         _say_renamed()

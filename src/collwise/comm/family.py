@@ -64,7 +64,7 @@ class Inheritable(MPI.Intracomm):
         return copied
 
     def __reduce__(self) -> Any:
-        """COMM_WORLD and COMM_SELF are pickled by their names, others as mpi4py's."""
+        """COMM_WORLD and COMM_SELF are pickled by their names, others as mpi4py does."""
         for name in CONSTANTS:
             constant = getattr(MPI, name)
             if isinstance(constant, Inheritable) and constant == self:
@@ -203,7 +203,7 @@ _kinds: dict[type[MPI.Intracomm], type[Inheritable]] = {}
 
 
 def replaces_class(theirs: type[MPI.Intracomm]) -> Callable[[type[Any]], type[Any]]:
-    """A decorator of our class for communicators that MPI derives as mpi4py's class `theirs`."""
+    """Decorate a class of ours: derived communicators of mpi4py's class `theirs` get it."""
 
     def register(ours: type[Any]) -> type[Any]:
         _kinds[theirs] = ours

@@ -149,7 +149,7 @@ class Record:
     def counted_methods(
         self, comm: MPI.Comm, ranks: int, decision: Decision
     ) -> dict[str, Callable[..., Any]]:
-        """The collectives of a communicator that no plan serves, by name, as functions that count.
+        """A communicator's collectives that no plan serves, by name, as functions that count calls.
 
         mpi4py's object methods stand under `ObjectForms`' names for them, such as `_library_bcast`.
         """

@@ -16,7 +16,7 @@ class BareSends:
 
     operations: this rank's.   result: the buffer for all blocks, in which this rank's own blocks
     must be when it runs.   places: the offset in bytes, in the result, of each rank's blocks.
-    A send to the rank from which the next receive is becomes one `Sendrecv` with that receive.
+    A send and the next receive become one `Sendrecv` if both are with the same rank.
     """
 
     def __init__(

@@ -65,7 +65,7 @@ def race(
     """Race the schedules, by label, against the library's own collective.  Collective.
 
     op, dtype: the operator and the elements of vectors.   budget_s: seconds for this race.
-    repetitions: at most.   bare_sends: race the same messages by plain calls of mpi4py, too.
+    repetitions: the most to time.   bare_sends: race messages by plain calls of mpi4py, too.
     own: the library's own algorithms to race as blocking calls, by label: name and settings.  Only
     the first ones are raced if _TRIAL_SHARE of the time allows no more.
     behind: a competitor leaves early if it takes this many times as long as its form's best.
@@ -146,7 +146,7 @@ def time_competitors(
 
     Times count from the first rank's start, so no rank looks faster because another was late.  The
     second result is what `punctual` kept.
-    budget_s: by rank 0's clock.   behind, within: as of `race`.
+    budget_s: seconds by rank 0's clock.   behind, within: as `race` takes them.
     """
     comm, line, now = harness.comm, harness.line, harness.clock.now
     tried = behind == inf

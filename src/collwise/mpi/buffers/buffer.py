@@ -72,8 +72,8 @@ _MOST_PLAIN = 64
 class Place(NamedTuple):
     """Where a buffer's memory is.   keep: what must stay alive while requests use it.
 
-    address, length: its first byte and how many; both 0 for `MPI.BOTTOM` and None.   unit: the type
-    of its elements.
+    address, length: where it begins, and its bytes; both 0 for `MPI.BOTTOM` and None.   unit: the
+    type of its elements.
     """
 
     keep: Any
@@ -129,7 +129,7 @@ def span_of(address: int, nbytes: int, unit: ElementType) -> Span:
 
 
 def elements_in(length: int, unit: ElementType) -> int:
-    """How many elements fill `length` bytes; raises ValueError unless they fill them."""
+    """How many elements fill `length` bytes; raises ValueError if bytes remain."""
     if not length:
         return 0
     if unit.extent <= 0 or length % unit.extent:
@@ -185,7 +185,7 @@ def _format(data: Any, memory: MPI.buffer) -> str:
 
 
 _FLOAT, _COMPLEX = 2, 5
-"""Codes of DLPack."""
+"""DLPack's codes of floating and complex types."""
 _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _capsule_pointer.restype = ctypes.c_size_t
 _capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]

@@ -24,10 +24,11 @@ allocate = MPI.buffer.allocate
 
 
 class ElementType(NamedTuple):
-    """The unit in which memory is measured.   size: its packed bytes.   extent: those in memory.
+    """The unit in which memory is measured: a byte, or an element of the user's type.
 
-    contiguous: the bytes are in the order in which they are sent, without gaps, in memory of the
-    host.   on_host: the host can read and write it; otherwise only MPI can.
+    size: its packed bytes.   extent: its bytes in memory.   contiguous: whether those are in the
+    order in which they are sent, without gaps, in memory of the host.   on_host: whether the host
+    can read and write it; otherwise only MPI can.
     """
 
     datatype: MPI.Datatype
@@ -88,7 +89,7 @@ class Region(NamedTuple):
 
     @property
     def end(self) -> int:
-        """One past its last byte."""
+        """The offset one past the region's last byte."""
         return self.offset + self.span
 
 

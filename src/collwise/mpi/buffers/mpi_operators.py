@@ -91,7 +91,7 @@ class BoundOperator(NamedTuple):
 
     @property
     def separate_output(self) -> bool:
-        """Whether the result may go to a third place; `MPI_Reduce_local` overwrites the right."""
+        """Whether a result may go elsewhere: `MPI_Reduce_local` overwrites the right operand."""
         return bool(self.loop[0])
 
     @staticmethod

@@ -103,7 +103,7 @@ class CompiledPlan:
         return made
 
     def set_addresses(self, buffers: Mapping[int, Memory], scratch: SharedScratch) -> None:
-        """Set the addresses of slots for the next execution, of a rebindable plan."""
+        """Set the addresses of a rebindable plan's slots for its next execution."""
         for slot, memory in buffers.items():
             self.program.set_address(self._numbers[slot], memory.address)
         if nbytes := self.scratch.nbytes:
@@ -165,7 +165,7 @@ class CompiledPlan:
         self._keep = self.over = None
 
     def _release(self, kept: int = 0) -> None:
-        """Free requests and types, except for the first `kept` types, which another plan takes."""
+        """Free requests and types, except for the first `kept` types, which Python's plan takes."""
         for request in self._requests:
             if request != MPI.REQUEST_NULL:
                 request.Free()

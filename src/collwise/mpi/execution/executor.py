@@ -37,7 +37,7 @@ V = TypeVar("V")
 LAYOUTS = 64
 """Most layouts of buffers for which an executor keeps a bound plan."""
 IDLE, IDLE_BYTES = 8, 1 << 20
-"""Most plans that an executor keeps for later non-blocking calls, and most bytes of each."""
+"""Most idle plans kept for later non-blocking calls, and most bytes of scratch of each."""
 Bound: TypeAlias = BoundPlan | CompiledPlan
 """A rank's plan bound to memory, on either engine."""
 FastCall: TypeAlias = tuple[Any, ...] | None

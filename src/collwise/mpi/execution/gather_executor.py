@@ -33,7 +33,7 @@ class _Variant(NamedTuple):
 
 
 class GatherExecutor(Executor):
-    """Executes one rank's part of an s-to-p broadcast.
+    """Executes one rank's part of an Allgather or Allgatherv, which is an s-to-p broadcast.
 
     method: "Allgather" or "Allgatherv", whose form receive buffers have.  Gaps between the parts of
     a receive buffer are not written to.

@@ -42,7 +42,7 @@ class PersistentCollective:
         return bool(self._active)
 
     def __bool__(self) -> bool:
-        """False once it is freed."""
+        """False once the request is freed."""
         return self._active is not None
 
     def Start(self) -> None:  # noqa: N802

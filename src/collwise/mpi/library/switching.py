@@ -43,7 +43,7 @@ _WHERE_MADE: Mapping[str, int] = {"coll_tuned_use_dynamic_rules": 1, "coll_han_p
 """Other variables to set before a communicator is duplicated, if they exist, with values."""
 
 _lock = threading.Lock()
-"""For processes without the compiled engine, which has a lock of its own."""
+"""The lock of switched calls, unless there is the compiled engine, which has its own."""
 _guarded = threading.Event()
 """Set once a variable of the whole process has been switched."""
 Writes: TypeAlias = tuple[tuple[Variable, int], ...]
@@ -127,7 +127,7 @@ class OwnCalls:
         return "no duplicate could be made for it" if made is None else Switched(made)
 
     def why_not(self, method: str, form: CallForm, name: str, settings: Mapping[str, Any]) -> str:
-        """Why an algorithm cannot serve, as far as is known without communication, or empty."""
+        """Why an algorithm cannot serve, as far as this rank knows alone; empty if it can."""
         if self.refused:
             return self.refused
         known = catalogue(method, form).find(name, self.of.Get_size())
@@ -140,7 +140,7 @@ class OwnCalls:
         return ""
 
     def lacks(self, methods: Iterable[str], name: str, settings: Mapping[str, Any]) -> str:
-        """Why an algorithm can serve in no form of these methods, or empty."""
+        """Why an algorithm can serve in no form of these methods; empty if it can in one."""
         ways = [(method, form) for method in methods for form in FORMS]
         reasons = [self.why_not(*way, name, settings) for way in ways]
         return reasons[0] if all(reasons) else ""
@@ -148,7 +148,7 @@ class OwnCalls:
     def agree(self, *, local: bool = False) -> bool:
         """Whether something forbids the library's own algorithms; equal on all ranks.
 
-        The first call is collective, unless `local`.
+        Collective until the ranks have agreed, unless `local`.
         """
         if self.refused is None and not local:
             here = sha256(own_algorithms.digest().encode()).digest(), _forbidden(self._one_thread)
@@ -224,7 +224,7 @@ def alone() -> Iterator[None]:
 
 
 def by_default(library: "partial[Any]") -> Any:
-    """Make the library's call by its default, while no variable is switched."""
+    """Make the library's call by its default algorithm, while no variable is switched."""
     if not _guarded.is_set():
         return library()
     with alone():

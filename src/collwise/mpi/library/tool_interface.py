@@ -26,7 +26,7 @@ class Variable:
     """A control variable that is one integer.
 
     index: the library's number for it.   nbytes: bytes of its value, 1 or 4.   choices: the
-    values by their words, if the library enumerates them.
+    value that each word means, if the library enumerates its values.
     """
 
     name: str

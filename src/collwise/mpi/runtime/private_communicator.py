@@ -28,7 +28,7 @@ log = logging.getLogger("collwise")
 
 MOST = 256
 """Most duplicates of ours that a process has before the library serves on further communicators:
-libraries have some 2,000 communicators, and these are the program's."""
+libraries allow some 2,000 communicators, and the program needs those."""
 NO_ROOM = f"there are {MOST} duplicates of other communicators, or no room for one"
 BLOCKING_TAG = 0
 """All blocking calls share this tag: MPI guarantees that all ranks make them in the same order."""
@@ -166,7 +166,7 @@ def _is_over(holder: "Bound") -> bool:
 
 _open: "weakref.WeakSet[PrivateCommunicator]" = weakref.WeakSet()
 _lingering: list[PrivateCommunicator] = []
-"""Freed ones, on which requests that the program dropped are still running."""
+"""Freed private communicators on which requests that the program dropped still run."""
 
 
 @cache
@@ -179,7 +179,7 @@ def _free_before_mpi_ends() -> None:
 
 
 class PrivateDuplicate:
-    """The private duplicate of a communicator, made when that is wrapped, or at a planned call.
+    """The private duplicate of a communicator, made at wrapping, or at the first planned call.
 
     MPI libraries have few communicators, so none is duplicated before it is needed.
     of: the user's communicator, as an object of mpi4py's.   refused: whether no duplicate may be

@@ -49,7 +49,7 @@ class World(NamedTuple):
 
     @property
     def layout(self) -> Layout:
-        """Whether all ranks are on one node."""
+        """Where the ranks are: "one node" or "several nodes", by their hosts."""
         return "one node" if len(set(self.hosts)) == 1 else "several nodes"
 
     @property

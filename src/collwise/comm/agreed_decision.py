@@ -18,7 +18,7 @@ from collwise.mpi.bench.placing import find_placement
 from collwise.mpi.runtime.agreement import everywhere, on_root
 from collwise.mpi.runtime.world import World, describe
 
-_version = cache(version)  # it reads files
+_version = cache(version)  # version reads files
 
 
 def agreed(comm: MPI.Intracomm, settings: Settings) -> tuple[Decision, World]:

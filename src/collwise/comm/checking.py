@@ -93,7 +93,7 @@ class ArgumentExchange:
         self._sent = [request for request in self._sent if not request.test()[0]]
         if comm.rank:
             self._send(own, 0)
-            # Rank 0 may come late and then wait for another one.
+            # Rank 0 may come late, and then wait for another late rank.
             answer: list[Any] | None = self._receive(0, 2 * self.limit_s)
             if answer is None:
                 self._send((comm.rank,), 0)  # this rank has given up

@@ -72,7 +72,7 @@ class OpAndType(NamedTuple):
 
 
 class CallProblem(NamedTuple):
-    """The problem that a call poses.   reason: why vectors must be combined in its order.
+    """The problem that a call poses.   reason: why it has its order of combining.
 
     elements: the operator and element type, if the collective combines.
     """

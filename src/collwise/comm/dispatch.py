@@ -334,7 +334,7 @@ class Dispatch:
         """Run a schedule once, on buffers as its MPI method takes them."""
         key = "schedule", id(schedule), id(op)
         known = self.calls.get(key)
-        if known is None:  # both are kept alive, for their ids are part of the key
+        if known is None:  # kept with schedule and op, whose ids are in the key
             executor = executor_for(schedule, self.duplicate.make(), op)
             known = self.calls.remember(key, _Run(executor, schedule, op))
         known.executor.run(*buffers)

@@ -126,7 +126,7 @@ class Inheritable(MPI.Intracomm):
             self._argument_exchange = None
         if self._served:
             self._dispatch.free()
-            self._served = frozenset()  # from here on the library's own raises
+            self._served = frozenset()  # the library's methods raise from now on
 
     def using(self, **algorithms: str) -> Self:
         """The same communicator with algorithms chosen by hand; all ranks choose alike.

@@ -71,7 +71,7 @@ class Learning:
         return monotonic() - self._begin
 
     def save(self) -> None:
-        """Add what was learned to the saved profiles, as results that no race replaces."""
+        """Add what was learned to the saved profiles, except where these have results of races."""
         fresh, self._saved = self.results[self._saved :], len(self.results)
         for fingerprint in {fingerprint for fingerprint, _ in fresh}:
             try:
@@ -226,7 +226,7 @@ class Trial(Tally):
         if self._round:
             kept = {k: t for k, t in self._samples.items() if k == LIBRARY or median(t) <= limit_s}
             if len(kept) == 1:
-                self._round = len(BLOCKS)  # the last one
+                self._round = len(BLOCKS)  # no round is left
             else:
                 self._samples = kept
         self._block = {}

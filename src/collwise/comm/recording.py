@@ -44,7 +44,7 @@ class Calls(NamedTuple):
     asked: the problem; None for collectives that are never planned.   algorithm: the name of what
     serves the calls; LIBRARY for the library's default.   why: the reason for it, a sentence.
     saved_s: seconds that all of them saved, by the race that decided; None if no race did.
-    spent_s: seconds that this rank spent in them; None for those that are completed elsewhere.
+    spent_s: seconds that this rank spent in them; None for those that requests complete.
     worth: what tuning would save on all of them, if that was asked for.
     """
 
@@ -96,7 +96,7 @@ class Tally:
         numbers[LAST] = begin_ns
 
     def start(self) -> None:
-        """Count the start of a call that is completed elsewhere."""
+        """Count the start of a call that its request completes later."""
         self.numbers[TIMES] += 1
         self.numbers[LAST] = monotonic_ns()
 
@@ -134,7 +134,7 @@ class Record:
         self._tallies: dict[Hashable, Tally] = {}
 
     def add(self, tally: Tally) -> None:
-        """Include the calls of a tally that was made elsewhere."""
+        """Include the calls of a tally that this record did not make."""
         self._tallies[id(tally)] = tally
 
     def tally(

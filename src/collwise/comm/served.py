@@ -69,7 +69,7 @@ def call(
     fewest, defaults = _DEFAULTS[name]
     arguments = positional + defaults[len(positional) :]
     if named or not fewest <= len(positional) <= len(defaults):
-        bound = _SIGNATURES[name].bind(comm, *positional, **named)  # it takes microseconds
+        bound = _SIGNATURES[name].bind(comm, *positional, **named)  # binding takes microseconds
         bound.apply_defaults()
         arguments = bound.args[1:]
     library = partial(getattr(MPI.Intracomm, name), comm, *arguments)

@@ -152,7 +152,7 @@ class Prober:
     def __init__(self, comm: MPI.Intracomm, largest: int) -> None:
         self._comm = comm
         self._rank = comm.Get_rank()
-        self._memory = [allocate(largest)]  # for what is sent, and for each message on its way here
+        self._memory = [allocate(largest)]  # for all sends, and for each message to receive
 
     def run(self, probes: Sequence[AnyProbe]) -> list[float]:
         """Seconds that each probe took, on rank 0; all zeros on the others.  Collective."""

@@ -35,7 +35,7 @@ class VectorSpec(NamedTuple):
     datatype: Any
 
     def locate(self) -> Place:
-        """Where its memory is."""
+        """Where the buffer's memory is."""
         return locate(self.data, self.datatype, writable=True)
 
 

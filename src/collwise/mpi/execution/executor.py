@@ -49,7 +49,7 @@ def bound_plan(binding: Binding) -> Bound:
     """Bind a rank's plan, on the compiled engine if it can."""
     operator = binding.operator
     if COMPILED is not None and (operator is None or operator.user_type is None):
-        with contextlib.suppress(OverflowError):  # more than its functions can count
+        with contextlib.suppress(OverflowError):  # counts that its functions cannot take
             return CompiledPlan(binding)
     return BoundPlan(binding)
 
@@ -283,5 +283,5 @@ class Executor(ABC):
         self._bound.forget()
         while self._idle:
             _, idle = self._idle.popitem()
-            while idle:  # C has the list, too
+            while idle:  # C uses this list, too
                 idle.pop().Free()

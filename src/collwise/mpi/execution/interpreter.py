@@ -78,7 +78,7 @@ class BoundPlan:
                 self.slots[slot].address = address
 
     def run(self) -> None:
-        """Execute everything."""
+        """Execute the whole plan."""
         self._open()
         self.end()
 

@@ -179,7 +179,7 @@ if COMPILED is not None:
 
         @_active.setter
         def _active(self, state: bool | None) -> None:
-            if state is None:  # C keeps track of the rest
+            if state is None:  # C keeps track of the other states
                 self._freed = True
                 self.refuse()
 

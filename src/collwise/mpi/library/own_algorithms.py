@@ -33,7 +33,7 @@ _LARGEST = 2**31 - 1
 _RADIX = 4
 """Algorithms with a radix are raced with the library's own value, and with this one."""
 _FLAT = re.compile(r"\b(\d+) NM only")
-"""What MPICH calls the composition that treats all ranks alike, whatever their nodes."""
+"""Finds the number of MPICH's composition that treats all ranks alike, whatever their nodes."""
 _LISTED = re.compile(r"^\s*(\w+)\s+-\s", re.MULTILINE)
 
 

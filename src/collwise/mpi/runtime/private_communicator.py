@@ -78,7 +78,7 @@ class PrivateCommunicator:
         self._tags[0] = tag + 1 if tag < last else _FIRST_TAG
 
     def own(self, holder: Any) -> None:
-        """Free an object with this communicator, or before MPI ends, if it has not been freed yet.
+        """Register an object, to be freed with this communicator, or before MPI ends.
 
         holder: a persistent request or an executor, which hold objects of MPI's.
         """

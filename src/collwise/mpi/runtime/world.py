@@ -67,7 +67,7 @@ class World(NamedTuple):
         return most > self.cores
 
     def part(self, ranks: Sequence[int]) -> "World":
-        """The world of some of the ranks."""
+        """The world of a communicator that has only these of the ranks."""
         return self._replace(
             hosts=tuple(self.hosts[rank] for rank in ranks),
             nodes=tuple(self.nodes[rank] for rank in ranks),

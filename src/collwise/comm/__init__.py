@@ -1,15 +1,16 @@
 """The drop-in communicator.  Read in this order:
 
 `communicator`  the methods of mpi4py that are ours
-`served`        what serves each of them, in all their forms: one table
+`served`        what serves each of these methods, in all forms: one table of functions
 `objects`       collectives of Python objects
 `family`        communicators that MPI makes of ours inherit its plans
-`topologies`    those with a topology
+`topologies`    communicators with a topology
 `dispatch`      what serves a call, an executor of ours or the library: one cache
-`fallback`      whether the library may serve what no plan does
+`handler`       how equal calls are served: an executor of ours or a call of the library's
+`fallback`      whether the library may serve calls that no plan serves
 `decision`      what plans depend on besides sizes: profile, machine, effort; rank 0's for all
-`chosen`        what serves a call: a plan, the library's default, or its own algorithm
-`agreed_decision` how all ranks get the same one
+`chosen`        what serves a call: a plan, the library's default, or one of its own algorithms
+`agreed_decision` how all ranks get the same decision
 `running`       any schedule, run by hand
 `sharing`       one copy of a large array on each node
 `recording`     on request: which calls were made, how long they took and what served them
@@ -18,8 +19,9 @@
 `checking`      COLLWISE_CHECK=1: ranks compare their calls before they run
 
 All ranks decide alike, so a setting is rank 0's.  A constructor of communicators is a name in
-`_CONSTRUCTORS` of `family` (with a request: `_NONBLOCKING_CONSTRUCTORS`); one that only a topology
-has, or a class, is in `topologies`.  It inherits plans without communication.
+`_CONSTRUCTORS` of `family` (with a request: `_NONBLOCKING_CONSTRUCTORS`).  Constructors that
+only communicators with a topology have, and their classes, are in `topologies`.  Communicators
+inherit plans without communication.
 """
 
 import collwise.comm.topologies  # noqa: F401

@@ -1,4 +1,4 @@
-"""Wrapping a communicator: rank 0's settings and view of the machine, on all ranks."""
+"""Wrapping a communicator: all ranks get rank 0's settings and its view of the machine."""
 
 from functools import cache
 from hashlib import sha256
@@ -18,13 +18,13 @@ from collwise.mpi.bench.placing import find_placement
 from collwise.mpi.runtime.agreement import everywhere, on_root
 from collwise.mpi.runtime.world import World, describe
 
-_version = cache(version)  # it reads files
+_version = cache(version)  # version reads files
 
 
 def agreed(comm: MPI.Intracomm, settings: Settings) -> tuple[Decision, World]:
-    """Rank 0's settings, checked, and the description of the world; all ranks get the same.
+    """The decision by rank 0's settings, and the world's description; all ranks return the same.
 
-    Collective.   comm: a plain communicator of mpi4py's; a `cw.Comm` might already run plans here.
+    Collective.   comm: a plain communicator of mpi4py's, since a `cw.Comm` might run plans.
     """
     _check_algorithms(comm)
     world = describe(comm)

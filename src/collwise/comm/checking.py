@@ -27,12 +27,12 @@ from collwise.system.quantities import parse_time
 ENVIRONMENT = "COLLWISE_CHECK"
 """The environment variable that switches checks on; rank 0's counts."""
 LIMIT = "COLLWISE_CHECK_LIMIT"
-"""The environment variable that says how long they wait, such as 90s; rank 0's counts."""
+"""The environment variable for how long checks wait for ranks, such as 90s; rank 0's counts."""
 LIMIT_S = 60.0
 Facts: TypeAlias = dict[str, object]
 """What must be equal on all ranks, by name; None equals everything."""
 FactsOf: TypeAlias = Callable[[MPI.Intracomm, Mapping[str, Any]], Facts]
-"""Returns the facts of a call with these arguments; raises if they are wrong."""
+"""A function that returns the facts of a call with these arguments; raises if they are wrong."""
 
 
 def check_limit_s() -> float:
@@ -50,7 +50,7 @@ def checked_methods(
 ) -> dict[str, Callable[..., Any]]:
     """Blocking and persistent collectives, by name, as functions that check before they call.
 
-    table: what serves them, by name, if not the method of the communicator's class.
+    table: the functions that serve collectives, by name; the class's methods serve all others.
     """
     made: dict[str, Callable[..., Any]] = {}
     for collective in COLLECTIVES.values():
@@ -69,7 +69,8 @@ class ArgumentExchange:
     Rank 0 gathers and sends everything to all ranks.  A late rank is told that it was late.  It
     raises as the others did, so all ranks go on with the same call.
 
-    Making one is collective, unless `later`: then the first exchange makes its communicator.
+    Making the object is collective, unless `later`: then the first exchange is, which duplicates
+    the communicator.
     """
 
     def __init__(self, comm: MPI.Intracomm, limit_s: float, *, later: bool = False) -> None:
@@ -86,13 +87,13 @@ class ArgumentExchange:
         return plain_duplicate(self._user)
 
     def exchange(self, own: tuple[Any, ...]) -> list[Any]:
-        """Every rank's tuple, which begins with its rank; None for ranks that are late."""
+        """Every rank's `own`, a tuple that begins with the rank; None for ranks that are late."""
         comm = self.comm
         self._number = self._number % 30000 + 1
         self._sent = [request for request in self._sent if not request.test()[0]]
         if comm.rank:
             self._send(own, 0)
-            # Rank 0 may come late and then wait for another one.
+            # Rank 0 may come late, and then wait for another late rank.
             answer: list[Any] | None = self._receive(0, 2 * self.limit_s)
             if answer is None:
                 self._send((comm.rank,), 0)  # this rank has given up
@@ -126,7 +127,7 @@ class ArgumentExchange:
     def free(self) -> None:
         """Receive pending messages, and free the communicator.  Collective.
 
-        A later communicator might receive them otherwise.
+        Otherwise a later communicator might receive those messages.
         """
         sent = [self._outgoing[rank] for rank in range(self.comm.size)]
         for rank, number in enumerate(self.comm.alltoall(sent)):

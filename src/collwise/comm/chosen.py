@@ -1,4 +1,4 @@
-"""What serves a call: a plan of ours, the library's default, or an algorithm of its own."""
+"""What serves a call: a plan of ours, the library's default, or one of its own algorithms."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -43,13 +43,13 @@ class Chosen(NamedTuple):
     own: Own | None = None
 
     def by_default(self, reason: str) -> "Chosen":
-        """The library's default instead of its own algorithm, for a reason."""
+        """The library's default, chosen instead of its algorithm `own` for this reason."""
         assert self.own is not None
         return Chosen(None, f"the library's own: not {self.own.label}, for {reason}")
 
     @property
     def label(self) -> str:
-        """The name of what serves: of an algorithm, or LIBRARY."""
+        """The name of the algorithm that serves; LIBRARY for the library's default."""
         if self.own is not None:
             return self.own.label
         return LIBRARY if self.plan is None else self.plan.algorithm

@@ -59,8 +59,8 @@ class Comm(ObjectForms):
     InvalidArgument if the calls do not match, or if a rank is not there within a minute (or
     COLLWISE_CHECK_LIMIT, such as 90s).
 
-    Communicators that MPI makes of it (Dup, Split, Create_cart, …) plan as it does, non-blocking
-    calls once there was a blocking or persistent call with a plan.
+    Communicators that MPI derives from it (Dup, Split, Create_cart, …) have the same settings.
+    Their non-blocking calls have plans after the first blocking or persistent call with a plan.
 
     Raises InvalidArgument, UnknownName, DamagedProfile or ForeignProfile on every rank alike.
     """
@@ -122,7 +122,7 @@ class Comm(ObjectForms):
         dtype: Any = None,
         sources: Sequence[int] | None = None,
     ) -> Plan | None:
-        """The plan for a collective of so many bytes; None if the library's own serves.
+        """The plan for a collective of `nbytes` bytes; None if the library's own collective serves.
 
         `explain` says why; so does the log (`logging`, "collwise", INFO).
         form: "blocking" (`Bcast`) or "persistent" (`Bcast_init`).   op, dtype: where vectors are
@@ -143,7 +143,7 @@ class Comm(ObjectForms):
         form: Form = "blocking",
         **more: Any,
     ) -> str:
-        """In one sentence: what would serve such a call, and why.   Arguments: as `plan`."""
+        """A sentence on what would serve such a call, and why.   Arguments: those of `plan`."""
         asked = self._asked(collective, nbytes, root, form, **more)
         if self._has_plans and self._dispatch.duplicate.refused:
             return f"the library's own: {NO_ROOM}"
@@ -176,16 +176,16 @@ class Comm(ObjectForms):
         )
 
     def calls(self, *, worth: int = 0) -> list[Calls]:
-        """The collectives called on it and on communicators made of it, and what served them.
+        """The collective calls of this rank, on derived communicators too, and what served them.
 
-        On this rank; empty without record=True.
-        worth: for how many of them to estimate what tuning would save, those first that took most
+        Equal calls are one item.   Empty without record=True.
+        worth: for how many items to estimate what tuning would save, those first that took most
         time.  Each estimate makes a plan.
         """
         return [] if self._record is None else self._record.calls(worth=worth)
 
     def last_call(self) -> Calls | None:
-        """The last of `calls`; None before the first, or without record=True."""
+        """The last collective call of this rank; None before the first, or without record=True."""
         return None if self._record is None else self._record.last()
 
     def sources(self, nbytes: int) -> tuple[Source, ...]:
@@ -198,7 +198,7 @@ class Comm(ObjectForms):
                 counts[rank] = nbytes
             comm.Allgatherv([mine, MPI.BYTE], [everything, counts, MPI.BYTE])
 
-        nbytes: of this rank, >= 0.   Raises InvalidArgument, on all ranks, for any other value.
+        nbytes: this rank's bytes, >= 0.   Raises InvalidArgument, on all ranks, for other values.
         """
         return gather_sources(MPI.Intracomm(self), nbytes)
 
@@ -271,7 +271,7 @@ class Comm(ObjectForms):
             super().Free()
 
     def free(self) -> None:
-        """As mpi4py's: it leaves null communicators and MPI's own two alone.
+        """Free the communicator, as mpi4py's `free`, which leaves null and predefined ones alone.
 
         An object for COMM_WORLD or COMM_SELF becomes null, unless it replaces MPI.COMM_WORLD.
         """

@@ -1,4 +1,4 @@
-"""What a communicator's plans depend on besides sizes: rank 0's settings, shared at wrapping.
+"""What a communicator's plans depend on besides sizes: rank 0's settings, sent to all ranks.
 
 MPI requires sizes, root and operator to be equal on all ranks, so all of them make the same plans.
 """
@@ -44,12 +44,12 @@ log = logging.getLogger("collwise")
 ALGORITHMS = "COLLWISE_ALGORITHMS"
 """The environment variable that names algorithms, such as "broadcast=chain;allreduce=ring"."""
 HINT = "collwise_algorithms"
-"""The key of an `MPI.Info` that names them for a communicator."""
+"""The key of an `MPI.Info` whose value names algorithms for a communicator."""
 LEARN = "COLLWISE_LEARN"
 """The environment variable that says which share of the time learning may take, such as 2%."""
 EFFORTS = ("measure", "estimate")
 _ANY_MACHINE = Machine.postal(t0_s=1e-6, lam=1)
-"""Used where no machine is known and the algorithm has no settings to choose."""
+"""The machine to plan for if none is known and the algorithm has no settings to choose."""
 
 
 class Settings(NamedTuple):
@@ -74,7 +74,10 @@ class OpAndType(NamedTuple):
 
 
 class CallProblem(NamedTuple):
-    """The problem that a call poses.   reason: why its order of combining is required."""
+    """The problem that a call poses.   reason: why it has its order of combining.
+
+    elements: the operator and element type, if the collective combines.
+    """
 
     problem: Problem
     elements: OpAndType | None = None
@@ -85,14 +88,12 @@ class CallProblem(NamedTuple):
 class Decision:
     """What plans depend on besides sizes; `cw.Comm` documents the settings.
 
-    ranks_per_node: such as "2x8".   level_placement: where the ranks are in the levels of the
-    profile or machine, once that is known.
-    one_node_profile: for derived communicators whose ranks are all on one node, if the ranks of
-    this one are on several.
-    progress: whether a helper thread can advance schedules while the program is elsewhere.
-    check_limit_s: how long checked calls wait for all ranks; 0 if calls are not checked.
-    engine: the one that executes plans on rank 0.
-    falls_back: whether the library serves calls without a plan; if not, such calls raise.
+    ranks_per_node: how many ranks each node has, such as "2x8".   level_placement: where the ranks
+    are in the levels of the profile or machine, once that is known.   one_node_profile: for derived
+    communicators on one node, if this one is on several.   progress: whether a helper thread can
+    advance schedules while the program is elsewhere.   check_limit_s: how long checked calls wait
+    for all ranks; 0 if calls are not checked.   engine: its name on rank 0.   falls_back: whether
+    the library serves calls without a plan; if not, such calls raise.
     """
 
     profile: Profile | None = None
@@ -112,7 +113,7 @@ class Decision:
 
     @staticmethod
     def of(world: World, settings: Settings) -> "Decision":
-        """The settings of `cw.Comm`, checked; raises as it does."""
+        """The decision that follows from the settings of `cw.Comm`; raises as `Comm` does."""
         profile, machine, effort, algorithms, order, placement, learn, transport = settings
         if machine is not None:
             checked_machine(machine, "a communicator with a machine")
@@ -160,7 +161,7 @@ class Decision:
         return decision.on(world._replace(level_placement=placement))
 
     def on(self, world: World) -> "Decision":
-        """The same settings for a communicator of these ranks, or of some of them."""
+        """The decision for the communicator that `world` describes: its profile and placement."""
         ranks_per_node, level_placement = world.ranks_per_node, world.level_placement
         if (ranks_per_node, level_placement) == (self.ranks_per_node, self.level_placement):
             return self
@@ -191,7 +192,7 @@ class Decision:
         )
 
     def served(self, ranks: int) -> Set[str]:
-        """The collectives that a plan may serve on so many ranks."""
+        """The collectives that a plan may serve on a communicator of `ranks` ranks."""
         return frozenset(name for name in collectives() if self._serves(name, ranks))
 
     def _serves(self, collective: str, ranks: int) -> bool:
@@ -210,19 +211,19 @@ class Decision:
         )
 
     def hinted(self, text: str) -> "Decision":
-        """The same with the algorithms that an `MPI.Info` names, equally on all ranks."""
+        """The decision with the algorithms that an `MPI.Info` names, equally on all ranks."""
         named = parse_choices(text, f"the algorithms in the Info key {HINT}")
         return self.choosing(named) if text else self
 
     def choosing(self, algorithms: Mapping[str, str]) -> "Decision":
-        """The same with algorithms chosen by hand for some collectives."""
+        """The decision with algorithms chosen by hand for some collectives."""
         return replace(self, algorithms={**self.algorithms, **read_choices(algorithms)})
 
     def _races(self, ranks: int) -> Sequence[RaceResult]:
         return () if self.profile is None else known_races(self.profile, ranks, self.ranks_per_node)
 
     def machine_for(self, asked: CallProblem) -> Machine | None:
-        """The machine to plan for, with the time to combine such elements."""
+        """The machine to plan for, with its time to combine the elements; None if none is known."""
         elements = asked.elements
         if self.machine is not None or self.profile is None:
             return self.machine
@@ -231,22 +232,21 @@ class Decision:
         return self.profile.machine_on(self.level_placement, elements.op, elements.dtype)
 
     def _placed(self, problem: Problem) -> Problem:
-        """The problem with its ranks where they are, as far as that is known."""
+        """The problem with the placement of its ranks, if that is known."""
         return replace(problem, placement=self.level_placement)
 
     def combine(
         self, collective: str, ranks: int, nbytes: int, root: int, elements: OpAndType
     ) -> CallProblem:
-        """The problem of combining vectors of so many bytes."""
+        """The problem of combining vectors of `nbytes` bytes, in an order that is legal."""
         allowed = legal(collective, elements.op, elements.dtype, self.order)
         problem = Problem(collective, ranks, nbytes, root, elements.itemsize, allowed.order)
         return CallProblem(problem, elements, allowed.reason)
 
     def chosen(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Chosen:
-        """What serves a call.
+        """What serves a call, and why; it is logged.
 
-        timed: False if nobody needs the predicted time; it is then not simulated where the
-        algorithm is known.
+        timed: False if no predicted time is needed; a known algorithm is then not simulated.
         """
         chosen = self.explained(asked, form, timed=timed)
         quiet = chosen.plan is not None and "not legal here" not in chosen.why
@@ -254,12 +254,12 @@ class Decision:
         return chosen
 
     def own_algorithms(self, ranks: int) -> list[Own]:
-        """The library's own algorithms that may serve on so many ranks."""
+        """The library's own algorithms that may serve a communicator of `ranks` ranks."""
         raced = self._races(ranks) if self.effort == "measure" and self.machine is None else ()
         return own_of(self.algorithms, [race for race in raced if race.ranks == ranks])
 
     def check_fallback(self, asked: CallProblem, form: Form) -> None:
-        """Raise InvalidArgument if the library may not serve a call."""
+        """Raise InvalidArgument if COLLWISE_FALLBACK forbids that the library serves a call."""
         if not self.falls_back and asked.problem.ranks > 1:
             raise InvalidArgument(
                 f"{asked.problem} by a plan, as {FALLBACK}=never demands",
@@ -276,7 +276,7 @@ class Decision:
         return verdict(self._races(problem.ranks), self._placed(problem), form).race
 
     def learnable(self, asked: CallProblem) -> bool:
-        """Whether plans may be tried on such blocking calls: no race and no choice decides them."""
+        """Whether learning may try plans on such calls: no race or choice by hand decides them."""
         problem = asked.problem
         if not (self.learn and self.progress and self.effort == "measure" and problem.ranks > 1):
             return False
@@ -285,20 +285,20 @@ class Decision:
         return self.machine_for(asked) is not None and self.race(asked, "blocking") is None
 
     def best_plans(self, asked: CallProblem) -> dict[str, Plan]:
-        """By label, plans with the candidates worth trying.   Raises NothingApplies."""
+        """Plans for the candidates that are worth a trial, by label.   Raises NothingApplies."""
         machine = self.machine_for(asked)
         assert machine is not None, "callers ask `learnable` first"
         estimate, raced = worth_a_race(plan_for(asked.problem, machine, reason=asked.reason))
         return {one.label: replace(estimate, choice=one) for one in raced}
 
     def knowing(self, result: RaceResult) -> "Decision":
-        """The same decision with a learned result."""
+        """The decision with a learned result among its profile's races."""
         if self.profile is None:
             return self
         return replace(self, profile=self.profile.with_race_results([result]))
 
     def worth(self, asked: CallProblem, form: Form, took_s: float | None) -> Worth:
-        """What tuning might save on a call that the library serves."""
+        """What tuning might save on a call that the library serves.   took_s: how long one took."""
         problem = asked.problem
         if problem.ranks == 1 or self.race(asked, form) is not None:
             return Worth()
@@ -306,7 +306,7 @@ class Decision:
         return worth(races, machine, problem, form, took_s)
 
     def explained(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Chosen:
-        """The same as `chosen`, without a word to the log."""
+        """What serves a call, and why, as `chosen` returns it; nothing is logged."""
         problem, reason = self._placed(asked.problem), asked.reason
         collective = problem.collective
         by_hand = choice_for(self.algorithms.get(collective, ()), problem.nbytes)
@@ -370,7 +370,7 @@ class Decision:
 
 
 def _share(learn: float | str | None) -> float:
-    """The share of the time for learning: the argument, or else the environment's."""
+    """The share of the time for learning: the argument, or without one COLLWISE_LEARN's."""
     text = os.environ.get(LEARN, "") if learn is None else str(learn)
     asked = f"{LEARN}={text}" if learn is None else f"learn={learn}"
     return parse_share(text, f"learning while running, {asked}")

@@ -1,6 +1,6 @@
-"""Dispatch: what serves a call, an executor of ours or the library's own collective.
+"""Dispatch: finds what serves a call, an executor of ours or the library's own collective.
 
-None always means that the library's own collective serves.
+In place of an executor or a plan, None always means that the library's own collective serves.
 """
 
 import logging
@@ -14,6 +14,7 @@ from mpi4py import MPI
 
 from collwise.comm.chosen import Chosen, Own
 from collwise.comm.decision import CallProblem, Decision, OpAndType
+from collwise.comm.handler import Handler
 from collwise.comm.learning import MAX_TRIALS, Learning, Trial
 from collwise.comm.recording import Record, Tally, Way, counting_starts, form_of
 from collwise.measure.race import LIBRARY, OWN
@@ -24,7 +25,7 @@ from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.executor import BoundedCache, Executor
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.library.own_algorithms import worth_racing
-from collwise.mpi.library.switching import OwnCalls, Switched, by_default
+from collwise.mpi.library.switching import OwnCalls, Switched
 from collwise.mpi.runtime.private_communicator import PrivateDuplicate
 from collwise.planner.plans import Plan
 from collwise.profiles.records import Form, RaceResult
@@ -35,39 +36,17 @@ from collwise.schedule.program import Schedule
 log = logging.getLogger("collwise")
 
 MAX_ENTRIES = 2048
-"""Most entries of the cache: calls, plans and executors, some of which hold memory."""
+"""Most entries of a communicator's cache: handlers, plans and executors; some hold memory."""
 SLOW_S = 50e-6
-"""A collective that takes longer is worth some microseconds in Python."""
+"""Object methods go through a plan only where the library's collective takes longer than this."""
 _BY_METHOD = {method: c for c in COLLECTIVES.values() for method in c.methods}
-
-
-class Handler(NamedTuple):
-    """What serves calls that ask for the same.
-
-    executor: None if the library's own does.   op: kept alive, since its id is part of the key.
-    tally: counts them; None if nobody asked.   own: which of the library's own algorithms serves;
-    None for its default.
-    """
-
-    executor: Executor | None
-    op: MPI.Op | None = None
-    tally: Tally | None = None
-    own: Switched | None = None
-
-    def by_library(self, call: "partial[Any]") -> Any:
-        """Make the library's call."""
-        return by_default(call) if self.own is None else self.own.call(call)
-
-    @property
-    def librarys(self) -> tuple[Any, tuple[()]]:
-        """What the compiled engine remembers where the library serves."""
-        return None if self.own is None else self.own.in_c, ()
 
 
 class Posed(NamedTuple):
     """What a call asks for: only what MPI requires to be equal on all ranks, so all decide alike.
 
-    nbytes: as `Problem.of` takes it, for all ranks.   elements: of collectives that combine.
+    nbytes: bytes of the problem, or those of every rank, as `Problem.of` takes them.
+    elements: the operator and element type, if the collective combines.
     """
 
     collective: str
@@ -84,12 +63,13 @@ class _Run(NamedTuple):
 
 @dataclass(eq=False)
 class Dispatch:
-    """What serves the calls on one communicator.
+    """Serves the calls on one communicator.
 
-    duplicate, own: shared with other objects for this communicator.   methods: those that plans may
-    serve.   record: where calls are counted.   way: the kind of call that blocking calls count as.
-    learning: needs a record.   common_clock: whether all ranks read the same clock.
-    calls: the cache: handlers of calls, plans and executors.
+    duplicate: the private communicator for plans.   own: the library's own algorithms.  All objects
+    for this communicator share both.   methods: MPI methods that plans may serve.
+    record: where calls are counted.   way: the kind of call that blocking calls count as.
+    learning: tries plans on calls; needs a record.   common_clock: whether all ranks read the same
+    clock.   calls: the cache of handlers, plans and executors.
     """
 
     decision: Decision
@@ -110,7 +90,10 @@ class Dispatch:
         self.duplicate.when_made.append(self.forget)
 
     def calls_in_c(self, way: Way, comm: MPI.Intracomm, slow: Callable[..., Any]) -> Any:
-        """The compiled engine's calls of a form.   slow: serves what they cannot, or not yet."""
+        """The object whose methods serve calls of one form in C.
+
+        slow: serves calls that C cannot serve, or not yet.
+        """
         assert COMPILED is not None
         form = ("blocking", "nonblocking", "persistent").index(way)
         about = self.methods, comm, self.rank, self.ranks, MPI.SUM, slow, self._failed
@@ -126,11 +109,11 @@ class Dispatch:
         arguments: Sequence[Any],
         fast_key: bytes | None = None,
     ) -> Any:
-        """Serve a call: execute it, or make its request, which is started if it is not persistent.
+        """Execute a blocking call, or make a request, which is started unless it is persistent.
 
-        library: makes the library's own call, on its first argument.   arguments: all that the
-        MPI method takes.
-        fast_key: under which the compiled engine is told what serves; None if it cannot.
+        library: makes the library's own call; its first argument is the communicator.
+        arguments: all that the MPI method takes.   fast_key: the key under which the compiled
+        engine remembers how to serve such calls by itself; None if it cannot.
         """
         buffers = arguments[: 1 if method == "Bcast" else 2]
         if way == "blocking":
@@ -185,11 +168,11 @@ class Dispatch:
             self.in_c["blocking"].remember(fast_key, *fast_call, tally and tally.memory)
 
     def _known(self, way: Way, fast_key: bytes | None) -> Handler | None:
-        """What served a request whose buffers C read and found to ask for the same."""
+        """The handler of an earlier request with the same key, which C makes of the buffers."""
         return None if fast_key is None else self.calls.get((way, fast_key))
 
     def _handler(self, way: Way, method: str, arguments: Sequence[Any]) -> Handler:
-        """What serves a call.   arguments: of the blocking method."""
+        """The handler of a call, cached.   arguments: those of the blocking method."""
         posed = self._read(method, arguments)
         op = arguments[2] if posed is not None and posed.elements is not None else None
         key = way, method, posed, id(op)
@@ -199,7 +182,7 @@ class Dispatch:
         return handler
 
     def _find(self, way: Way, method: str, posed: Posed | None, op: MPI.Op | None) -> Handler:
-        """Find what serves calls that ask for the same; may be collective."""
+        """Make the handler of calls that pose this problem; may be collective."""
         if posed is None:  # wrong arguments, or nothing to move
             return Handler(None, None, self._tally(way, method, None, op))
         asked: CallProblem | None = self._problem(posed)
@@ -220,9 +203,9 @@ class Dispatch:
         return Handler(executor, op, tally, switched)
 
     def _own(self, way: Way, method: str, own: Own | None) -> Switched | str | None:
-        """What calls one of the library's own algorithms, or why its default serves.
+        """A `Switched` that calls the library's own algorithm `own`, or why its default serves.
 
-        None if none was chosen.   Collective, but for non-blocking calls.
+        None if no such algorithm was chosen.   Collective, except for non-blocking calls.
         """
         if own is None:
             return None
@@ -235,10 +218,10 @@ class Dispatch:
         return found
 
     def own_to_try(self, method: str, problem: Problem, most: int) -> dict[str, Switched]:
-        """By label, the library's own algorithms that may be tried on blocking calls.  Collective.
+        """The library's own algorithms, by label, that learning may try on blocking calls.
 
-        None where vectors must be combined in order.   most: so many at most, the first ones that
-        leave the same bits on all ranks.
+        Only algorithms that leave the same bits on all ranks, and none at all where vectors must be
+        combined in rank order.   most: the largest number to return.   Collective.
         """
         found: dict[str, Switched] = {}
         in_order = problem.kind.combines and problem.order == "rank"
@@ -252,7 +235,7 @@ class Dispatch:
         return found
 
     def explained(self, asked: CallProblem, form: Form) -> Chosen:
-        """What would serve a call; not collective."""
+        """What would serve a call, and why; not collective."""
         chosen = self.decision.explained(asked, form)
         if chosen.own is not None:
             method = COLLECTIVES[asked.problem.collective].methods[0]
@@ -261,9 +244,9 @@ class Dispatch:
         return chosen
 
     def agree_on_own(self) -> None:
-        """Agree on the library's own algorithms if some are named.  Collective.
+        """If settings name some of the library's own algorithms, agree whether they may serve.
 
-        Rank 0 says which of them the library lacks.
+        Collective.   Rank 0 logs which of the named algorithms the library lacks.
         """
         if any(named := self.decision.own_algorithms(self.ranks)):
             self.own.agree()
@@ -275,7 +258,7 @@ class Dispatch:
     def _tally(
         self, way: Way, method: str, asked: CallProblem | None, op: MPI.Op | None
     ) -> Tally | None:
-        """The tally of such calls, or None; a `Trial` where learning tries plans on them."""
+        """What counts such calls, None without a record; a `Trial` if plans are tried on them."""
         record, learning = self.record, self.learning
         if record is None:
             return None
@@ -292,7 +275,7 @@ class Dispatch:
         return self._trials.get(key) or record.tally(method, way, self.ranks, asked, self.decision)
 
     def trial_over(self, trial: Trial, result: RaceResult | None) -> None:
-        """Use what a trial learned.  All ranks do so at the same collective call."""
+        """End a trial and decide by its result.  All ranks do so at the same collective call."""
         self._trials[trial.method, trial.asked] = None
         if result is not None:
             self.decision = self.decision.knowing(result)
@@ -307,10 +290,10 @@ class Dispatch:
         return known
 
     def slow(self, method: str, nbytes: int) -> bool:
-        """Whether a plan serves calls of this size and the library's own takes more than SLOW_S.
+        """Whether a plan serves such calls and the library's collective takes more than SLOW_S.
 
-        Without a race the library counts as slow.   nbytes: bytes of each rank.   method: one that
-        combines nothing.
+        Without a race the library counts as slow.   method: an MPI method that combines nothing.
+        nbytes: bytes of each rank.
         """
         key = "slow", method, nbytes
         if key not in self.calls:
@@ -329,7 +312,7 @@ class Dispatch:
         """Run a schedule once, on buffers as its MPI method takes them."""
         key = "schedule", id(schedule), id(op)
         known = self.calls.get(key)
-        if known is None:  # both are kept alive, for their ids are part of the key
+        if known is None:  # kept with schedule and op, whose ids are in the key
             executor = executor_for(schedule, self.duplicate.make(), op)
             known = self.calls.remember(key, _Run(executor, schedule, op))
         known.executor.run(*buffers)
@@ -370,7 +353,7 @@ class Dispatch:
         return CallProblem(Problem.of(collective, self.ranks, nbytes, root, sources=sources))
 
     def _read(self, method: str, arguments: Sequence[Any]) -> Posed | None:
-        """The problem that a call poses; None if it is the library's, to serve or to refuse.
+        """The problem that a call poses; None if the library has to serve or to refuse the call.
 
         Raises what mpi4py raises for buffers that it cannot read, and InvalidArgument for negative
         counts, which Open MPI would take.

@@ -11,11 +11,14 @@ log = logging.getLogger("collwise")
 FALLBACK = "COLLWISE_FALLBACK"
 """The environment variable that, as "never", refuses calls for which there is no plan."""
 FORMER = "COLLWISE_HAND_OVER"
-"""What FALLBACK was called before; it is still read."""
+"""The former name of that environment variable; it is still read."""
 
 
 def falls_back() -> bool:
-    """What the environment says.   Raises InvalidArgument for other words than never."""
+    """Whether the library may serve calls without a plan, by the environment.
+
+    Raises InvalidArgument for any value but never.
+    """
     value, former = (os.environ.get(name, "") for name in (FALLBACK, FORMER))
     if former:
         _say_renamed()

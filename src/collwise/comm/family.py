@@ -35,19 +35,19 @@ class Inheritable(MPI.Intracomm):
     """The base of `Comm`: communicators that MPI derives from it inherit its plans."""
 
     _has_plans = False
-    """Whether it has plans that others inherit."""
+    """Whether this communicator has plans, which communicators derived from it inherit."""
     _served: Set[str] = frozenset()
     """Methods that plans of ours may serve; equal on all ranks."""
     _dispatch: Dispatch
     _world: World
     _record: Record | None = None
-    """Of the calls on it and on communicators derived from it; None unless asked for."""
+    """Counts the calls on this communicator and those derived from it; None if not asked for."""
     _learning: Learning | None = None
-    """Shared by the same communicators; None unless asked for."""
+    """The budget for learning, shared with derived communicators; None without learning."""
     _argument_exchange: ArgumentExchange | None = None
-    """Compares the arguments of checked calls."""
+    """Compares the ranks' arguments before calls; None without COLLWISE_CHECK."""
     _views: Mapping[str, Any] = MappingProxyType({})
-    """The results of `using`, by its arguments, and other views of this communicator."""
+    """Other objects for this communicator, by name; those that `using` made, by its arguments."""
 
     def __new__(cls, comm: MPI.Intracomm | None = None, **_: Any) -> Self:  # noqa: D102
         made: Self = MPI.Intracomm.__new__(cls, comm)  # also those with a topology
@@ -64,7 +64,7 @@ class Inheritable(MPI.Intracomm):
         return copied
 
     def __reduce__(self) -> Any:
-        """COMM_WORLD and COMM_SELF are pickled by their names, others as mpi4py's."""
+        """COMM_WORLD and COMM_SELF are pickled by their names, others as mpi4py does."""
         for name in CONSTANTS:
             constant = getattr(MPI, name)
             if isinstance(constant, Inheritable) and constant == self:
@@ -72,7 +72,7 @@ class Inheritable(MPI.Intracomm):
         return super().__reduce__()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """As `__reduce__`."""
+        """Pickle by `__reduce__`, whatever the protocol."""
         return self.__reduce__()
 
     def _serve(
@@ -87,8 +87,9 @@ class Inheritable(MPI.Intracomm):
     ) -> None:
         """Start serving calls by this decision.
 
-        later: MPI has not finished making this communicator.   like: another object for the same
-        communicator.   way: the kind of call that blocking calls count as.
+        later: MPI has not finished making this communicator, so nothing can be sent on it yet.
+        like: another object for the same communicator, whose duplicate is shared.
+        way: the kind of call that blocking calls count as.
         """
         ranks, record = len(world.hosts), self._record
         names = decision.served(ranks) if record is None else COLLECTIVES.keys()
@@ -115,7 +116,7 @@ class Inheritable(MPI.Intracomm):
         self.__dict__ |= table
 
     def _unwrap(self) -> None:
-        """Return to the methods of the class."""
+        """Remove the functions of `served_methods`, so that the class's methods serve again."""
         for name in [name for name in vars(self) if hasattr(MPI.Intracomm, name)]:
             delattr(self, name)
 
@@ -127,7 +128,7 @@ class Inheritable(MPI.Intracomm):
             self._argument_exchange = None
         if self._served:
             self._dispatch.free()
-            self._served = frozenset()  # from here on the library's own raises
+            self._served = frozenset()  # the library's methods raise from now on
 
     def using(self, **algorithms: str) -> Self:
         """The same communicator with algorithms chosen by hand; all ranks choose alike.
@@ -155,9 +156,9 @@ class Inheritable(MPI.Intracomm):
         return made
 
     def Set_info(self, info: MPI.Info) -> None:  # noqa: N802
-        """As mpi4py's.  The key `collwise_algorithms` chooses algorithms; equal on all ranks.
+        """Set hints, as mpi4py does; the key `collwise_algorithms` chooses algorithms.
 
-        Its value has the form of COLLWISE_ALGORITHMS.   Collective.
+        Its value has the form of COLLWISE_ALGORITHMS and is equal on all ranks.   Collective.
         """
         super().Set_info(info)
         self._take_hint(info)
@@ -173,9 +174,10 @@ class Inheritable(MPI.Intracomm):
     def _derived(
         self, made: MPI.Intracomm, *, later: bool = False, hint: str = ""
     ) -> MPI.Intracomm:
-        """A communicator that MPI made of this one, as one of ours.
+        """A communicator that MPI derived from this one, as an object of ours with its plans.
 
-        later: see `_serve`; such a communicator has the same ranks.   hint: from its `MPI.Info`.
+        later: see `_serve`; such a communicator has the same ranks.   hint: the algorithms that its
+        `MPI.Info` names.
         """
         if (kind := _kinds.get(type(made))) is not None:
             made = kind.__new__(kind, made)
@@ -203,7 +205,7 @@ _kinds: dict[type[MPI.Intracomm], type[Inheritable]] = {}
 
 
 def replaces_class(theirs: type[MPI.Intracomm]) -> Callable[[type[Any]], type[Any]]:
-    """Register a class of ours for derived communicators of a class of mpi4py's."""
+    """Decorate a class of ours: derived communicators of mpi4py's class `theirs` get it."""
 
     def register(ours: type[Any]) -> type[Any]:
         _kinds[theirs] = ours

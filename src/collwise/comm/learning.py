@@ -39,23 +39,24 @@ if TYPE_CHECKING:
 log = logging.getLogger("collwise")
 
 BLOCKS = (2, 8, 8, 8)
-"""Calls in a row that a candidate serves, by round; the first of them is not counted."""
+"""How many calls in a row a candidate serves, by round; the time of the first does not count."""
 MAX_TRIALS = 256
 """Most kinds of calls on a communicator that have trials."""
 AGREEMENT_S, PLANNING_S = 20e-6, 0.02
-"""Seconds that an agreement takes, and the first planning, about."""
+"""About how many seconds an agreement of the ranks takes, and the planning of a first trial."""
 MOST_OWN = 4
 """Most of the library's own algorithms that are tried."""
 HOPELESS = 3
-"""A candidate that takes so many times as long as the library's own is not tried again."""
+"""A candidate that takes this many times as long as the library's default leaves the trial."""
 _HEAD = 3
-"""Numbers in an agreement before the times of calls."""
+"""How many numbers precede the times of calls in the array that ranks agree on."""
 
 
 class Learning:
     """The budget of this process for learning, on all communicators, and what was learned.
 
-    share: of the time since it was made.   results: on communicators whose rank 0 this process is.
+    share: the share of the time, since this object was made, that learning may take.
+    results: what was learned on communicators whose rank 0 this process is.
     """
 
     def __init__(self, share: float) -> None:
@@ -66,11 +67,11 @@ class Learning:
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since it was made."""
+        """Seconds since this object was made."""
         return monotonic() - self._begin
 
     def save(self) -> None:
-        """Add what was learned to the saved profiles, as results that no race replaces."""
+        """Add what was learned to the saved profiles, except where these have results of races."""
         fresh, self._saved = self.results[self._saved :], len(self.results)
         for fingerprint in {fingerprint for fingerprint, _ in fresh}:
             try:
@@ -104,11 +105,11 @@ class Trial(Tally):
         self._dispatch, self._learning, self.problem = dispatch, learning, asked.problem
         self._round = 0
         self._turns: list[str] = []
-        """Labels of those that still serve in this round, the current one first."""
+        """Labels of the candidates that still serve in this round, the current one first."""
         self._block: dict[str, Any] = {}
-        """By label, the starts and ends, on this rank, of this round's calls."""
+        """Starts and ends of this round's calls, by the candidate's label."""
         self._samples: dict[str, list[float]] = {}
-        """By label, seconds of the slowest rank; equal on all ranks."""
+        """Seconds that calls took, by the candidate's label; equal on all ranks (see `_agree`)."""
         self._plans: Mapping[str, Plan] = {}
         self._executors: dict[str, Executor | None] = {LIBRARY: None}
         self._own: dict[str, Switched] = {}
@@ -119,12 +120,12 @@ class Trial(Tally):
         self.numbers[UNTIL] = max(2, ceil(AGREEMENT_S / (learning.share * least_s)))
 
     def worth(self, calls: Calls) -> Worth:
-        """What tuning would save; nothing once the trial is over."""
+        """What tuning would save on these calls; nothing once the trial is over."""
         return Worth() if self.numbers[UNTIL] == FOREVER else super().worth(calls)
 
     @property
     def executor(self) -> Executor | None:
-        """What serves the next call; None for the library."""
+        """The executor that serves the next call; None if the library serves it."""
         return self._executors.get(self._turns[0]) if self._turns else None
 
     @property
@@ -135,7 +136,7 @@ class Trial(Tally):
     def proceed(self, op: MPI.Op | None) -> bool:
         """Prepare for the next call; False when the trial is over.
 
-        op: of the call, predefined.   Collective when a block of calls ends.
+        op: the call's operator, which is predefined.   Collective when a block of calls ends.
         """
         if self.numbers[TIMES] < self.numbers[UNTIL]:
             return True
@@ -186,20 +187,20 @@ class Trial(Tally):
         return self._go_on(BLOCKS[self._round])
 
     def _go_on(self, calls: int) -> bool:
-        """Let the current candidate serve so many calls."""
+        """Let the current candidate serve the next `calls` calls."""
         self.numbers[UNTIL] = self.numbers[TIMES] + calls
         return True
 
     def _last(self, calls: int) -> Any:
-        """Starts and ends of the last calls, in ns; without a common clock each starts at 0."""
+        """Starts and ends of the last `calls` calls, in ns; starts are 0 without a common clock."""
         pairs = np.array(self.numbers[NUMBERS:]).reshape(-1, 2)
         times = pairs[np.arange(self.numbers[TIMES] - calls, self.numbers[TIMES]) % len(pairs)]
         return times if self._dispatch.common_clock else times - times[:, :1]
 
     def _agree(self) -> tuple[float, float, float]:
-        """Seconds spent, elapsed, and for planning, the same on all ranks.  Collective.
+        """Seconds spent on learning, elapsed, and needed for planning; equal on all ranks.
 
-        The starts and ends of this round become those of the slowest rank.
+        Each start and end of this round's calls becomes the latest of all ranks.   Collective.
         """
         learning = self._learning
         own = learning.spent_s, -learning.elapsed_s, learning.planning_s
@@ -214,7 +215,7 @@ class Trial(Tally):
         return spent, -elapsed, planning
 
     def _judge(self) -> None:
-        """Keep the times of a round.  What candidates took beyond the library counts as spent."""
+        """Keep a round's times; what candidates took beyond the library's default is spent time."""
         took = {k: np.maximum(b[:, 1] - b[:, 0], 1) / 1e9 for k, b in self._block.items()}
         usual_s = float(np.median(took[LIBRARY][1:]))
         for label, times in took.items():
@@ -225,7 +226,7 @@ class Trial(Tally):
         if self._round:
             kept = {k: t for k, t in self._samples.items() if k == LIBRARY or median(t) <= limit_s}
             if len(kept) == 1:
-                self._round = len(BLOCKS)  # the last one
+                self._round = len(BLOCKS)  # no round is left
             else:
                 self._samples = kept
         self._block = {}

@@ -22,14 +22,14 @@ FIRST_BYTES, SLOT_BYTES = 512, 256
 MAX_RANKS = 64
 """With more ranks, an allgather of slots takes longer than one of sizes."""
 MAX_COMBINING = 8
-"""Most ranks of a reduction in which one rank, or every rank, combines everything by itself."""
+"""Most ranks of a reduction in which the root, or every rank, combines everybody's objects."""
 _NUMBERS = frozenset({bool, int, float, complex})
-"""Their predefined operators have the same result on every rank; others' may differ."""
+"""Types for which predefined operators have the same result on every rank."""
 _HEAD, _LENGTH = Struct("=qq"), Struct("=q")
-"""Heads: bytes of the pickle and number of buffers that follow.  A slot has only the first; it is
-negative if every rank may combine the object by itself."""
+"""Heads of messages.  A broadcast's head has the bytes of the pickle and the number of buffers that
+follow; a slot's has the bytes, negative if every rank may combine the object by itself."""
 _INLINE, _SLOT = FIRST_BYTES - _HEAD.size, SLOT_BYTES - _LENGTH.size
-"""Bytes of a pickle that fit behind the head."""
+"""Bytes of a pickle that fit behind the head of the first broadcast, and behind a slot's."""
 _OBJECT: Way = "object"
 _OUT_OF_BAND = 5
 """The first protocol of pickle with out-of-band buffers."""
@@ -85,14 +85,17 @@ class ObjectForms(Inheritable):
         return self if self._record is None else self._view(_OBJECT, self._decision, _OBJECT)
 
     def _gathers(self, name: str, most: int) -> bool:
-        """Whether to use `allgather`, with at most so many ranks; equal on all ranks."""
+        """Whether the object method `name` should go through our Allgather; equal on all ranks.
+
+        most: the largest number of ranks for which it may.
+        """
         if "Allgather" not in self._served:
             return False
         does = self.Get_size() <= most and self._dispatch.slow("Allgather", SLOT_BYTES)
         return does or self._leave(name)
 
     def _leave(self, name: str) -> Literal[False]:
-        """Use mpi4py's own method from now on, until plans change."""
+        """Let mpi4py's own method `name` serve until plans change; returns False."""
         if self._record is None and getattr(type(self), name) is getattr(ObjectForms, name):
             setattr(self, name, getattr(MPI.Intracomm, name).__get__(self))
         return False
@@ -127,7 +130,7 @@ def bcast(comm: MPI.Intracomm, obj: Any, rank: int, root: int) -> Any:
 
 
 def small_objects(comm: MPI.Intracomm, obj: Any, *, alike: bool = False) -> tuple[list[Any], bool]:
-    """The objects of all ranks, none if one is large, and whether `alike` on all ranks."""
+    """The objects of all ranks, or [] if one is large, and whether all ranks passed `alike`."""
     pickled = MPI.pickle.dumps(obj)
     slots, heads = _first(comm, pickled, -len(pickled) if alike else len(pickled))
     lengths = list(map(abs, heads))
@@ -148,7 +151,7 @@ def allgather(comm: MPI.Intracomm, obj: Any) -> list[Any]:
 
 
 def _loaded_slots(slots: memoryview, lengths: list[int], rest: Any = b"") -> list[Any]:
-    """The objects in everybody's slots.   rest: those that are too long for a slot."""
+    """The objects of all ranks, from their slots.   rest: the pickles too long for a slot."""
     objects, place = [], 0
     for start, length in zip(range(0, len(slots), SLOT_BYTES), lengths, strict=True):
         one = slots[start + _LENGTH.size : start + _LENGTH.size + length]
@@ -160,7 +163,7 @@ def _loaded_slots(slots: memoryview, lengths: list[int], rest: Any = b"") -> lis
 
 
 def _combined(objects: list[Any], op: Callable[[Any, Any], Any]) -> Any:
-    """In the order in which mpi4py combines them."""
+    """The objects combined by `op`, in the order in which mpi4py combines them."""
     step, ranks = 1, len(objects)
     while step < ranks:
         for rank in range(0, ranks - step, 2 * step):
@@ -170,7 +173,7 @@ def _combined(objects: list[Any], op: Callable[[Any, Any], Any]) -> Any:
 
 
 def _first(comm: MPI.Intracomm, pickled: bytes, head: int) -> tuple[memoryview, list[int]]:
-    """Everybody's slot, and everybody's head."""
+    """Allgather slots: returns the slots of all ranks, and the heads in them."""
     slot = (_LENGTH.pack(head) + pickled)[:SLOT_BYTES].ljust(SLOT_BYTES, b"\0")
     slots = bytearray(SLOT_BYTES * comm.Get_size())
     comm.Allgather([slot, SLOT_BYTES, MPI.BYTE], [slots, SLOT_BYTES, MPI.BYTE])
@@ -179,7 +182,7 @@ def _first(comm: MPI.Intracomm, pickled: bytes, head: int) -> tuple[memoryview, 
 
 
 def _pickled(obj: Any) -> tuple[bytes, Sequence[Any]]:
-    """A pickle, and the buffers that are not in it, if the program's pickler supports those."""
+    """A pickle, and the buffers sent beside it, if the program's pickler supports such buffers."""
     protocol = MPI.pickle.PROTOCOL
     if protocol is not None and protocol >= _OUT_OF_BAND:
         try:

@@ -25,7 +25,7 @@ _OTHERS = (
 )  # fmt: skip
 """Collectives that only the library serves."""
 OBJECTS = ("bcast", "allgather", "reduce", "allreduce")
-"""Collectives of objects that may use those of buffers."""
+"""Object methods that may go through collectives of buffers."""
 
 # The numbers of a tally, as in calls.h.
 TIMES, UNTIL, NANOSECONDS, LAST, NUMBERS = range(5)
@@ -33,18 +33,18 @@ FOREVER = 2**63 - 1
 
 
 def form_of(way: Way) -> Form:
-    """The form whose plans and races count for such calls."""
+    """The form of calls whose plans and races apply to calls of this way."""
     return "persistent" if way == "persistent" else "blocking"
 
 
 class Calls(NamedTuple):
-    """Equal calls.
+    """Equal calls of one rank, and what served them.
 
     way: for "persistent", `times` counts starts; "object" means made by a collective of objects.
-    asked: None for collectives that are never planned.   algorithm: what serves them, or LIBRARY.
-    why: the reason, in a sentence.
+    asked: the problem; None for collectives that are never planned.   algorithm: the name of what
+    serves the calls; LIBRARY for the library's default.   why: the reason for it, a sentence.
     saved_s: seconds that all of them saved, by the race that decided; None if no race did.
-    spent_s: seconds that this rank spent in them; None for those that are completed elsewhere.
+    spent_s: seconds that this rank spent in them; None for those that requests complete.
     worth: what tuning would save on all of them, if that was asked for.
     """
 
@@ -96,12 +96,12 @@ class Tally:
         numbers[LAST] = begin_ns
 
     def start(self) -> None:
-        """Count the start of a call that is completed elsewhere."""
+        """Count the start of a call that its request completes later."""
         self.numbers[TIMES] += 1
         self.numbers[LAST] = monotonic_ns()
 
     def calls(self, times: int) -> Calls:
-        """So many of these calls, with what serves them."""
+        """A summary of `times` of these calls, with what serves them."""
         kind = self.method, self.way, self.ranks, self.asked, times
         spent_s = None
         if self.way not in ("nonblocking", "persistent"):
@@ -134,7 +134,7 @@ class Record:
         self._tallies: dict[Hashable, Tally] = {}
 
     def add(self, tally: Tally) -> None:
-        """Include the calls of a tally that was made elsewhere."""
+        """Include the calls of a tally that this record did not make."""
         self._tallies[id(tally)] = tally
 
     def tally(
@@ -149,9 +149,9 @@ class Record:
     def counted_methods(
         self, comm: MPI.Comm, ranks: int, decision: Decision
     ) -> dict[str, Callable[..., Any]]:
-        """The collectives of a communicator that no plan serves, by name, as functions that count.
+        """A communicator's collectives that no plan serves, by name, as functions that count calls.
 
-        mpi4py's collectives of objects have the names of `ObjectForms` for them.
+        mpi4py's object methods stand under `ObjectForms`' names for them, such as `_library_bcast`.
         """
         made = {}
         for name in (*_OTHERS, *OBJECTS):
@@ -163,7 +163,7 @@ class Record:
     def calls(self, *, worth: int = 0) -> list[Calls]:
         """All calls, equal ones together, in the order of their first.
 
-        worth: for how many of them, those that took this rank most time, to say what tuning would
+        worth: for how many items, those that took this rank most time, to say what tuning would
         save.
         """
         every: dict[Calls, Calls] = {}
@@ -205,7 +205,7 @@ class CountingStarts:
     tally: Tally
 
     def Start(self) -> None:  # noqa: N802
-        """Start it and count that."""
+        """Start the collective and count the start."""
         super().Start()  # type: ignore[misc]
         self.tally.start()
 

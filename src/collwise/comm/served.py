@@ -1,14 +1,14 @@
 """What serves each method of a communicator: one table of functions, by the method's name.
 
-The table becomes the object's attributes, which Python finds before the methods of its class.  So a
-call costs what serves it and nothing else.  A function of the table is
+The table becomes the object's attributes, which Python finds before the methods of its class, so a
+call goes directly to the function that serves it.  A function of the table is
 
 - a method in C (`Calls`), which executes a plan or calls the library;
 - mpi4py's own method, where no plan may serve;
-- one of these, counted (`recording`) or after the ranks compared their arguments (`checking`).
+- one of these two, wrapped to count calls (`recording`) or compare arguments (`checking`).
 
-The class's own methods do in Python what C does.  All of them are `call`, which also serves what C
-cannot serve, or not yet.  Methods of a user's subclass are left alone.
+The class's own methods do in Python what C does.  All of them are `call`, which also serves calls
+that C cannot serve, or not yet.  Methods of a user's subclass are left alone.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,19 +29,19 @@ NAMES: Mapping[tuple[Way, str], str] = {
     **{("nonblocking", method): f"I{method[0].lower()}{method[1:]}" for method in METHODS},
     **{("persistent", method): f"{method}_init" for method in METHODS},
 }
-"""The names of a method's forms."""
+"""mpi4py's name of each form of each method."""
 _SIGNATURES: dict[str, Signature] = {}
-"""Of each form, with the communicator."""
+"""The signature of each form, by mpi4py's name; the first parameter is the communicator."""
 _DEFAULTS: dict[str, tuple[int, tuple[Any, ...]]] = {}
-"""How few arguments a form takes, and the defaults of all parameters but the communicator."""
+"""The fewest arguments of each form, and the defaults of its parameters after the first."""
 _OURS: dict[str, Any] = {}
 """The class's own methods, by name."""
 _BY_OBJECTS = {name: "Bcast" if name == "bcast" else "Allgather" for name in OBJECTS}
-"""The method that a collective of objects is made of."""
+"""For each object method, the buffer method that carries the pickles."""
 
 
 def served_methods(comm: Any) -> dict[str, Callable[..., Any]]:
-    """The table of a communicator, without what counts and checks."""
+    """The table of a communicator, before its functions are wrapped to count or to check calls."""
     table: dict[str, Callable[..., Any]] = {}
     in_c: dict[str, Any] = {}
     if COMPILED is not None:
@@ -63,13 +63,13 @@ def served_methods(comm: Any) -> dict[str, Callable[..., Any]]:
 def call(
     comm: Any, way: Way, method: str, fast_key: bytes | None, *positional: Any, **named: Any
 ) -> Any:
-    """Serve a call in Python.   way, method: its form.   fast_key: see `Dispatch.call`."""
+    """Serve a call in Python.   way, method: which form it has.   fast_key: see `Dispatch.call`."""
     advance()
     name = NAMES[way, method]
     fewest, defaults = _DEFAULTS[name]
     arguments = positional + defaults[len(positional) :]
     if named or not fewest <= len(positional) <= len(defaults):
-        bound = _SIGNATURES[name].bind(comm, *positional, **named)  # it takes microseconds
+        bound = _SIGNATURES[name].bind(comm, *positional, **named)  # binding takes microseconds
         bound.apply_defaults()
         arguments = bound.args[1:]
     library = partial(getattr(MPI.Intracomm, name), comm, *arguments)
@@ -79,7 +79,7 @@ def call(
 
 
 def add_request_forms(owner: type[Any]) -> None:
-    """Give a class the other forms of its blocking methods."""
+    """Give a class the non-blocking and persistent forms of its blocking methods."""
     for (way, method), name in NAMES.items():
         form = signature(getattr(owner, method))
         if way == "persistent":

@@ -21,7 +21,7 @@ from collwise.errors import InvalidArgument
 from collwise.mpi.execution.persistent import PersistentCollective, startall, waitall
 
 COMM_WORLD, COMM_SELF = MPI.COMM_WORLD, MPI.COMM_SELF
-"""mpi4py's own, under the names by which pickle looks for them in every module."""
+"""mpi4py's own communicators: pickle looks in every module for an object by its name."""
 _LISTS = [
     name
     for name in dir(MPI.Request)
@@ -50,7 +50,7 @@ def _replace(kind: type[Any], methods: dict[str, Callable[..., Any]]) -> None:
 
 
 def _as_ours(theirs: Callable[..., MPI.Comm]) -> Callable[..., MPI.Comm]:
-    """Wrap a function that takes a handle: it returns our communicator for it, if there is one."""
+    """Wrap a function that makes a communicator of a handle: it returns ours, if there is one."""
 
     @wraps(theirs)
     def by_handle(handle: int) -> MPI.Comm:
@@ -62,7 +62,7 @@ def _as_ours(theirs: Callable[..., MPI.Comm]) -> Callable[..., MPI.Comm]:
 
 
 def _of_lists(theirs: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a method for lists of requests, to serve lists in which there is one of ours."""
+    """Wrap a method for lists of requests, so that lists may hold requests of ours."""
     name: str = theirs.__name__
 
     @wraps(theirs)

@@ -1,14 +1,11 @@
 """The event loop: exact times of a schedule's rows under a machine's law.
 
-A row is a message or a combine.  A port serves its queue of rows in list order; a combine is in the
-queues of all ports of its rank.  A message is *requested* when it is next at its send port (in a
-rendezvous also at its receive port) and its sender has the data.  If messages compete for shared
-resources, requests are served in the order of (time, source, target); at equal times, arrivals at
-group ports come before requests, those at outer levels first.  If messages do not compete, any
-order gives the same times, and requests are served as they come.
-
-`_event_loop.c` is the loop in C.  `_Plain` is the loop in Python, for installations that had no C
-compiler and for times beyond int64.
+A row is a message or a combine.  A port serves rows in list order; a combine is in the queues of
+all ports of its rank.  A message is *requested* when it is next at its send port (in a rendezvous
+also at its receive port) and its sender has the data.  If messages compete for shared resources,
+requests are served by (time, source, target); at equal times, arrivals at group ports come first,
+those at outer levels before others.  Otherwise any order gives the same times.
+`_event_loop.c` is the loop in C; `_Plain`, in Python, serves without a compiler and beyond int64.
 """
 
 from collections import defaultdict
@@ -36,10 +33,9 @@ class PastLimit(Exception):
 class Columns(NamedTuple):
     """What happened to the rows: every column has one entry for each row.
 
-    asked, start, received: the ticks at which the row was requested, started, and received (or
-    combined); NEVER if this did not happen.   served: the row's number in the order of service.
-    waited: the link that the row waited for longest, NONE if it waited for no link.   holder: the
-    row that held this link, or NONE.
+    asked, start, received: ticks of its request, start, and receipt (or combine), or NEVER.
+    served: the row's number in the order of service.   waited, holder: the link that the row waited
+    for longest, and the row that held it; NONE for no wait.
     """
 
     asked: Ticks
@@ -93,11 +89,7 @@ def _play_c(rows: Rows, law: Law, limit: int) -> Played | None:
 
 
 class _Partner:
-    """The latest exchanges of one rank, on a machine with one partner at a time.
-
-    rank: the latest partner.   until: the tick at which all exchanges so far end.   others_until:
-    the tick at which the exchanges with earlier partners ended.
-    """
+    """A rank's latest partner, and the ticks at which all and earlier partners' exchanges end."""
 
     def __init__(self) -> None:
         self.rank, self.until, self.others_until = NONE, 0, 0
@@ -327,10 +319,7 @@ class _Plain:
         self._end(row, time)
 
     def _arrive(self, time: int, outermost: int, row: int) -> None:
-        """Pass a message on to the next shared port on its way, or to its target if none is left.
-
-        outermost: the index in `shared` of the port that it has passed; only lower ones are left.
-        """
+        """Pass a message on to the next shared port below index `outermost`, or to its target."""
         for level in range(outermost - 1, -1, -1):
             if self.shared[level][0][row]:
                 ends = self.source[row], self.target[row]

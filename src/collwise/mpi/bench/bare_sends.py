@@ -12,11 +12,11 @@ from collwise.schedule.operations import Operation, Recv, Send
 
 
 class BareSends:
-    """One rank's part of a collective that only moves data.  Types are made beforehand.
+    """One rank's part of a collective that only moves data; MPI types are made beforehand.
 
-    operations: this rank's.   result: the buffer for all blocks, in which this rank's own already
-    are.   places: by owner, the offset of its blocks in the result, in bytes.
-    A send to the rank that the next receive is from becomes a `Sendrecv` with it.
+    operations: this rank's.   result: the buffer for all blocks, in which this rank's own blocks
+    must be when it runs.   places: the offset in bytes, in the result, of each rank's blocks.
+    A send and the next receive become one `Sendrecv` if both are with the same rank.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class BareSends:
             self._requests.clear()
 
     def free(self) -> None:
-        """Give the types back."""
+        """Free the MPI types."""
         for datatype in self._types:
             datatype.Free()
 

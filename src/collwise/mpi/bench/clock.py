@@ -17,15 +17,16 @@ _EXCHANGES = 25
 _SPIN_S = 100e-6
 """Where ranks share cores, longer waits sleep first: a spinning rank keeps the core from others."""
 _LONGEST_NOTICE_S = 2e-3
-"""On one host.  Between hosts it takes longer to tell the start, perhaps behind other messages."""
+"""The longest notice on one host.  Between hosts _LONGEST_TRIPS one-way trips are added."""
 _LONGEST_TRIPS = 20
 
 
 class CommonClock:
     """Rank 0's clock, as every rank can read it.  Making one is collective over `comm`.
 
-    offset_s: to add to this rank's own clock.   uncertainty_s: of the offset, half of the fastest
-    round trip (0 on rank 0's kernel).   trip_s: one way from rank 0 (0 on its host).
+    offset_s: what is added to this rank's own clock.   uncertainty_s: the largest error of the
+    offset, half of the fastest round trip (0 on rank 0's kernel).   trip_s: seconds of a message
+    from rank 0 (0 on its host).
     """
 
     def __init__(self, comm: MPI.Intracomm) -> None:
@@ -84,7 +85,7 @@ class StartingLine:
         self._clock = clock
         # Ranks that share a core must let each other reach the line.
         self._pause = getattr(os, "sched_yield", None) if oversubscribed else None
-        # An allreduce takes about so many one-way trips.
+        # How many one-way trips an allreduce takes, about.
         trips = comm.Get_size().bit_length() + 1
         slowest = comm.allreduce(clock.trip_s, MPI.MAX)
         self._longest_notice_s = _LONGEST_NOTICE_S + _LONGEST_TRIPS * slowest
@@ -92,10 +93,10 @@ class StartingLine:
         self._named = np.zeros(1)
 
     def line_up(self) -> tuple[float, bool]:
-        """Wait for the next common moment.
+        """Wait for the next common start.
 
-        Returns the time at which this rank went on, and whether it was at the line in time.  That
-        time is later than the common one if the rank lost its core meanwhile.
+        Returns the time at which this rank started, and whether it was at the line in time.  A rank
+        that lost its core while it waited starts later than the others.
         """
         now = self._clock.now
         self._named[0] = now() + self.notice_s
@@ -110,7 +111,7 @@ class StartingLine:
         return began, in_time
 
     def adapt(self, late: float) -> None:
-        """Change the notice by the share of late arrivals."""
+        """Change the notice.   late: the share of arrivals that were late."""
         if late > 0.1:
             self.notice_s = min(self.notice_s * 2, self._longest_notice_s)
         elif late < 0.02:
@@ -118,7 +119,7 @@ class StartingLine:
 
 
 def _kernel() -> str:
-    """What processes with the same monotonic clock have in common."""
+    """A text that is equal for all processes with the same monotonic clock."""
     with suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
         return boot + os.readlink("/proc/self/ns/time")  # noqa: PTH115

@@ -103,7 +103,7 @@ def conduct(
 ) -> Result:
     """Run a campaign, which rank 0 makes; all ranks return its result.  Collective.
 
-    run: times a batch on all ranks; what it returns on rank 0 counts.
+    run: times a batch on all ranks; its result on rank 0 is recorded.
     """
     campaign: Any = make() if comm.Get_rank() == 0 else None
     begin = time.perf_counter()
@@ -117,7 +117,7 @@ def conduct(
 
 
 class CombineTimer:
-    """One cell's operands, and how many calls make a sample; combined as plans combine."""
+    """Times an operator on one type and size, as plans combine.   calls: how many make a sample."""
 
     def __init__(self, cell: CombineSetting) -> None:
         dtype, block = np.dtype(cell.dtype), Block(0, 0, cell.nbytes)
@@ -152,7 +152,7 @@ class Prober:
     def __init__(self, comm: MPI.Intracomm, largest: int) -> None:
         self._comm = comm
         self._rank = comm.Get_rank()
-        self._memory = [allocate(largest)]  # for what is sent, and for each message on its way here
+        self._memory = [allocate(largest)]  # for all sends, and for each message to receive
 
     def run(self, probes: Sequence[AnyProbe]) -> list[float]:
         """Seconds that each probe took, on rank 0; all zeros on the others.  Collective."""
@@ -188,7 +188,7 @@ class Prober:
         return elapsed if self._rank == 0 else 0.0
 
     def _bind(self, messages: Sequence[Message], *, rebindable: bool = False) -> Bound:
-        """Bind messages of one direction.   rebindable: sent one by one, with blocking calls."""
+        """Bind messages of one direction.   rebindable: to send one by one, by blocking calls."""
         on_slots = tuple(
             op._replace(slot=number if isinstance(op, Recv) else 0)
             for number, op in enumerate(messages, 1)

@@ -24,8 +24,8 @@ _TAG = 0
 class NamedPlacement:
     """Where the ranks are, and what the groups of each level are called.
 
-    names: of each level but the last.   groups: by host, its group at each level beyond nodes;
-    empty if ranks of one host are in different groups.
+    names: what a group of each level is called, without the last level.   groups: by host, the
+    numbers of its groups at the levels beyond nodes; empty if a host's ranks differ in groups.
     """
 
     placement: Placement
@@ -36,7 +36,7 @@ class NamedPlacement:
 def find_placement(comm: MPI.Intracomm, world: World) -> NamedPlacement:
     """Find the levels of the machine, the same on all ranks.  Collective.
 
-    Returns what `worth_measuring` does.
+    Returns the placement that `worth_measuring` makes.
     """
     first: dict[int, int] = {}
     for rank, node in enumerate(world.nodes):

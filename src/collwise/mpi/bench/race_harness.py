@@ -26,9 +26,9 @@ from collwise.schedule.program import Schedule
 log = logging.getLogger("collwise")
 
 _FOR_INTERVALS = 20
-"""Repetitions before the width of intervals may end a race."""
+"""The fewest repetitions after which narrow confidence intervals may end a race."""
 _TRIALS, _TRIAL_SHARE = 5, 0.25
-"""Who is behind after so many repetitions, or after this share of the budget, leaves."""
+"""A competitor that is behind after these repetitions, or this share of the budget, leaves."""
 _CHUNK_S = 0.05
 _MAX_IN_CHUNK = 50
 
@@ -65,10 +65,10 @@ def race(
     """Race the schedules, by label, against the library's own collective.  Collective.
 
     op, dtype: the operator and the elements of vectors.   budget_s: seconds for this race.
-    repetitions: at most.   bare_sends: race the same messages by plain calls of mpi4py, too.
-    own: by label, names and settings of the library's own algorithms to race, as blocking calls; as
-    many, the first ones, as _TRIAL_SHARE of the time allows.
-    behind: a competitor leaves early if it takes so many times as long as the best of its form.
+    repetitions: the most to time.   bare_sends: race messages by plain calls of mpi4py, too.
+    own: the library's own algorithms to race as blocking calls, by label: name and settings.  Only
+    the first ones are raced if _TRIAL_SHARE of the time allows no more.
+    behind: a competitor leaves early if it takes this many times as long as its form's best.
     within: the race ends once medians are known to ± this share.
     Raises WrongResult, on all ranks, if a competitor leaves a wrong byte on any rank, and
     UnknownName for an operator that races do not support.
@@ -142,17 +142,18 @@ def time_competitors(
     behind: float = inf,
     within: float = 0.0,
 ) -> tuple[dict[str, tuple[float, ...]], Punctual]:
-    """By competitor, the slowest rank's seconds in the repetitions that all ranks began together.
+    """The slowest rank's seconds, by competitor, in the repetitions that all ranks began together.
 
-    Times count from the first rank's start, so nobody looks faster because another was late.
-    budget_s: by rank 0's clock.   behind, within: as of `race`.
+    Times count from the first rank's start, so no rank looks faster because another was late.  The
+    second result is what `punctual` kept.
+    budget_s: seconds by rank 0's clock.   behind, within: as `race` takes them.
     """
     comm, line, now = harness.comm, harness.line, harness.clock.now
     tried = behind == inf
     shuffle = random.Random(seed).shuffle
     every: list[NDArray[np.float64]] = []  # of each chunk: times, and how far the starts were apart
     begin = time.perf_counter()
-    plan = np.ones(1 + len(competitors), np.int64)  # repetitions to time next, and who is in them
+    plan = np.ones(1 + len(competitors), np.int64)  # repetitions to time next, and who runs
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -200,7 +201,7 @@ def time_competitors(
 def _stay(
     competitors: Sequence[Competitor], times_s: NDArray[np.float64], behind: float
 ) -> list[bool]:
-    """Who stays in the race after these repetitions."""
+    """For each competitor, whether it stays in the race after these repetitions."""
     labels = [competitor.label for competitor in competitors]
     medians_s = np.median(times_s, axis=0).tolist()
     staying = contenders(dict(zip(labels, medians_s, strict=True)), behind)
@@ -208,7 +209,7 @@ def _stay(
 
 
 def _narrow(times_s: NDArray[np.float64], within: float) -> bool:
-    """Whether the medians of all competitors are known to ± this share."""
+    """Whether the medians of all competitors are known to ± `within`, a share above 0."""
     return within > 0 and all(median_interval(c).uncertainty <= within for c in times_s.T)
 
 

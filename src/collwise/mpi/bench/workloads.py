@@ -43,8 +43,8 @@ class Workload:
     """Buffers for one problem, and the competitors that run on them.
 
     op, dtype: the operator and the elements of vectors; other collectives move bytes.
-    buffers: as the MPI method takes them.   result: this rank's, to be compared with `expected`;
-    None if it has none.
+    buffers: as the MPI method takes them.   result: this rank's output, to be compared with
+    `expected`; None if the collective leaves none here.
     Raises UnknownName for an operator that races do not support.
     """
 
@@ -94,7 +94,7 @@ class Workload:
         return (count % 5 // 3 + 1 if self.kind.combines else count % 251).astype(self._type)
 
     def fill(self, salt: int) -> None:
-        """Put known data where this rank has any, and wrong data where the result will come."""
+        """Fill this rank's input with known data, and the place of its result with wrong data."""
         data = {rank: self._data(rank, salt) for rank in self._lengths}
         first, *others = data.values()
         if self._ufunc is None:
@@ -120,7 +120,7 @@ class Workload:
         return [blocking, _persistent(LIBRARY_PERSISTENT, request)]
 
     def candidates(self, label: str, schedule: Schedule) -> list[Competitor]:
-        """A schedule, as a persistent request and as a blocking call."""
+        """The competitors for a schedule: a persistent request and a blocking call."""
         executor = executor_for(schedule, self.private, self.op)
         call = partial(executor.run, *self.buffers)
         return [
@@ -131,9 +131,9 @@ class Workload:
     def own(
         self, calls: OwnCalls, label: str, name: str, settings: Mapping[str, Any]
     ) -> Competitor | str:
-        """One of the library's own algorithms as a blocking call, or why it is none.
+        """One of the library's own algorithms as a blocking call, or why it is not raced.
 
-        It must not be replaced by the library in silence, nor leave other bits on other ranks.
+        It is not if the library silently replaces it, or if ranks end with different bits.
         Collective.
         """
         method = self.kind.methods[0]
@@ -179,12 +179,12 @@ class Workload:
         return partial(getattr(calls, name.lower()), *self._arguments())
 
     def _arguments(self) -> list[Any]:
-        """What the MPI method takes."""
+        """The arguments of the MPI method."""
         operator = [] if self.op is None else [self.op]
         return [*self.buffers, *operator, *[self.problem.root] * self.kind.rooted]
 
     def bare_sends(self, label: str, schedule: Schedule) -> Competitor:
-        """The same messages by plain calls of mpi4py, for an allgather."""
+        """The competitor that sends an allgather schedule's messages by plain calls of mpi4py."""
         places = dict(
             zip(self._lengths, accumulate(self._lengths.values(), initial=0), strict=False)
         )
@@ -200,7 +200,7 @@ class Workload:
         return Competitor(label + BY_HAND, run, bare.free)
 
     def check(self, competitor: Competitor) -> None:
-        """Run it once and compare results; raises WrongResult on all ranks if one is wrong."""
+        """Run a competitor once; raises WrongResult on all ranks if a rank's result is wrong."""
         self.fill(sum(competitor.label.encode()))
         competitor.run()
 
@@ -229,4 +229,4 @@ def _persistent(label: str, request: Any) -> Competitor:
 
 
 def _nothing() -> None:
-    """For competitors that hold nothing to free."""
+    """Do nothing: the `free` of competitors that hold nothing to free."""

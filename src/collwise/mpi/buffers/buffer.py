@@ -22,8 +22,8 @@ Span: TypeAlias = tuple[int, int]
 class Buffer:
     """A user's buffer: `[data, count, type]` in any of mpi4py's forms.
 
-    parts: of how many blocks the user's count is that of one.
-    nbytes: bytes in it, equal on all ranks by MPI's rules.   unit: its elements.
+    parts: how many blocks the buffer has, where the user's count is that of one block.
+    nbytes: its packed bytes, equal on all ranks by MPI's rules.   unit: the type of its elements.
     """
 
     __slots__ = ("address", "count", "keep", "nbytes", "unit")
@@ -55,24 +55,25 @@ class Buffer:
 
     @property
     def memory(self) -> Memory:
-        """Its memory, in elements."""
+        """The buffer's memory, in units of its elements."""
         return Memory(self.address, self.unit)
 
     @property
     def span(self) -> Span:
-        """Memory that belongs to it."""
+        """Memory that belongs to the buffer, as `span_of` has it."""
         return span_of(self.address, self.nbytes, self.unit)
 
 
 _PLAIN: dict[np.dtype[Any], ElementType] = {}
-"""Elements of arrays that were read before: most calls that C cannot serve bring arrays."""
+"""Element types of NumPy arrays that were read before: most calls that C leaves have arrays."""
 _MOST_PLAIN = 64
 
 
 class Place(NamedTuple):
     """Where a buffer's memory is.   keep: what must stay alive while requests use it.
 
-    address, length: in bytes; both 0 for `MPI.BOTTOM` and None.   unit: its elements.
+    address, length: where it begins, and its bytes; both 0 for `MPI.BOTTOM` and None.   unit: the
+    type of its elements.
     """
 
     keep: Any
@@ -84,7 +85,7 @@ class Place(NamedTuple):
 def locate(data: Any, datatype: Any, *, writable: bool) -> Place:
     """Where the memory of a buffer is.
 
-    datatype: None to take the type of its own elements.
+    datatype: None to take the type from the format of `data`.
     """
     if data is None or data is MPI.BOTTOM:
         return Place(data, 0, 0, ElementType.of(_known_type(datatype)))
@@ -114,13 +115,13 @@ def memory_of(data: Any, *, writable: bool) -> MPI.buffer:
 
 
 def check_apart(one: Span, other: Span) -> None:
-    """Raise what libraries raise for a send buffer that is part of the receive buffer."""
+    """Raise what MPI libraries raise for a send buffer that overlaps the receive buffer."""
     if max(one[0], other[0]) < min(one[1], other[1]):
         raise MPI.Exception(MPI.ERR_BUFFER)
 
 
 def span_of(address: int, nbytes: int, unit: ElementType) -> Span:
-    """Memory that belongs to elements: all of it, or their first byte if there may be gaps."""
+    """Memory that belongs to elements: all bytes, or the first byte alone if there may be gaps."""
     if unit.contiguous or not nbytes:
         return address, address + nbytes
     first = address + unit.datatype.Get_true_extent()[0]
@@ -128,7 +129,7 @@ def span_of(address: int, nbytes: int, unit: ElementType) -> Span:
 
 
 def elements_in(length: int, unit: ElementType) -> int:
-    """How many elements fill so many bytes."""
+    """How many elements fill `length` bytes; raises ValueError if bytes remain."""
     if not length:
         return 0
     if unit.extent <= 0 or length % unit.extent:
@@ -158,7 +159,7 @@ def _native(code: str) -> str:
 
 
 def _format(data: Any, memory: MPI.buffer) -> str:
-    """The format code of a buffer's elements; bytes if it does not tell."""
+    """The format code of a buffer's elements; that of bytes if the buffer has none."""
     try:
         return memoryview(data).format
     except TypeError:
@@ -184,7 +185,7 @@ def _format(data: Any, memory: MPI.buffer) -> str:
 
 
 _FLOAT, _COMPLEX = 2, 5
-"""Codes of DLPack."""
+"""DLPack's codes of floating and complex types."""
 _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _capsule_pointer.restype = ctypes.c_size_t
 _capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
@@ -206,9 +207,9 @@ def is_in_place(sendbuf: Any) -> bool:
 def combined_buffers(
     sendbuf: Any, recvbuf: Any, *, has_output: bool, parts: int = 1
 ) -> tuple[Buffer, Buffer | None]:
-    """The send and receive buffers of a collective that combines; the same one if in place.
+    """The send and receive buffers of a collective that combines; one for both if in place.
 
-    parts: how many blocks the result has, one for each rank.
+    parts: how many blocks the vector has: the number of ranks if each gets one, or else 1.
     """
     if has_output and is_in_place(sendbuf):
         received = Buffer(recvbuf, writable=True, parts=parts)

@@ -14,20 +14,21 @@ from collwise.schedule.operations import Block, Operation, Slot, blocks_in, clob
 
 _ALIGNMENT = 64
 USER = 1 << 30
-"""A slot that no schedule uses: the user's buffer, where OUTPUT is scratch instead."""
+"""A slot that no schedule uses: the user's buffer of output, where OUTPUT is in scratch."""
 USER_INPUT = USER + 1
-"""The same for INPUT."""
+"""A slot that no schedule uses: the user's buffer of input, where INPUT is in scratch."""
 _NOWHERE = bytearray(1)
 _fromaddress = MPI.buffer.fromaddress
 allocate = MPI.buffer.allocate
-"""Bytes of memory, aligned for every element."""
+"""Allocates bytes of memory, aligned for every type of element."""
 
 
 class ElementType(NamedTuple):
-    """The unit of memory.   size: its packed bytes.   extent: its bytes in memory.
+    """The unit in which memory is measured: a byte, or an element of the user's type.
 
-    contiguous: its bytes are in the order in which they are sent, without gaps, in memory of the
-    host.   on_host: the host can read and write it; otherwise only MPI can.
+    size: its packed bytes.   extent: its bytes in memory.   contiguous: whether those are in the
+    order in which they are sent, without gaps, in memory of the host.   on_host: whether the host
+    can read and write it; otherwise only MPI can.
     """
 
     datatype: MPI.Datatype
@@ -38,7 +39,7 @@ class ElementType(NamedTuple):
 
     @staticmethod
     def of(datatype: MPI.Datatype) -> "ElementType":
-        """The elements of a type.
+        """The unit for elements of an MPI type.
 
         Raises MPI.Exception for a type that was never committed: here, rather than in the middle
         of a collective.  MPI.DATATYPE_NULL has elements without bytes, so the library serves.
@@ -52,7 +53,7 @@ class ElementType(NamedTuple):
         return unit
 
     def span(self, nbytes: int) -> int:
-        """Bytes of memory that so many packed bytes take."""
+        """Bytes of memory that `nbytes` packed bytes take."""
         return nbytes // self.size * self.extent
 
 
@@ -68,7 +69,7 @@ def _bytes_in_order(datatype: MPI.Datatype) -> bool:
 
 
 IN_SCRATCH = {USER: Slot.OUTPUT, USER_INPUT: Slot.INPUT}
-"""For each slot of a user's buffer, the slot that is scratch instead."""
+"""For each slot of a user's buffer, the schedule's slot that is in scratch instead."""
 BYTES = ElementType(MPI.BYTE, 1, 1, True)
 PACKED = ElementType(MPI.PACKED, 1, 1, True)
 
@@ -76,8 +77,8 @@ PACKED = ElementType(MPI.PACKED, 1, 1, True)
 class Region(NamedTuple):
     """A part of a slot's memory, relative to the slot's address.
 
-    offset, span: its beginning and length, in bytes of memory.   elements: how many.
-    derived: the type is ours, to be freed after the last use.
+    offset, span: its beginning and length, in bytes of memory.   elements: how many it has.
+    derived: whether the type is ours, to be freed after the last use.
     """
 
     offset: int
@@ -88,14 +89,14 @@ class Region(NamedTuple):
 
     @property
     def end(self) -> int:
-        """One past its last byte."""
+        """The offset one past the region's last byte."""
         return self.offset + self.span
 
 
 class Memory:
     """A slot's memory, with position 0 at `address`, which may be outside of it.
 
-    starts: by rank, the displacement of its data from `address` in bytes, if not all begin there.
+    starts: by rank, the bytes from `address` to its data; None if all data begin at `address`.
     The address may change from call to call; regions stay the same.
     """
 
@@ -107,7 +108,7 @@ class Memory:
         self.address, self.unit, self.starts = address, unit, starts
 
     def regions(self, blocks: Iterable[Block]) -> list[Region]:
-        """The blocks, in this order, neighbours in memory joined, without empty ones."""
+        """Where blocks are, in this order; neighbours in memory are joined, empty ones left out."""
         datatype, size, extent, *_ = self.unit
         joined: list[Region] = []
         for block in blocks:
@@ -122,7 +123,7 @@ class Memory:
         return joined
 
     def message(self, blocks: Iterable[Block]) -> Region:
-        """The blocks, in this order, as one message."""
+        """Where blocks are, in this order, as one message; its type is derived if need be."""
         regions = self.regions(blocks)
         if len(regions) == 1:
             return regions[0]
@@ -133,14 +134,14 @@ class Memory:
         return Region(low, high - low, 1, datatype.Commit(), derived=True)
 
     def at(self, region: Region) -> Any:
-        """A region as mpi4py takes it."""
+        """A region as a buffer that mpi4py takes."""
         offset, span, elements, datatype, _ = region
         address = self.address + offset
         return [_fromaddress(address, max(span, 0)) if address else MPI.BOTTOM, elements, datatype]
 
 
 def repack(comm: MPI.Intracomm, source: Any, target: Any) -> None:
-    """Copy elements with gaps.  MPICH 5.0 refuses some such messages of a rank to itself."""
+    """Copy elements with gaps: MPICH 5.0 refuses to send some of them from a rank to itself."""
     (memory, elements, datatype), (into, _, into_type) = source, target
     between = bytearray(datatype.Pack_size(elements, comm))
     end = datatype.Pack(memory, between, 0, comm)
@@ -154,7 +155,7 @@ class SharedScratch:
         self.memory = allocate(0)
 
     def at_least(self, nbytes: int) -> int:
-        """The address of so many bytes, valid until more are asked for or `memory` is gone."""
+        """The address of `nbytes` bytes, valid until more are asked for or `memory` is gone."""
         if len(self.memory) < nbytes:
             # Twice as many, so that the old pieces that plans still hold add up to no more.
             self.memory = allocate(max(nbytes, 2 * len(self.memory)))
@@ -164,8 +165,8 @@ class SharedScratch:
 class ScratchLayout:
     """Where the scratch slots of a list of operations are in one piece of memory.
 
-    more: other slots to place in scratch.   nbytes: of that memory.
-    begins: by rank, where its data begins in a slot, if not all at position 0.
+    more: other slots to place in scratch.   nbytes: the size of that memory.
+    begins: the position in a slot where each rank's data begins; None if all begin at 0.
     """
 
     def __init__(

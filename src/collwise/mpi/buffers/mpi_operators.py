@@ -80,9 +80,9 @@ def can_combine(op: MPI.Op, datatype: MPI.Datatype) -> bool:
 class BoundOperator(NamedTuple):
     """An operator on elements of a type.
 
-    loop: the name of the compiled engine's own loop; blank if there is none.   user_type: the
-    user's own type, where the elements have a duplicate of it.  A user's operator gets the user's
-    own, unless it was freed.
+    loop: what names the compiled engine's loop, an operator and a type; blank if it has none.
+    user_type: the type that the user passed, where the elements have a duplicate of it.  A user's
+    operator is called with the former, unless that was freed.
     """
 
     op: MPI.Op
@@ -91,17 +91,17 @@ class BoundOperator(NamedTuple):
 
     @property
     def separate_output(self) -> bool:
-        """Whether the result may go to a third place; `MPI_Reduce_local` overwrites the right."""
+        """Whether a result may go elsewhere: `MPI_Reduce_local` overwrites the right operand."""
         return bool(self.loop[0])
 
     @staticmethod
     def of(
         op: MPI.Op, unit: ElementType, has_loop: Callable[[str, str], bool] | None = None
     ) -> "BoundOperator":
-        """The operator for a type.
+        """The operator for elements of a type.
 
-        has_loop: of the compiled engine, whether it has a loop for an operator and an element; None
-        if Python combines.
+        has_loop: the compiled engine's function that says whether it has a loop for an operator and
+        a type; None if Python combines.
         """
         name, datatype = _NAMES.get(op.handle), unit.datatype
         if name is None or has_loop is None or not datatype.is_predefined:

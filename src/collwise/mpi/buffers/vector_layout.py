@@ -35,7 +35,7 @@ class VectorSpec(NamedTuple):
     datatype: Any
 
     def locate(self) -> Place:
-        """Where its memory is."""
+        """Where the buffer's memory is."""
         return locate(self.data, self.datatype, writable=True)
 
 
@@ -67,17 +67,17 @@ SPECS: Mapping[str, Callable[[Any, int], VectorSpec]] = {
     "Allgather": allgather_spec,
     "Allgatherv": allgatherv_spec,
 }
-"""By MPI's method, the function that reads its receive buffer, for so many ranks."""
+"""For each MPI method, the function that reads its receive buffer, given the number of ranks."""
 
 
 def lengths_of(spec: VectorSpec, ranks: int) -> tuple[int, ...]:
-    """Bytes by rank.  Raises as mpi4py does, and InvalidArgument for negative counts."""
+    """The bytes of each rank's part.  Raises as mpi4py, and InvalidArgument for negative counts."""
     _, _, length, unit = spec.locate()
     return tuple(count * unit.size for count in _counts(spec.counts, ranks, length, unit))
 
 
 def contribution(sendbuf: Any, rank: int, lengths: Sequence[int]) -> Buffer:
-    """A rank's send buffer; raises unless it has the bytes of the receive buffer."""
+    """A rank's send buffer; raises unless it has as many bytes as the rank's part to receive."""
     buffer = Buffer(sendbuf, writable=False)
     if buffer.count and buffer.unit.datatype == MPI.DATATYPE_NULL:
         raise MPI.Exception(MPI.ERR_TYPE)
@@ -91,7 +91,7 @@ def contribution(sendbuf: Any, rank: int, lengths: Sequence[int]) -> Buffer:
 
 
 def _counts(spec: Any, ranks: int, length: int, unit: ElementType) -> list[int]:
-    """Elements by rank; without counts, divided evenly, the first ranks getting the remainder."""
+    """Each rank's elements; without counts, they are shared evenly, first ranks get one more."""
     if spec is None:
         each, left = divmod(elements_in(length, unit), ranks)
         return [each + (rank < left) for rank in range(ranks)]
@@ -104,7 +104,7 @@ def _counts(spec: Any, ranks: int, length: int, unit: ElementType) -> list[int]:
 
 
 def _numbers(spec: Any, times: Sequence[int]) -> list[int]:
-    """A number for each rank.   times: by rank, what a single number is multiplied by."""
+    """A number for each rank.   times: by rank, the factor if `spec` is a single number."""
     if not hasattr(spec, "__len__"):
         one = checked_index(spec)
         return [one * time for time in times]
@@ -134,8 +134,8 @@ def _check_apart(counts: Sequence[int], displacements: Iterable[int]) -> None:
 class VectorBuffer(NamedTuple):
     """A receive buffer in memory.
 
-    keep: what must stay alive while requests use it.   lengths: bytes by rank.   starts: by rank
-    that has any, where its part begins, in bytes from the address.
+    keep: what must stay alive while requests use it.   lengths: bytes by rank.   starts: for each
+    rank with data, the bytes from the address to its part.
     """
 
     keep: Any
@@ -146,11 +146,11 @@ class VectorBuffer(NamedTuple):
 
     @property
     def memory(self) -> Memory:
-        """Its memory, as a slot's."""
+        """The buffer's memory, as that of a slot."""
         return Memory(self.address, self.unit, self.starts)
 
     def spans(self) -> dict[int, Span]:
-        """Memory that belongs to each rank's part, by rank that has any."""
+        """Memory that belongs to each rank's part, for the ranks that have data."""
         unit, lengths = self.unit, self.lengths
         starts = self.starts.items()
         return {rank: span_of(self.address + at, lengths[rank], unit) for rank, at in starts}

@@ -7,7 +7,7 @@
 `binding/`   the Python module `_engine`: programs as objects, and calls served without Python
 `loading`    whether the engine can serve in this process, and if not, why
 `node_transport`  which messages inside a node go through memory that its ranks share
-`compiled_plan`   a rank's plan on it, with the interface of the interpreter's
+`compiled_plan`   a rank's plan as a program in C, with the methods of the interpreter's
 
 A function of MPI is a line in `MPI_FUNCTIONS` of `library.h` if every library has it (where one is
 missing, the engine is not used), with a `…_ARGS` macro for its types.  The progress hooks are

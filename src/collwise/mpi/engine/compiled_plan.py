@@ -20,14 +20,15 @@ _Place: TypeAlias = tuple[int, int]
 _UNUSED = 0, 0
 
 _READ: list[Any] = []
-"""Memory of plans that were given up while a send still read it."""
+"""Memory that sends of abandoned plans may still read; it stays alive for ever."""
 
 
 class ProgramInstruction(NamedTuple):
     """An instruction as the extension reads it; each kind has its own use for some of the fields.
 
-    first, number: which entries of the program's `order` are the messages.   elements: how many, or
-    bytes.   operation, element: of a loop in C, as `BoundOperator` has them.
+    first, number: where its messages begin in the program's `order`, and how many there are.
+    elements: how many elements, or bytes.   operation, element: what names a loop in C, as in
+    `BoundOperator.loop`.
     """
 
     kind: int
@@ -110,7 +111,7 @@ class CompiledPlan:
         return made
 
     def set_addresses(self, buffers: Mapping[int, Memory], scratch: SharedScratch) -> None:
-        """Set the addresses of slots for the next execution, of a rebindable plan."""
+        """Set the addresses of a rebindable plan's slots for its next execution."""
         for slot, memory in buffers.items():
             self.program.set_address(self._numbers[slot], memory.address)
         if nbytes := self.scratch.nbytes:
@@ -124,7 +125,7 @@ class CompiledPlan:
     def fast_call(
         self, displacements: Mapping[int, tuple[bool, int]]
     ) -> tuple["Program", tuple[tuple[int, bool, int], ...]]:
-        """What C needs to execute the plan on other buffers of the same kind; see `remember`.
+        """What C needs to execute the plan on other buffers of the same kind; see `Calls.remember`.
 
         displacements: for each slot in a user's buffer, whether that is the receive buffer, and the
         bytes from its beginning to position 0 of the slot.  They are the same in all calls of a
@@ -134,11 +135,11 @@ class CompiledPlan:
 
     @property
     def interrupted(self) -> bool:
-        """Whether an error interrupted it, with messages under way."""
+        """Whether an error ended the last execution while messages were pending."""
         return self.program.interrupted()
 
     def reuse(self, buffers: Mapping[int, Memory], keep: Any, tag: int) -> None:
-        """Prepare a plan with memory of its own for another call.   keep: what it keeps alive."""
+        """Prepare a plan with scratch of its own for another call.   keep: the buffers' owners."""
         for slot, memory in buffers.items():
             self.program.set_address(self._numbers[slot], memory.address)
         self.program.retag(tag)
@@ -147,10 +148,10 @@ class CompiledPlan:
     def start_request(
         self, private: PrivateCommunicator, completed: Callable[[], None]
     ) -> MPI.Request:
-        """Start it as a request of MPI's, where the library has progress hooks.
+        """Start the plan as an `MPI.Request`, where the library has progress hooks.
 
         completed: is called after the request was completed; the plan can be executed again then.
-        Later requests on this plan are C's, which calls `over` after each.
+        Later requests on this plan are made by C, which calls `over` when each is complete.
         """
 
         def over() -> None:
@@ -172,7 +173,7 @@ class CompiledPlan:
         self._keep = self.over = None
 
     def _release(self, kept: int = 0) -> None:
-        """Free requests and types, but for those that somebody else frees."""
+        """Free requests and types, except for the first `kept` types, which Python's plan takes."""
         for request in self._requests:
             if request != MPI.REQUEST_NULL:
                 request.Free()
@@ -197,7 +198,7 @@ class CompiledPlan:
     def _instructions(
         self, instruction: Instruction, order: list[int]
     ) -> Iterator["ProgramInstruction"]:
-        """Write an instruction; its messages are added to `order`."""
+        """An instruction of the plan, as the program's; its messages are appended to `order`."""
         assert COMPILED is not None
         if isinstance(instruction, Start | Await):
             kind = COMPILED.START if isinstance(instruction, Start) else COMPILED.AWAIT
@@ -224,5 +225,5 @@ class CompiledPlan:
                 )
 
     def _regions(self, op: Combine | Copy, slots: Iterable[int]) -> Iterator[tuple[Region, ...]]:
-        """The blocks in each of the slots: neighbours in one are neighbours in all of them."""
+        """Where an operation's blocks are in each slot; neighbours in one are so in all slots."""
         return zip(*(self._slots[s].regions(blocks_in(op, s)) for s in slots), strict=True)

@@ -24,7 +24,7 @@ from collwise.errors import UnknownName
 from collwise.mpi.buffers.mpi_operators import OPERATORS
 
 ENVIRONMENT = "COLLWISE_ENGINE"
-"""The environment variable that chooses; each rank's own counts, since both engines do the same."""
+"""The environment variable that chooses a rank's engine; ranks may differ, as both do the same."""
 ENGINES = ("compiled", "python")
 _FORMATS = {**{code: code for code in "?bBhHiIlLqQfdg"}, "F": "Zf", "D": "Zd", "G": "Zg"}
 
@@ -32,8 +32,8 @@ _FORMATS = {**{code: code for code in "?bBhHiIlLqQfdg"}, "F": "Zf", "D": "Zd", "
 class Serving(NamedTuple):
     """The engine in use.   module: the extension; None for Python.   why: the reason for Python.
 
-    wrong: the error in this rank's environment.  All ranks raise it at their next collective: a
-    rank that raised it at import would leave the others waiting.
+    wrong: the error if COLLWISE_ENGINE names no engine here.  All ranks raise it at their next
+    collective: a rank that raised it at import would leave the others waiting.
     """
 
     module: ModuleType | None
@@ -42,12 +42,12 @@ class Serving(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As `COLLWISE_ENGINE` calls it."""
+        """The engine's name, as a value of `COLLWISE_ENGINE`."""
         return "python" if self.module is None else "compiled"
 
 
 class _Unusable(Exception):
-    """Why the extension cannot serve."""
+    """Raised where the extension cannot serve, with the reason."""
 
 
 def _load() -> Serving:
@@ -143,7 +143,7 @@ def _types() -> Iterator[tuple[int, int, str]]:
 
 
 def _dtypes() -> Iterator[tuple[object, int, int]]:
-    """NumPy's native types of elements: the object, and its handle and bytes in MPI."""
+    """NumPy's native types: the dtype, and the handle and the bytes of MPI's type for it."""
     for code in _FORMATS:
         datatype, dtype = MPI.Datatype.fromcode(code), np.dtype(code)
         if datatype != MPI.DATATYPE_NULL and datatype.Get_size() == dtype.itemsize:

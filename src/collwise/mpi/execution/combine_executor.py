@@ -23,15 +23,15 @@ from collwise.schedule.operations import Block, Copy, Slot
 from collwise.schedule.program import Schedule
 
 _OUTSIDE: Mapping[int, int] = {slot: outside for outside, slot in IN_SCRATCH.items()}
-"""The slots of user's memory that the host cannot access."""
+"""By schedule slot, the slot of the user's buffer where the host cannot access its memory."""
 
 
 class _Variant(NamedTuple):
     """What a rank's plan depends on besides the schedule.
 
     in_place: the input is where the output will be.   separate_output: a combine may write to a
-    third place, unlike `MPI_Reduce_local`.   on_host: it combines in the user's memory; otherwise
-    MPI copies vectors from there and back.
+    third place, unlike `MPI_Reduce_local`.   on_host: the host combines in the user's memory;
+    otherwise MPI copies vectors from there to scratch, and results back.
     """
 
     in_place: bool
@@ -42,7 +42,7 @@ class _Variant(NamedTuple):
 class CombineExecutor(Executor):
     """Executes one rank's part of a collective that combines.
 
-    op: an operator that fits the elements; it must not be freed before this and its requests.
+    op: an operator that fits the elements; it must not be freed before executor and requests.
     """
 
     def __init__(self, schedule: Schedule, private: PrivateCommunicator, op: MPI.Op) -> None:

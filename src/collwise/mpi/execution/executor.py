@@ -1,7 +1,7 @@
 """Executors: one rank's part of a schedule, on the buffers of each call.
 
 Collectives differ in how buffers become the memory of slots, and in which list of operations suits
-the buffers.  The executor of a collective defines only that.
+the buffers.  The executor class of a collective defines only these two.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ V = TypeVar("V")
 LAYOUTS = 64
 """Most layouts of buffers for which an executor keeps a bound plan."""
 IDLE, IDLE_BYTES = 8, 1 << 20
-"""Most plans that an executor keeps for later non-blocking calls, and most scratch of each."""
+"""Most idle plans kept for later non-blocking calls, and most bytes of scratch of each."""
 Bound: TypeAlias = BoundPlan | CompiledPlan
 """A rank's plan bound to memory, on either engine."""
 FastCall: TypeAlias = tuple[Any, ...] | None
@@ -50,13 +50,13 @@ def bound_plan(binding: Binding) -> Bound:
     """Bind a rank's plan, on the compiled engine if it can."""
     operator = binding.operator
     if COMPILED is not None and (operator is None or operator.user_type is None):
-        with contextlib.suppress(OverflowError):  # more than its functions can count
+        with contextlib.suppress(OverflowError):  # counts that its functions cannot take
             return CompiledPlan(binding)
     return BoundPlan(binding)
 
 
 class BoundedCache(dict[K, V]):
-    """A dict of at most so many entries, emptied when it is full.
+    """A dict of at most `most` entries, emptied when it is full.
 
     Values that have a `Free` are freed when they are removed.
     """
@@ -85,11 +85,11 @@ class CallBuffers:
     """The buffers of one call, as a rank's plan uses them.
 
     slots: the memory of the user's buffers.   variant: which of the rank's plans suits them.
-    layout: with the variant, what a plan needs that can be used at other addresses; None if there
-    can be none, since the handle of a user's type may be reused for another type.
-    keep: what must stay alive while requests use the buffers.   unit: of scratch (see
-    `IN_SCRATCH`).   starts: by rank, where its data begins in such scratch, if not all at position
-    0.   types: to be freed in the end.   displacements: see `CompiledPlan.fast_call`.
+    layout: what else a later call must have in common to use a bound plan at other addresses; None
+    if no plan is reused, since the handle of a user's type may come to mean another type.
+    keep: what must stay alive while requests use the buffers.   unit: the element of scratch (see
+    `IN_SCRATCH`).   starts: where each rank's data begins in such scratch; None if all begin at 0.
+    types: derived types to be freed in the end.   displacements: see `CompiledPlan.fast_call`.
     """
 
     slots: dict[int, Memory]
@@ -104,7 +104,7 @@ class CallBuffers:
 
     @property
     def key(self) -> Hashable:
-        """Of plans that are bound to such buffers; None if there can be none."""
+        """The key of plans that are bound to such buffers; None if no plan is reused."""
         return None if self.layout is None else (self.variant, self.layout)
 
     def own_types(self) -> None:
@@ -145,14 +145,14 @@ class Executor(ABC):
 
     @abstractmethod
     def _read_buffers(self, *buffers: Any) -> CallBuffers:
-        """Read the buffers of a call; raises if they do not fit."""
+        """Read the buffers of a call; raises if they do not fit the schedule."""
 
     @abstractmethod
     def _plan(self, variant: Any) -> RankPlan:
         """The rank's plan for buffers of a variant."""
 
     def run(self, *buffers: Any) -> FastCall:
-        """Run it once, on buffers as the MPI method takes them.
+        """Run the collective once, on buffers as the MPI method takes them.
 
         Raises as mpi4py does for buffers that it cannot read, InvalidArgument for sizes that are
         not the schedule's, BrokenCommunicator after an interrupted collective.
@@ -162,7 +162,7 @@ class Executor(ABC):
         return self._execute(self._read_buffers(*buffers))
 
     def persistent(self, *buffers: Any) -> PersistentCollective:
-        """Make a persistent request for these buffers.  All ranks, in the same order.
+        """Make a persistent request for these buffers.  All ranks do so in the same order.
 
         Raises as `run`.
         """
@@ -174,10 +174,10 @@ class Executor(ABC):
         return request
 
     def nonblocking(self, *buffers: Any) -> Started:
-        """Start it on these buffers.  All ranks, in the same order.
+        """Start the collective on these buffers.  All ranks do so in the same order.
 
-        Returns a request of MPI's if the library can execute it whenever it makes progress.  Python
-        cannot be called there, so a user's operator needs a request of ours.   Raises as `run`.
+        Returns an `MPI.Request` if the library can execute the plan whenever it makes progress;
+        with a user's operator, which calls Python, the request is ours.   Raises as `run`.
         """
         self.private.check()
         started = self._start(self._read_buffers(*buffers))
@@ -255,10 +255,10 @@ class Executor(ABC):
         rebindable: bool = False,
         alone: bool = False,
     ) -> Bound:
-        """Bind the plan.
+        """Bind the rank's plan to buffers.
 
-        rebindable: for all buffers of this layout, whose addresses are set before each execution;
-        these buffers are not kept alive.   alone: with scratch of its own, and keeping them alive.
+        rebindable: the plan serves all buffers of this layout; addresses are set before each
+        execution, and no buffer is kept alive.   alone: it has scratch of its own and keeps them.
         """
         shared = rebindable and not alone
         if (plan := self._plans.get(call_buffers.variant)) is None:
@@ -282,7 +282,7 @@ class Executor(ABC):
         return self.private.transport if fits else None
 
     def _fitting(self, spec: Any, nbytes: int, *, writable: bool, parts: int = 1) -> Buffer:
-        """Read a user's buffer; raises InvalidArgument unless it has so many bytes."""
+        """Read a user's buffer; raises InvalidArgument unless it has `nbytes` bytes."""
         buffer = Buffer(spec, writable=writable, parts=parts)
         if buffer.nbytes != nbytes:
             raise InvalidArgument(
@@ -293,9 +293,9 @@ class Executor(ABC):
         return buffer
 
     def Free(self) -> None:  # noqa: N802
-        """Free what MPI holds for it; the next call makes it anew."""
+        """Free the MPI objects of all bound plans; the next call binds a plan anew."""
         self._bound.forget()
         while self._idle:
             _, idle = self._idle.popitem()
-            while idle:  # C has the list, too
+            while idle:  # C uses this list, too
                 idle.pop().Free()

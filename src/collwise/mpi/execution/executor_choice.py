@@ -18,8 +18,8 @@ def executor_for(
 ) -> Executor:
     """The executor for this rank's part of a schedule.
 
-    op: for collectives that combine, an operator that fits the elements.   method: MPI's, if the
-    schedule serves several; by default the most general one.
+    op: for collectives that combine, an operator that fits the elements.   method: the MPI
+    method, if the schedule serves several; by default the most general one.
     Raises InvalidArgument if the schedule is for another number of ranks.
     """
     kind = schedule.problem.kind

@@ -33,10 +33,10 @@ class _Variant(NamedTuple):
 
 
 class GatherExecutor(Executor):
-    """Executes one rank's part of an s-to-p broadcast.
+    """Executes one rank's part of an Allgather or Allgatherv, which is an s-to-p broadcast.
 
-    method: "Allgather" or "Allgatherv", for the form of receive buffers.  Gaps between the parts of
-    a receive buffer are not written to.
+    method: "Allgather" or "Allgatherv", which says how receive buffers are passed.
+    Gaps between the parts of a receive buffer are not written to.
     Raises InvalidArgument, too, if parts of a receive buffer overlap.
     """
 

@@ -64,7 +64,7 @@ class RankPlan(NamedTuple):
 def rank_plan(operations: Sequence[Operation], after: Sequence[Local] = ()) -> RankPlan:
     """The plan of one rank.
 
-    operations: its list in the schedule.   after: operations to execute when all else is complete.
+    operations: its list in the schedule.   after: operations to execute when those are complete.
     """
     messages = [(place, op) for place, op in enumerate(operations) if isinstance(op, Send | Recv)]
     number = {place: n for n, (place, _) in enumerate(messages)}
@@ -159,7 +159,7 @@ def in_place(operations: Sequence[Operation]) -> tuple[Operation, ...] | None:
     renamed: list[Operation] = []
     for place, op in enumerate(operations):
         if isinstance(op, Copy) and op[:2] == (Slot.INPUT, Slot.OUTPUT) and not op.shift:
-            continue  # it is there
+            continue  # the input is in OUTPUT already
         renamed.append(in_other_slot(op, Slot.INPUT, Slot.OUTPUT))
         if Slot.INPUT in reads(op):
             for block in op.blocks:
@@ -178,9 +178,9 @@ def in_place(operations: Sequence[Operation]) -> tuple[Operation, ...] | None:
 def reduce_local_form(operations: Iterable[Operation]) -> Iterable[Operation]:
     """The operations for `MPI_Reduce_local`, which overwrites its right operand.
 
-    A right operand in scratch is not needed any more, so the result is copied from there.  One in
-    the user's buffer is first copied to where the result will be.  That copy waits for no message,
-    so it is done while messages are on their way.
+    A right operand in scratch is not needed any more, so it is overwritten and the result copied.
+    A right operand in the user's buffer is first copied to where the result will be.  That copy
+    waits for no message, so it is done while messages are on their way.
     """
     for op in operations:
         if not isinstance(op, Combine) or op.right == op.into:

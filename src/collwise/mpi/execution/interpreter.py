@@ -1,6 +1,6 @@
 """The Python engine: a rank's plan bound to buffers, and executed one instruction after the other.
 
-It is the plain twin of the engine in C (`mpi/engine/core/`), for blocking and persistent calls.
+It does in Python what the engine in C (`mpi/engine/core/`) does, for blocking and persistent calls.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 
 def _too_long(problem: BaseException) -> bool:
-    """Whether a message was longer than its buffer; it is not pending any more then."""
+    """Whether an error means a message longer than its buffer, which is not pending any more."""
     return isinstance(problem, MPI.Exception) and problem.Get_error_class() == MPI.ERR_TRUNCATE
 
 
 class Binding(NamedTuple):
     """A rank's plan, and what either engine binds it to.
 
-    slots: where they are in memory.   rebindable: for other memory of the same layout, too, whose
-    addresses are set before each execution.   scratch: what lies in it, if it is rebindable.
-    types: derived types, to be freed in the end.   keep: what must stay alive as long, such as the
-    owners of the memory.   transport: of blocking calls inside the node, on all its ranks or on
-    none; for the compiled engine only.
+    slots: the memory of each slot.   rebindable: whether the plan serves other memory of the same
+    layout, too; addresses are set before each execution.   scratch: which slots lie in scratch.
+    types: derived types, to be freed in the end.   keep: what must live as long as the bound plan,
+    such as the owners of the memory.   transport: carries messages of blocking calls inside the
+    node, on all its ranks or on none; for the compiled engine only.
     """
 
     plan: RankPlan
@@ -58,7 +58,7 @@ class BoundPlan:
 
     An error before the first message is started changes nothing.  After a message that was too long
     the rest is executed, since other ranks wait for it, and the error is raised in the end, as MPI
-    libraries do.   interrupted: whether another error ended it while messages were pending.
+    libraries do.   interrupted: whether another error ended the plan while messages were pending.
     """
 
     def __init__(self, binding: Binding) -> None:
@@ -77,7 +77,7 @@ class BoundPlan:
         self._problem: BaseException | None = None
 
     def set_addresses(self, buffers: Mapping[int, Memory], scratch: SharedScratch) -> None:
-        """Set the addresses of slots for the next execution, of a rebindable plan."""
+        """Set the addresses of a rebindable plan's slots for its next execution."""
         for slot, memory in buffers.items():
             self.slots[slot].address = memory.address
         if nbytes := self.scratch.nbytes:
@@ -85,7 +85,7 @@ class BoundPlan:
                 self.slots[slot].address = address
 
     def run(self) -> None:
-        """Execute everything."""
+        """Execute the whole plan."""
         self._open()
         self.end()
 
@@ -134,11 +134,11 @@ class BoundPlan:
             raise problem
 
     def _step(self, end: int, *, block: bool = False) -> bool:
-        """Execute what is before instruction `end`; False if messages are missing for it.
+        """Execute the instructions before number `end`; False if one lacks a complete message.
 
-        block: wait for them.   An error is kept, to be raised by `end`; nothing is left to do then.
+        block: wait for messages.   An error ends the plan and is kept, for `_raise`.
         """
-        if self._stepped:  # by an operator of the user's, which it is calling
+        if self._stepped:  # a step is calling a user's operator, which called us
             return False
         self._stepped = True
         try:
@@ -155,7 +155,7 @@ class BoundPlan:
         return True
 
     def _abandon(self) -> None:
-        """End it, and cancel what is still to be received."""
+        """Skip the remaining instructions, and cancel pending receives."""
         self._at = len(self._plan.instructions)
         for op, request in zip(self._plan.messages, self._requests, strict=False):
             with suppress(MPI.Exception):
@@ -206,12 +206,12 @@ class BoundPlan:
             self._comm.Sendrecv(source, me, self._tag, into, me, self._tag)
 
     def _specs(self, *slots: int) -> Iterable[list[Any]]:
-        """The blocks of a combine or copy in each slot, as mpi4py takes them."""
+        """The current combine's or copy's blocks in each slot, as buffers that mpi4py takes."""
         for regions in self._local[self._at]:
             yield [self.slots[slot].at(one) for slot, one in zip(slots, regions, strict=True)]
 
     def _blocks(self, op: Instruction) -> list[tuple[Region, ...]]:
-        """Where they are in each slot; neighbours in one slot are neighbours in all of them."""
+        """Where an operation's blocks are in each slot; neighbours in one are so in all slots."""
         if isinstance(op, Start | Await):
             return []
         slots = (op.source, op.into) if isinstance(op, Copy) else (op.left, op.right)

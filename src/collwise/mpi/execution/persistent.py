@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collwise.mpi.execution.executor import Bound
 
 _NAME = "a request of collwise's (lists need collwise.startall and collwise.waitall)"
-"""mpi4py's methods for lists raise a TypeError with the name of the class: it says what to do."""
+"""The name of the classes: mpi4py's methods for lists show it in their TypeError."""
 
 
 class PersistentCollective:
@@ -38,11 +38,11 @@ class PersistentCollective:
 
     @property
     def active(self) -> bool:
-        """Whether it was started and not yet completed."""
+        """Whether the collective was started and not yet completed."""
         return bool(self._active)
 
     def __bool__(self) -> bool:
-        """False once it is freed."""
+        """False once the request is freed."""
         return self._active is not None
 
     def Start(self) -> None:  # noqa: N802
@@ -98,17 +98,17 @@ class PersistentCollective:
             self._active = None
 
     def wait(self, status: MPI.Status | None = None) -> None:
-        """`Wait`, and return None for the object."""
+        """Call `Wait`; returns None where mpi4py's `wait` returns an object."""
         self.Wait()
 
     def test(self, status: MPI.Status | None = None) -> tuple[bool, None]:
-        """`Test`, with None for the object."""
+        """Call `Test`; returns its result, and None where mpi4py returns an object."""
         return self.Test(), None
 
     get_status, free = Get_status, Free
 
     def __del__(self) -> None:
-        """Free it if nobody did; a running collective continues, as MPI's do."""
+        """Free a request that the program dropped; a running collective continues, as in MPI."""
         if self._active is not None and not MPI.Is_finalized():
             self._private.leave(self._bound, running=self.active)
 
@@ -152,19 +152,19 @@ class _Completing:
 
 
 class NonblockingCollective(_Completing, PersistentCollective):
-    """A non-blocking collective where the library has no hooks.  It is not an `MPI.Request`.
+    """A non-blocking collective where the library has no progress hooks; not an `MPI.Request`.
 
     Use `collwise.waitall` on lists that hold both kinds.
     """
 
 
 _compiled: tuple[type[PersistentCollective], type[PersistentCollective]] | None = None
-"""The same two classes on the compiled engine."""
+"""The classes of persistent and of non-blocking requests on the compiled engine."""
 if COMPILED is not None:
     _Persistent: Any = COMPILED.Persistent
 
     class CompiledCollective(_Persistent, PersistentCollective):  # type: ignore[misc]
-        """The same, with `Start`, `Wait` and `Test` in C."""
+        """A persistent request with `Start`, `Wait` and `Test` in C."""
 
         _freed = False
         get_status = complete = _Persistent.Get_status
@@ -179,7 +179,7 @@ if COMPILED is not None:
 
         @_active.setter
         def _active(self, state: bool | None) -> None:
-            if state is None:  # C keeps track of the rest
+            if state is None:  # C keeps track of the other states
                 self._freed = True
                 self.refuse()
 
@@ -192,9 +192,9 @@ if COMPILED is not None:
 def request_of(
     private: PrivateCommunicator, bound: "Bound", *, once: bool = False
 ) -> PersistentCollective:
-    """A persistent request, on the engine of its plan.
+    """A persistent request for a bound plan, on the plan's engine.
 
-    once: it is started now, and freed when it is complete.
+    once: the request is started now, and freed when it is complete.
     """
     compiled = isinstance(bound, CompiledPlan) and _compiled
     request = (compiled or (PersistentCollective, NonblockingCollective))[once](private, bound)

@@ -28,20 +28,21 @@ _NO_ALGORITHMS: Mapping[str, str] = {
 }
 """Names that are not used, with the reason."""
 _RANKS: Mapping[str, int] = {"two_proc": 2}
-"""Algorithms for one number of ranks."""
+"""Algorithms that run on one number of ranks only, with that number."""
 _LARGEST = 2**31 - 1
 _RADIX = 4
 """Algorithms with a radix are raced with the library's own value, and with this one."""
 _FLAT = re.compile(r"\b(\d+) NM only")
-"""What MPICH calls the composition that treats all ranks alike, whatever their nodes."""
+"""Finds the number of MPICH's composition that treats all ranks alike, whatever their nodes."""
 _LISTED = re.compile(r"^\s*(\w+)\s+-\s", re.MULTILINE)
 
 
 class OwnAlgorithm(NamedTuple):
     """One of the library's own algorithms for a collective, in one form of its calls.
 
-    variable, value: what chooses it.   parameters: by the names of its settings, their variables.
-    duplicated: whether variables are read when a communicator is made, not when it is used.
+    variable, value: to choose the algorithm, this value is written to this variable.   parameters:
+    the variables of its settings, by the settings' names.   duplicated: whether the library reads
+    variables when a communicator is made, not when it is used.
     """
 
     name: str
@@ -51,9 +52,9 @@ class OwnAlgorithm(NamedTuple):
     duplicated: bool = False
 
     def writes(self, settings: Mapping[str, Any]) -> tuple[tuple[Variable, int], ...]:
-        """What to write for it to run.   settings: integers, or sizes as text.
+        """The values to write for the algorithm to run.   settings: integers, or sizes as text.
 
-        Raises UnknownName for a setting that it has not, InvalidArgument for a value that is none.
+        Raises UnknownName for an unknown setting, InvalidArgument for a wrong value.
         """
         chosen = [(self.variable, self.value)]
         for name, value in settings.items():
@@ -67,16 +68,16 @@ class OwnAlgorithm(NamedTuple):
 
 
 class Catalogue(NamedTuple):
-    """What the library has for a method of MPI in one form.
+    """The library's own algorithms for a method of MPI in one form.
 
-    algorithms: by name.   left_out: why others are not used, by name; "" stands for all of them.
+    algorithms: by name.   left_out: why algorithms are not used, by name; "" stands for all names.
     """
 
     algorithms: Mapping[str, OwnAlgorithm] = {}
     left_out: Mapping[str, str] = {}
 
     def find(self, name: str, ranks: int) -> OwnAlgorithm | str:
-        """An algorithm for so many ranks, or why there is none."""
+        """The algorithm called `name`, or why there is none for `ranks` ranks."""
         if _RANKS.get(name, ranks) != ranks:
             return f"it is for {_RANKS[name]} ranks"
         if (known := self.algorithms.get(name)) is not None:
@@ -89,9 +90,10 @@ class Catalogue(NamedTuple):
 class _Naming(NamedTuple):
     """What a library calls its variables.   {0} is the method's name, such as Bcast.
 
-    blocking, later: the variables that choose, for blocking calls and for the other forms.
-    parameter: finds the name of a setting in that of a variable.   duplicated: whether those of
-    blocking calls are read when a communicator is made.
+    blocking, later: the variables that choose the algorithm, of blocking calls and other forms.
+    parameter: a pattern that finds a setting in a variable's name.   case: writes the method's name
+    as variables do.   duplicated: whether the library reads the variables of blocking calls when a
+    communicator is made.
     """
 
     blocking: str
@@ -126,7 +128,7 @@ SETTINGS: Mapping[str, str] = {
     "tree_fanout": "fanout",
     "chain_fanout": "chains",
 }
-"""Names of settings, by the last words of variables."""
+"""Our names of settings, by the last words of the library's variables."""
 
 
 @cache
@@ -168,7 +170,7 @@ def worth_racing(method: str, ranks: int, *, composed: bool) -> list[tuple[str, 
     """Names and settings of the algorithms of blocking calls that are worth a race.
 
     composed: whether several nodes have several ranks, so that the library composes algorithms;
-    then each is raced without that, too, if the library lets it.
+    then each is raced without composition, too, if the library allows that.
     """
     found: list[tuple[str, Mapping[str, int]]] = []
     known = catalogue(method, "blocking")
@@ -186,9 +188,10 @@ def worth_racing(method: str, ranks: int, *, composed: bool) -> list[tuple[str, 
 
 
 def refusing(name: str) -> tuple[tuple[Variable, int], ...]:
-    """What to write for the library to refuse what it would silently replace, if it can.
+    """The value to write so that the library raises where it would replace the algorithm `name`.
 
-    MPICH's smp calls the collective again, on some of the ranks; a refusal there would hang others.
+    Empty if the library cannot.  MPICH's smp calls the collective again, on some of the ranks; an
+    error there would hang the others.
     """
     variable = variables().get("MPIR_CVAR_COLLECTIVE_FALLBACK")
     if (
@@ -201,7 +204,7 @@ def refusing(name: str) -> tuple[tuple[Variable, int], ...]:
 
 
 def _parameters(naming: _Naming, method: str) -> Iterator[tuple[str, str, Variable]]:
-    """Of each variable with a setting: whose it is in the library's words, its name, itself."""
+    """For each variable of a setting: the algorithm that its name has, our name, the variable."""
     pattern = re.compile(naming.parameter.format(naming.case(method)))
     for name, variable in variables().items():
         if match := pattern.fullmatch(name):
@@ -209,13 +212,13 @@ def _parameters(naming: _Naming, method: str) -> Iterator[tuple[str, str, Variab
 
 
 def _belongs(of: str, name: str, choices: Mapping[str, int]) -> bool:
-    """Whether a setting for `of`, such as "tree", is one of this algorithm.
+    """Whether a setting whose variable names `of`, such as "tree", belongs to algorithm `name`.
 
-    Where there are brucks and k_brucks, the radix is that of the second.
+    Where there are both brucks and k_brucks, the radix belongs to k_brucks only.
     """
     return of in name and (of != name or f"k_{of}" not in choices)
 
 
 def digest() -> str:
-    """All that ranks must agree about before the library's own algorithms may serve."""
+    """A text of all variables, to be equal on all ranks where the library's algorithms serve."""
     return repr(sorted((one.name, one.nbytes, one.description) for one in variables().values()))

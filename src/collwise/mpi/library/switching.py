@@ -4,10 +4,10 @@ A variable of the library belongs to the whole process.  A second thread in the 
 any communicator, would run another algorithm than its peers on other ranks.  So all ranks agree,
 when the first such call is made or when a communicator is wrapped, that each of them has one thread
 of Python, and has the same variables.  One lock over all communicators of collwise in the process
-is held during a switched call; once there was one, during the library's other calls, too.
+is held during a switched call; after the first of them, during the library's other calls, too.
 COLLWISE_SWITCH=always says that other threads make no collectives, and COLLWISE_SWITCH=never that
-threads which come later will make some.  Duplicates change nothing outside of them, and need no
-such rule.
+later threads will make some.  Where a duplicate has its own algorithms for life, no such rule is
+needed.
 """
 
 import logging
@@ -36,21 +36,21 @@ log = logging.getLogger("collwise")
 SWITCH = "COLLWISE_SWITCH"
 """The environment variable that says whether the library's variables may be switched."""
 LIMIT_S = 60.0
-"""So long a call waits for a switched call of another thread."""
+"""Seconds that a call waits for a switched call of another thread."""
 MOST_DUPLICATES = 10
-"""Most duplicates of a communicator for algorithms that are chosen when one is made."""
+"""Most duplicates of a communicator, each with algorithms chosen when it was made."""
 _WHERE_MADE: Mapping[str, int] = {"coll_tuned_use_dynamic_rules": 1, "coll_han_priority": 0}
-"""What else has to be written before a communicator is duplicated, if the library has it."""
+"""Other variables to set before a communicator is duplicated, if they exist, with values."""
 
 _lock = threading.Lock()
-"""For processes without the compiled engine, which has a lock of its own."""
+"""The lock of switched calls, unless there is the compiled engine, which has its own."""
 _guarded = threading.Event()
 """Set once a variable of the whole process has been switched."""
 Writes: TypeAlias = tuple[tuple[Variable, int], ...]
 
 
 class Switched(NamedTuple):
-    """The library's collective by one of its own algorithms.
+    """A way to call the library's collective by one of the library's own algorithms.
 
     comm: the duplicate on which to call it; None to call it on the same communicator while the
     variables of `writes` have these values.
@@ -61,7 +61,7 @@ class Switched(NamedTuple):
 
     @property
     def in_c(self) -> Any:
-        """What the compiled engine remembers."""
+        """What the compiled engine needs: the duplicate, or the variables' handles and values."""
         return self.comm or tuple((one.handle, value) for one, value in self.writes)
 
     def call(self, library: "partial[Any]") -> Any:
@@ -72,9 +72,9 @@ class Switched(NamedTuple):
             return library()
 
     def alike(self, method: str, nbytes: int, comm: MPI.Intracomm) -> bool:
-        """Whether an Allreduce of so many bytes of numbers that round ends alike on all ranks.
+        """Whether an Allreduce of `nbytes` bytes leaves the same bits on all ranks; it is tried.
 
-        True for other methods.   Collective.   comm: a plain one, that this was found for.
+        True for other methods.   Collective.   comm: the plain communicator of the `OwnCalls`.
         """
         if method != "Allreduce":
             return True
@@ -94,13 +94,13 @@ class OwnCalls:
     def __init__(self, comm: MPI.Intracomm, *, one_thread: bool = False) -> None:
         self.of, self._one_thread = MPI.Intracomm(comm), one_thread
         self.refused: str | None = None
-        """Why none may serve, the same on all ranks; empty if they may, None if nobody asked."""
+        """Why none may serve, equal on all ranks; empty if they may, None before ranks agreed."""
         self._duplicates: dict[Writes, MPI.Intracomm | None] = {}
 
     def find(
         self, method: str, form: CallForm, name: str, settings: Mapping[str, Any], *, local: bool
     ) -> Switched | str:
-        """What makes such calls, or why the library's default does.   Collective unless `local`.
+        """A way to make such calls, or why the default serves them.   Collective unless `local`.
 
         name: of the algorithm, as the library calls it.   local: in a call that must not wait for
         other ranks, so nothing is agreed or duplicated.
@@ -127,7 +127,7 @@ class OwnCalls:
         return "no duplicate could be made for it" if made is None else Switched(made)
 
     def why_not(self, method: str, form: CallForm, name: str, settings: Mapping[str, Any]) -> str:
-        """Why an algorithm cannot serve, as far as is known without communication, or empty."""
+        """Why an algorithm cannot serve, as far as this rank knows alone; empty if it can."""
         if self.refused:
             return self.refused
         known = catalogue(method, form).find(name, self.of.Get_size())
@@ -140,7 +140,7 @@ class OwnCalls:
         return ""
 
     def lacks(self, methods: Iterable[str], name: str, settings: Mapping[str, Any]) -> str:
-        """Why an algorithm can serve in no form of these methods, or empty."""
+        """Why an algorithm can serve in no form of these methods; empty if it can in one."""
         ways = [(method, form) for method in methods for form in FORMS]
         reasons = [self.why_not(*way, name, settings) for way in ways]
         return reasons[0] if all(reasons) else ""
@@ -148,7 +148,7 @@ class OwnCalls:
     def agree(self, *, local: bool = False) -> bool:
         """Whether something forbids the library's own algorithms; equal on all ranks.
 
-        Collective when it is first asked, unless `local`.
+        Collective until the ranks have agreed, unless `local`.
         """
         if self.refused is None and not local:
             here = sha256(own_algorithms.digest().encode()).digest(), _forbidden(self._one_thread)
@@ -160,7 +160,7 @@ class OwnCalls:
         return self.refused != ""
 
     def _duplicate(self, writes: Writes) -> MPI.Intracomm | None:
-        """A communicator for which these values count; None if a rank cannot make one."""
+        """A duplicate made while variables have these values; None if a rank cannot make one."""
         made = None
         wanted = (*_needed(), *writes)
         with alone():
@@ -204,7 +204,7 @@ def _forbidden(one_thread: bool) -> str:
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Hold the lock of switched calls.   Raises InvalidArgument if another thread keeps it."""
+    """Hold the lock of switched calls; raises InvalidArgument if another has it for LIMIT_S."""
     latest = monotonic() + LIMIT_S
     while not (_lock.acquire(blocking=False) if COMPILED is None else COMPILED.hold()):
         if monotonic() > latest:
@@ -224,7 +224,7 @@ def alone() -> Iterator[None]:
 
 
 def by_default(library: "partial[Any]") -> Any:
-    """Make the library's call by its default, while no variable is switched."""
+    """Make the library's call by its default algorithm, while no variable is switched."""
     if not _guarded.is_set():
         return library()
     with alone():
@@ -246,7 +246,7 @@ def changed(writes: Writes) -> Iterator[None]:
 
 
 def _shared(algorithm: OwnAlgorithm) -> Writes:
-    """The same value for all collectives, so that they share a duplicate."""
+    """An algorithm's value for the variables of all collectives, which share a duplicate."""
     every = (
         one
         for collective in COLLECTIVES.values()
@@ -263,7 +263,7 @@ def _needed() -> Writes:
 
 
 def _written(wanted: Iterable[tuple[Variable, int]]) -> bool:
-    """Whether writing these values failed."""
+    """Write these values, and return whether that failed."""
     try:
         for one, value in wanted:
             one.write(value)

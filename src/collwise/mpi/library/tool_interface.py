@@ -25,8 +25,8 @@ _Handle = (
 class Variable:
     """A control variable that is one integer.
 
-    index: the library's number for it.   nbytes: of its value, 1 or 4.   choices: the words for its
-    values, if the library enumerates them.
+    index: the library's number for it.   nbytes: bytes of its value, 1 or 4.   choices: the
+    value that each word means, if the library enumerates its values.
     """
 
     name: str
@@ -43,13 +43,13 @@ class Variable:
         return handle.value or 0
 
     def read(self) -> int:
-        """Its value.   Raises InvalidArgument if the library refuses."""
+        """The variable's value.   Raises InvalidArgument if the library refuses."""
         value = ctypes.create_string_buffer(self.nbytes)
         _call("MPI_T_cvar_read", ctypes.c_void_p(self.handle), value)
         return int.from_bytes(value.raw, "little", signed=True)
 
     def write(self, value: int) -> None:
-        """Set its value.   Raises InvalidArgument if the library refuses."""
+        """Set the variable's value.   Raises InvalidArgument if the library refuses."""
         text = value.to_bytes(self.nbytes, "little", signed=True)
         _call(
             "MPI_T_cvar_write",
@@ -73,13 +73,13 @@ def variables() -> Mapping[str, Variable]:
 
 
 def missing() -> str:
-    """Why there are no variables; empty if there are some."""
+    """Why `variables` is empty; an empty text if it is not."""
     return _found()[1]
 
 
 @cache
 def _library() -> ctypes.CDLL:
-    """mpi4py's extension, which is loaded, and what it is linked to."""
+    """mpi4py's extension, through which the MPI library's functions are found."""
     return ctypes.CDLL(MPI.__file__)
 
 
@@ -105,7 +105,7 @@ def _found() -> tuple[Mapping[str, Variable], str]:
 
 
 def _variable(index: int) -> Variable | None:
-    """A variable; None if it is not one integer, or if there is none of this number any more."""
+    """The variable of this number; None if it is not one integer, or exists no more."""
     name, description = (ctypes.create_string_buffer(_MOST_TEXT) for _ in range(2))
     lengths = ctypes.c_int(_MOST_TEXT), ctypes.c_int(_MOST_TEXT)
     verbosity, bind, scope = (ctypes.c_int() for _ in range(3))

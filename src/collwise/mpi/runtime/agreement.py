@@ -60,8 +60,8 @@ def in_team(comm: MPI.Intracomm, members: Sequence[int], act: Callable[[MPI.Intr
     """Run `act` on some ranks while the others sleep.  Collective.
 
     members: the ranks; `act` gets a communicator of them, in this order.  All ranks return what it
-    returns on the first member, or raise what it raises there.  It has to fail on all members or
-    on none.
+    returns on the first member, or raise what it raises there.  `act` has to fail on all members
+    or on none.
     """
     mine = comm.Get_rank() in members
     colour, key = (0, members.index(comm.Get_rank())) if mine else (MPI.UNDEFINED, 0)
@@ -89,7 +89,7 @@ def everywhere(comm: MPI.Intracomm, act: Callable[[], T]) -> T:
 def gather_sources(comm: MPI.Intracomm, nbytes: int) -> tuple[Source, ...]:
     """The ranks that have data and their bytes, in rank order, by an allgather of 8 bytes each.
 
-    Collective.   nbytes: of this rank, >= 0.
+    Collective.   nbytes: this rank's bytes, >= 0.
     Raises InvalidArgument, on all ranks, for any other value.
     """
     try:

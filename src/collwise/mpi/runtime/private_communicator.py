@@ -1,7 +1,7 @@
 """A private duplicate of a user's communicator, so that our messages never match the user's.
 
-It also keeps what belongs to it: the next tag, requests not yet freed, and whether an error
-interrupted a collective.  Messages may be pending then, so nothing else may run on it.
+The duplicate also keeps the next tag, the requests not yet freed, and whether an error interrupted
+a collective: messages may be pending then, so nothing else may run on the duplicate.
 """
 
 import logging
@@ -29,7 +29,7 @@ log = logging.getLogger("collwise")
 
 MOST = 256
 """Most duplicates of ours that a process has before the library serves on further communicators:
-libraries have some 2,000 communicators, and these are the program's."""
+libraries allow some 2,000 communicators, and the program needs those."""
 NO_ROOM = f"there are {MOST} duplicates of other communicators, or no room for one"
 BLOCKING_TAG = 0
 """All blocking calls share this tag: MPI guarantees that all ranks make them in the same order."""
@@ -48,11 +48,11 @@ def plain_duplicate(comm: MPI.Intracomm) -> MPI.Intracomm:
 class PrivateCommunicator:
     """A duplicate of `comm`.  Making one is collective.
 
-    broken: why a collective on it was interrupted; empty if none was.   when_broken: what is
-    called then.   tags: the next tag for a persistent or non-blocking collective, which all ranks
-    make in the same order, and the last one; the compiled engine has this memory, too.
-    nodes: each rank's, if messages inside a node go through memory that its ranks share.
-    transport: of this rank's node; None if MPI carries its messages.
+    broken: why a collective on it was interrupted; empty if none was.   when_broken: functions to
+    call then.   tags: the next tag for a persistent or non-blocking collective, which all ranks
+    make in the same order, and the largest tag; the compiled engine has this memory, too.
+    nodes: the number of each rank's node, if messages inside a node go through memory that its
+    ranks share.   transport: of this rank's node; None if MPI carries its messages.
     """
 
     def __init__(self, comm: MPI.Intracomm, nodes: Sequence[int] = ()) -> None:
@@ -77,14 +77,14 @@ class PrivateCommunicator:
         return self._tags[0]
 
     def use_tag(self) -> None:
-        """Keep `next_tag` for a collective that was made; one that raised leaves it to the next."""
+        """Use up `next_tag`, after a collective was made; one that raised leaves the tag unused."""
         tag, last = self._tags
         self._tags[0] = tag + 1 if tag < last else _FIRST_TAG
 
     def own(self, holder: Any) -> None:
-        """Have an object freed with this communicator, or before MPI ends, if it is not earlier.
+        """Register an object, to be freed with this communicator, or before MPI ends.
 
-        holder: of MPI's objects: a persistent request or an executor.
+        holder: a persistent request or an executor, which hold objects of MPI's.
         """
         self._owned.add(holder)
         if self._left or _lingering:
@@ -92,7 +92,7 @@ class PrivateCommunicator:
                 private._sweep()
 
     def leave(self, holder: "Bound", *, running: bool) -> None:
-        """Free an object that nothing refers to any more, as soon as it is complete."""
+        """Free a plan whose request the program dropped, as soon as the plan is complete."""
         if running and not self.broken:
             self._left.append(holder)
         else:
@@ -123,16 +123,16 @@ class PrivateCommunicator:
                 refuse()
 
     def judge(self, bound: "Bound", problem: BaseException) -> None:
-        """Mark it broken if the error interrupted the plan."""
+        """Mark the communicator broken if this error interrupted the plan."""
         if bound.interrupted:
             self.mark_broken(problem)
 
     def free(self) -> None:
         """Free everything, the duplicate included.  Collective.
 
-        A running request is completed first, if somebody still has it; otherwise it continues, and
-        the duplicate is kept for it.  So is a broken one: MPI libraries reuse the numbers of freed
-        communicators, and its pending messages would match those of another.
+        A running request is completed first, if the program still has it; otherwise it continues,
+        and the duplicate is kept for it.  A broken duplicate is kept, too: MPI libraries reuse the
+        numbers of freed communicators, so its pending messages would match those of another.
         """
         self._sweep()
         for holder in list(self._owned):
@@ -147,7 +147,7 @@ class PrivateCommunicator:
         _open.discard(self)
 
     def end(self, limit_s: float) -> None:
-        """Free all before MPI ends; after a time also what is still running."""
+        """Free everything before MPI ends; after `limit_s` also collectives that still run."""
         under_way = [one for one in self._owned if getattr(one, "active", False)] + self._left
         latest = monotonic() + limit_s
         if MPI.Is_finalized():
@@ -164,14 +164,14 @@ class PrivateCommunicator:
 
 
 def _is_over(holder: "Bound") -> bool:
-    with suppress(MPI.Exception):  # `Wait` raises it, if anybody does that
+    with suppress(MPI.Exception):  # a `Wait` of the program raises it
         return holder.complete()
     return True
 
 
 _open: "weakref.WeakSet[PrivateCommunicator]" = weakref.WeakSet()
 _lingering: list[PrivateCommunicator] = []
-"""Those that were freed while requests that nobody has were still running."""
+"""Freed private communicators on which requests that the program dropped still run."""
 
 
 @cache
@@ -184,11 +184,12 @@ def _free_before_mpi_ends() -> None:
 
 
 class PrivateDuplicate:
-    """The private duplicate of a communicator, made when that is wrapped, or at a planned call.
+    """The private duplicate of a communicator, made at wrapping, or at the first planned call.
 
     MPI libraries have few communicators, so none is duplicated before it is needed.
-    of: the user's communicator, as an object of mpi4py's.   refused: whether there is to be none.
-    when_made: what is called when it is made.   nodes: see `PrivateCommunicator`.
+    of: the user's communicator, as an object of mpi4py's.   refused: whether no duplicate may be
+    made.   when_made: functions to call when the duplicate is made.   nodes: as those of
+    `PrivateCommunicator`.
     """
 
     def __init__(self, comm: MPI.Intracomm, nodes: Sequence[int] = ()) -> None:
@@ -200,13 +201,13 @@ class PrivateDuplicate:
         self._users: list[Callable[[], object]] = []
 
     def inform(self, act: Callable[[], object]) -> None:
-        """Call a function when the duplicate is broken."""
+        """Have a function called when the duplicate is marked broken."""
         self._users.append(act)
 
     def exists(self, *, local: bool = False) -> bool:
-        """Whether there is one; if not, it is made unless a rank has MOST.  Equal on all ranks.
+        """Whether there is a duplicate; it is made unless a rank has MOST.  Equal on all ranks.
 
-        local: in a call that must not wait for other ranks, so none is made.
+        local: in a call that must not wait for other ranks, so no duplicate is made.
         """
         if self.made is None and not local and not self.refused:
             most = np.array([len(_open)])
@@ -230,7 +231,7 @@ class PrivateDuplicate:
         return self.made
 
     def free(self) -> None:
-        """Free it, and all requests made on it.  Collective."""
+        """Free the duplicate, and all requests made on it.  Collective."""
         if self.made is not None:
             self.made.free()
             self.made = None

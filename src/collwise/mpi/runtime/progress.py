@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 0.001
 END_LIMIT_S = 5.0
-"""So long MPI_Finalize waits for collectives that nobody completed."""
+"""Seconds that MPI_Finalize waits for collectives that the program did not complete."""
 _IDLE_ROUNDS = 100
 
 
@@ -41,7 +41,7 @@ class ProgressEngine:
         self._helper: threading.Thread | None = None
 
     def add(self, schedule: "BoundPlan") -> None:
-        """Take over a started schedule."""
+        """Advance a started schedule from now on."""
         with self.lock:
             self.running.append(schedule)
         if self._helper is None and MPI.Query_thread() >= MPI.THREAD_MULTIPLE:
@@ -108,7 +108,7 @@ def advance() -> None:
 
 
 def wait_with_progress(requests: Iterable[Any]) -> None:
-    """Complete requests, or objects with their methods, while running schedules advance."""
+    """Complete requests, or objects with a request's methods, while running schedules advance."""
     for request in requests:  # one by one: MPICH's Testall fails on persistent collectives
         while running() and not request.Test():
             advance()
@@ -116,10 +116,10 @@ def wait_with_progress(requests: Iterable[Any]) -> None:
 
 
 def before_mpi_ends(act: Callable[[], None]) -> None:
-    """Call something when Python ends, or in MPI_Finalize, which deletes COMM_SELF's attributes.
+    """Call `act` when Python ends, or in MPI_Finalize, which deletes COMM_SELF's attributes.
 
-    With hooks, MPICH waits for what is running before it deletes them: there `MPI.Finalize` calls
-    it first.
+    With progress hooks, MPICH waits for running collectives before it deletes them: there
+    `MPI.Finalize` calls `act` first.
     """
     atexit.register(act)
     keyval = MPI.Comm.Create_keyval(delete_fn=lambda *_: act(), nopython=False)

@@ -24,7 +24,7 @@ except (ImportError, RuntimeError) as problem:  # mpi4py without an MPI library 
 
 
 Communicator: TypeAlias = MPI.Intracomm
-"""For those who pass communicators on and do not import mpi4py."""
+"""The type of communicators, for modules that pass them on and do not import mpi4py."""
 
 
 class World(NamedTuple):
@@ -49,7 +49,7 @@ class World(NamedTuple):
 
     @property
     def layout(self) -> Layout:
-        """Whether all ranks are on one node."""
+        """Where the ranks are: "one node" or "several nodes", by their hosts."""
         return "one node" if len(set(self.hosts)) == 1 else "several nodes"
 
     @property
@@ -67,7 +67,7 @@ class World(NamedTuple):
         return most > self.cores
 
     def part(self, ranks: Sequence[int]) -> "World":
-        """The world of some of the ranks."""
+        """The world of a communicator that has only these of the ranks."""
         return self._replace(
             hosts=tuple(self.hosts[rank] for rank in ranks),
             nodes=tuple(self.nodes[rank] for rank in ranks),
@@ -147,7 +147,7 @@ def _nodes(comm: MPI.Intracomm, hosts: Sequence[str]) -> tuple[int, ...]:
 def cores_together(ranks: Sequence[tuple[frozenset[int], int]]) -> int:
     """How many cores the ranks of a node share: the union of their masks, up to the limit.
 
-    ranks: the affinity mask, and the container's limit, of each.
+    ranks: each rank's affinity mask, and its container's limit of cores.
     """
     every = frozenset[int]().union(*(mask for mask, _ in ranks))
     return min(len(every) or os.cpu_count() or 1, *(limit for _, limit in ranks))

@@ -1,0 +1,33 @@
+"""How equal calls are served: what `dispatch` finds once and then keeps in its cache."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+from mpi4py import MPI
+
+from collwise.comm.recording import Tally
+from collwise.mpi.execution.executor import Executor
+from collwise.mpi.library.switching import Switched, by_default
+
+
+class Handler(NamedTuple):
+    """How equal calls are served: by an executor of ours or by the library.
+
+    executor: runs the plan; None if the library serves.   op: the operator, kept alive since its id
+    is part of the cache's key.   tally: counts the calls; None if they are not recorded.
+    own: one of the library's own algorithms, if that serves; None for the library's default.
+    """
+
+    executor: Executor | None
+    op: MPI.Op | None = None
+    tally: Tally | None = None
+    own: Switched | None = None
+
+    def by_library(self, call: "partial[Any]") -> Any:
+        """Make the library's call, by its algorithm `own` if there is one."""
+        return by_default(call) if self.own is None else self.own.call(call)
+
+    @property
+    def librarys(self) -> tuple[Any, tuple[()]]:
+        """What the compiled engine is told to remember of calls that the library serves."""
+        return None if self.own is None else self.own.in_c, ()

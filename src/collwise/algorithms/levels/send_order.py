@@ -182,7 +182,7 @@ class _Run:
         return None
 
     def _send(self, start: int, source: int, target: int, level: int) -> tuple[int, int]:
-        """Send a message: returns when it leaves and when it arrives, in ticks; occupies shared ports.
+        """Send a message: returns when it leaves and when it arrives, in ticks.
 
         start: when the sender's own port is free, in ticks.
         """

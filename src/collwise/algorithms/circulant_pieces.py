@@ -108,7 +108,7 @@ def register_circulant(
 ) -> None:
     """Register two algorithms for a collective: the exchange of radix 2, and the one in pieces.
 
-    summary, time: of the first one.   in_pieces, time_in_pieces: summary and time of the second.
+    summary, time: those of the exchange of radix 2.   in_pieces, time_in_pieces: of the other.
     """
     made: dict[str, Any] = {"source": ("Traeff2024",)}
     plain = f"{collective}/circulant"

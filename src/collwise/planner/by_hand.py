@@ -123,7 +123,7 @@ def _own_choice(collective: str, label: str, most: int | None) -> Choice:
 
 
 def own_choice(collective: str, label: str) -> Candidate | None:
-    """The library's own algorithm with this label; None if it is none of these."""
+    """The candidate that a label such as "library:tree(k=4)" names; None for other labels."""
     if not label.strip().startswith(OWN):
         return None
     choice = _own_choice(collective, label.strip(), None)

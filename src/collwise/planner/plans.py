@@ -108,7 +108,7 @@ class Plan:
     The verdict of each says why it is, or is not, the choice.
     """
     excluded: Mapping[str, str] = field(hash=False)
-    """By name of each algorithm without a candidate, the reason."""
+    """Maps the name of each algorithm without a candidate to the reason."""
     reason: str = ""
     """Why contributions are combined in the problem's order; empty if none are combined."""
     remarks: tuple[str, ...] = ()

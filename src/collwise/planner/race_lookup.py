@@ -1,4 +1,4 @@
-"""Looks up race results: which algorithm serves a call, and why.
+"""Looks up in race results which algorithm is to run a call, and why.
 
 A race counts only for the number of ranks that it was run with.  It decides message sizes up to
 REACH times larger or smaller.  Two races with the same winner also decide all sizes between theirs.
@@ -28,10 +28,10 @@ REACH = 4
 
 
 class Verdict(NamedTuple):
-    """Which algorithm serves a call, and why.
+    """The algorithm that is to run a call, and why.
 
     algorithm: its full name, or LIBRARY for the MPI library's own.   because: the reason, as a
-    clause.   race: the race that decided; None if none did, so that the library serves the call.
+    clause.   race: the race that decided; None if no race did, so that LIBRARY runs it.
     """
 
     algorithm: str
@@ -55,7 +55,7 @@ def known_races(profile: Profile, ranks: int, ranks_per_node: str = "") -> tuple
 
 
 def is_known(algorithm: str) -> bool:
-    """Whether an algorithm is registered, or is the library's own, which the library knows."""
+    """Whether this names a registered algorithm, or one of the MPI library's own."""
     return algorithm in ALGORITHMS or own_algorithm(algorithm) is not None
 
 

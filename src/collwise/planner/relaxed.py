@@ -134,7 +134,7 @@ def _busy_per_piece(piece: Program, problem: Problem, machine: Levels) -> Fracti
 def _receives_in_turn(
     rank: int, operations: Sequence[Operation], machine: Levels
 ) -> tuple[Fraction, Fraction]:
-    """Seconds that a rank's receives and combines take one after another, and how long it waits.
+    """Two times in seconds: of a rank's receives and combines one after another, and of its waits.
 
     It waits, in seconds, for messages that others of the sender's group send through a shared port.
     """

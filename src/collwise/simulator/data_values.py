@@ -1,4 +1,4 @@
-"""A schedule run on real values, in this process, without MPI: the output of every rank."""
+"""Runs a schedule on real values, in this process, without MPI."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -20,16 +20,17 @@ def values(
     inputs: Sequence[Vector | None],
     combine: Callable[[Vector, Vector], Vector] = np.add,
 ) -> list[Vector | None]:
-    """Run a schedule on everybody's vectors; the output of every rank in the end.
+    """Run a schedule on the vectors of all ranks; returns the output of every rank, as new arrays.
 
-    inputs: one-dimensional arrays of one type, by rank, each of the problem's bytes (of a broadcast
-    only the root's counts; of an s-to-p broadcast the sources', each of its bytes).
-    combine: a NumPy ufunc, or any function of the left and the right operand, pieces of the vectors
-    in whole elements; it is called in the schedule's order.
-    Returns new arrays (of an s-to-p broadcast the sources' data, by rank); None for a rank that has
-    no output.
-    Raises InvalidArgument for inputs that do not fit, InvalidSchedule if the ranks wait for each
-    other in a circle (`collwise.verify` says more).
+    inputs: by rank, one-dimensional arrays of one element type, as long as the problem's vectors.
+    A broadcast uses only the root's; an s-to-p broadcast only the sources', each as long as the
+    source's contribution.
+    combine: a NumPy ufunc, or any function of a left and a right operand, which are pieces of the
+    vectors in whole elements; it is called in the schedule's order.
+    The output is None for a rank that has none; in an s-to-p broadcast it is the data of all
+    sources, one after another.
+    Raises InvalidArgument for inputs that do not fit, and InvalidSchedule if the ranks wait for
+    each other in a circle (`collwise.verify` says more).
     """
     problem = schedule.problem
     blocks = {rank: block for rank in range(problem.ranks) for block in problem.input_of(rank)}
@@ -61,7 +62,7 @@ def values(
 def _element_type(
     problem: Problem, inputs: Sequence[Vector | None], blocks: Mapping[int, Block]
 ) -> np.dtype[Any]:
-    """The type of the elements; raises InvalidArgument for inputs that do not fit."""
+    """The element type of all inputs; raises InvalidArgument for inputs that do not fit."""
     asked = f"the values of {problem}"
     if len(inputs) != problem.ranks:
         remedy = f"give {problem.ranks}, one for each rank"

@@ -16,12 +16,13 @@ from collwise.timing import simulate
 
 
 class SimulatedProber:
-    """A network and a clock for probes, both simulated.
+    """A simulated network, and a simulated clock, for probes.
 
-    machine: for non-blocking sends; blocking: the machine for blocking ones (the same if not
-    given).  noise: 0 for exact samples (Fractions); else each is multiplied by a random factor and
-    is a float, "lognormal" with this σ and median 1, or "uniform" in [1 − noise, 1 + noise].
-    overhead_s: what every probe takes beyond its sample.
+    machine: the machine for non-blocking sends.   blocking: the machine for blocking sends; None
+    for the same one.   noise: 0 for exact samples (Fractions); else each sample is a float, the
+    exact one times a random factor.   distribution: that of the factor: "lognormal" with σ = noise
+    and median 1, or "uniform" in [1 − noise, 1 + noise].   seed: of the random numbers.
+    overhead_s: seconds that every probe takes beyond its sample.
     """
 
     def __init__(
@@ -46,13 +47,13 @@ class SimulatedProber:
         self._random = Random(seed)
 
     def run(self, probes: Sequence[AnyProbe]) -> list[Fraction | float]:
-        """Seconds that each probe takes, as P_0 sees them."""
+        """The seconds that each probe takes by the clock of rank P_0."""
         samples = [self._sample(probe) for probe in probes]
         self.elapsed_s += float(sum(samples)) + self.overhead_s * len(probes)
         return samples
 
     def conduct(self, campaign: Campaign[Result]) -> Result:
-        """Run a whole campaign."""
+        """Run all batches of probes of a campaign; returns its result."""
         while batch := campaign.next_batch():
             campaign.record(batch, self.run(batch), self.elapsed_s)
         return campaign.result()
@@ -69,16 +70,16 @@ class SimulatedProber:
 
 @lru_cache(maxsize=4096)
 def observed(probe: AnyProbe, machine: Machine) -> Fraction:
-    """Exact seconds until P_0 has the answer, from the simulated schedule (no closed form).
+    """Exact seconds until rank P_0 has finished a probe, by simulating the probe's schedule.
 
-    On a machine with levels the ranks are those of its placement.
+    On a machine with levels, the schedule has as many ranks as the machine's placement.
     """
     ranks = machine.placement.ranks if isinstance(machine, Levels) else None
     return simulate(probe.schedule(ranks), machine).finish[0]
 
 
 def _renumbered(probe: Probe) -> Probe:
-    """The probe on the ranks 1, 2, …: an ideal network does not know which rank is which."""
+    """The probe with targets renumbered 1, 2, …, which takes equally long on an ideal network."""
     names = {target: 1 + i for i, target in enumerate(dict.fromkeys(probe.targets))}
     targets = tuple(names[target] for target in probe.targets)
     return Probe(probe.experiment, probe.nbytes, targets, probe.blocking)

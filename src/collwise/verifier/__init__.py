@@ -2,10 +2,10 @@
 
 Read `dataflow` first (matching messages, and what every rank holds), then `deadlock`,
 `contributions` (of which ranks' vectors a result is combined), `port_rules` and `link_rules` (in
-ideal time no port does two things at once, and no link carries two messages).  `partition` and
-`violations` serve them.  What a rank has at the start and must have in the end is derived from the
-table of collectives (`Problem.input_of`, `Problem.output_of`).  Nothing here knows an algorithm,
-and the timing engine is not trusted: its results are checked as well.
+ideal time no port does two things at once, and no link carries two messages).  These modules use
+`partition` and `violations`.  What a rank has at the start and must have in the end is derived from
+the table of collectives (`Problem.input_of`, `Problem.output_of`).  The verifier knows nothing of
+algorithms, and does not trust the timing engine: it checks the engine's results as well.
 """
 
 from fractions import Fraction
@@ -26,23 +26,24 @@ from collwise.verifier.port_rules import check_ports
 __all__ = ["check_flow", "check_ports", "verify"]
 
 ASSUMED = tuple(Machine.postal(t0_s=1, lam=lam) for lam in (1, Fraction(9, 5)))
-"""The machines for which ports are checked if none is given."""
+"""The machines on which `verify` checks the ports if the caller gives no machine."""
 AT_PORTS = Machine.hockney(alpha_s=1, beta_s="1/100", gamma_s="1/10")
-"""One more where vectors are combined: a combine has its place in the queues of both its ports."""
+"""One more machine, for collectives that combine: here a combine keeps both ports busy."""
 
 
 def verify(
     schedule: Schedule, machine: Machine | None = None, topology: Topology | None = None
 ) -> None:
-    """Prove that a schedule does what its collective promises; returns if so.
+    """Prove that a schedule does what its collective promises; raise InvalidSchedule if not.
 
-    Checks the data flow (`check_flow`), and then, on `machine` (or else on postal machines with
-    λ = 1 and 9/5, and if it combines on one where that takes the ports), that it completes and that
-    nobody sends or receives two messages at once (`check_ports`); and, on a topology, which needs a
-    machine that has links, that no link carries two at once.
-    Raises InvalidSchedule for the first violation, with rank, step and block; UnknownName for a
-    collective that is not in the table; InvalidArgument for a topology of another size, or on
-    a machine that has no links.
+    First the data flow is checked (`check_flow`).  Then the schedule is timed on the machine, and
+    it is checked that no port sends or receives two messages at once (`check_ports`).
+    machine: None for postal machines with λ = 1 and 9/5; a schedule that combines is then also
+    timed on AT_PORTS, unless its program needs posted receives.
+    topology: the network, on whose links no two messages may pass at once; the machine must have
+    links.   InvalidSchedule tells rank, step and block of the first violation.
+    Raises UnknownName for a collective that is not in the table, and InvalidArgument for a topology
+    of another size, or on a machine without links.
     """
     machines = ASSUMED if machine is None else (machine,)
     check_simulable("a proof of a schedule", schedule, machines[0], topology)
@@ -55,11 +56,11 @@ def verify(
 def check_flow(schedule: Schedule) -> None:
     """Prove all that needs no machine: matching messages, data flow and progress.
 
-    Every send has its receive with the same blocks; what is sent is held; nothing is received
-    twice; every output is complete in the end, combined of every contribution once and in the order
-    that the problem promises, no element cut; no deadlock, with buffered and with blocking sends
-    (to receives that are posted at once, where the program needs that).
-    Raises as `verify` does.
+    Every send has a matching receive with the same blocks.  A rank sends only data that it holds,
+    and receives nothing twice.  In the end every output is complete; where the collective combines,
+    it has every contribution once, in the order that the problem promises, and no element is cut.
+    There is no deadlock, be sends buffered or blocking; if the program needs posted receives, no
+    send waits for its receiver.   Raises the same errors as `verify`.
     """
     problem = schedule.problem
     find_collective(problem.collective)

@@ -1,8 +1,8 @@
-"""Contributions: of which ranks' vectors every combined piece is made, and in which order.
+"""Checks of which ranks' vectors every combined piece is made, and in which order.
 
 A value is an expression: one rank's contribution, or two values combined.  Equal expressions have
-one number, so ranks that end with the same number end with the same bits, whatever the operator.
-The schedule is evaluated on these numbers in place of elements.
+the same number, so ranks that end with equal numbers end with the same bits, whatever the operator.
+The schedule is evaluated with these numbers in place of vector elements.
 """
 
 from collections.abc import Sequence
@@ -19,21 +19,24 @@ _REMEDY = "combine every rank's contribution exactly once, in the order that was
 
 
 class _Value(NamedTuple):
-    """An expression: whose contributions it has, and whether in the order of the ranks."""
+    """What is known of an expression.   ranks: a bit for each rank whose contribution it has.
+
+    in_order: whether it combines these contributions in the order of the ranks.
+    """
 
     ranks: int
     in_order: bool
 
 
 class Expressions:
-    """All values, numbered; the first are the contributions as the ranks gave them."""
+    """All expressions found so far, by number; number r below p is the contribution of rank r."""
 
     def __init__(self, ranks: int) -> None:
         self.values = [_Value(1 << rank, True) for rank in range(ranks)]
         self._numbers: dict[tuple[int, int], int] = {}
 
     def combine(self, left: int, right: int) -> int:
-        """The number of left ∘ right; −1 if they have a contribution in common."""
+        """The number of the expression left ∘ right; −1 if both have a contribution in common."""
         if (known := self._numbers.get((left, right))) is not None:
             return known
         a, b = self.values[left], self.values[right]
@@ -50,9 +53,10 @@ def _lowest(ranks: int) -> int:
 
 
 def check_contributions(lists: Lists, problem: Problem, partition: Partition) -> None:
-    """Every piece of an output has every rank's contribution exactly once, in the order promised.
+    """Check that each piece of an output has every contribution once, in the order promised.
 
-    Presumes that partners, holdings and progress are proved.  Raises InvalidSchedule.
+    To be called after `check_partners`, `check_holdings` and `check_progress`.  Raises
+    InvalidSchedule.
     """
     expressions = Expressions(problem.ranks)
     everybody = (1 << problem.ranks) - 1
@@ -77,7 +81,7 @@ def check_contributions(lists: Lists, problem: Problem, partition: Partition) ->
 def _evaluate(
     lists: Lists, problem: Problem, partition: Partition, expressions: Expressions
 ) -> list[list[int]]:
-    """The numbers of the expressions in every rank's output in the end, piece by piece."""
+    """By rank, the numbers of the expressions in the rank's output at the end, piece by piece."""
 
     @cache
     def in_pieces(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
@@ -116,5 +120,5 @@ def _evaluate(
 
 
 def _piece_numbers(partition: Partition, blocks: Sequence[Block]) -> list[int]:
-    """The pieces of blocks, in the order of the blocks."""
+    """The numbers of all pieces of `blocks`, in the order of the blocks."""
     return [number for block in blocks for number in partition.span(block)]

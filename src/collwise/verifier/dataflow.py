@@ -1,4 +1,4 @@
-"""Data flow, proved from the lists alone: operations, matching messages, what every rank holds."""
+"""Checks data flow by the lists of operations alone: matching messages, and what ranks hold."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -30,11 +30,11 @@ from collwise.verifier.violations import (
 
 
 def check_operations(lists: Lists, itemsize: int = 1) -> None:
-    """Each operation makes sense by itself.
+    """Check each operation alone: its peer, its blocks and its slots.
 
-    itemsize: bytes of an element, none of which may be cut.
+    itemsize: bytes of an element; no element may be cut.   Raises InvalidSchedule.
     """
-    sound: set[int] = set()  # tuples of blocks, by identity: many operations have the same
+    sound: set[int] = set()  # identities of checked tuples of blocks: many operations share one
     for rank, operations in enumerate(lists):
         for step, op in enumerate(operations):
             if isinstance(op, Send | Recv) and not (0 <= op.peer < len(lists) and op.peer != rank):
@@ -87,7 +87,7 @@ def _reject_peer(lists: Lists, rank: int, step: int, peer: int) -> NoReturn:
 
 
 def check_partners(lists: Lists) -> None:
-    """The k-th send from a to b is the k-th receive at b from a, block by block."""
+    """Check that the k-th send from a to b has the same blocks as the k-th receive at b from a."""
     sent = [_by_peer(operations, Send) for operations in lists]
     received = [_by_peer(operations, Recv) for operations in lists]
     unequal = [
@@ -104,7 +104,7 @@ def check_partners(lists: Lists) -> None:
 def _by_peer(
     operations: Sequence[Operation], kind: type[Send] | type[Recv]
 ) -> dict[int, list[tuple[Block, ...]]]:
-    """The blocks of every message of that kind, in list order."""
+    """By peer, the blocks of each send (or each receive, by `kind`) of a rank, in list order."""
     messages: dict[int, list[tuple[Block, ...]]] = {}
     for op in operations:
         if isinstance(op, kind):
@@ -132,14 +132,15 @@ def _reject_partners(lists: Lists, a: int, b: int) -> NoReturn:
 
 
 def check_holdings(lists: Lists, problem: Problem, partition: Partition) -> None:
-    """In list order: what is read is held, what is received is new; the output is complete.
+    """Check that ranks read only data that they hold, and receive only data that is new to them.
 
+    Operations are checked in list order, and in the end that the output is complete.
     Raises InvalidSchedule.
     """
     strange = ~reduce(or_, partition.inputs)
     for rank, (operations, output) in enumerate(zip(lists, partition.outputs, strict=True)):
         held = {int(problem.input_slot): partition.inputs[rank]}
-        touched = dict(held)  # including what was used up
+        touched = dict(held)  # all that a slot ever held, including pieces that were used up
         for step, (op, pieces) in enumerate(zip(operations, partition.moved[rank], strict=True)):
             slots = reads(op) if getattr(op, "shift", 0) else (*reads(op), *clobbers(op))
             if (beyond := pieces & strange) and min(slots) < Slot.SCRATCH:
@@ -177,7 +178,7 @@ def check_holdings(lists: Lists, problem: Problem, partition: Partition) -> None
 
 
 def _touching(lists: Lists, rank: int, slot: int, partition: Partition, pieces: int) -> list[int]:
-    """The steps at which any of the pieces are written, or used up."""
+    """The steps of a rank at which any of `pieces` are written into a slot, or used up there."""
     return [
         step
         for step, op in enumerate(lists[rank])
@@ -204,7 +205,10 @@ def _reject_not_held(
 def _reject_held_already(
     lists: Lists, rank: int, step: int, partition: Partition, before: int
 ) -> NoReturn:
-    """before: what the slot had before this message, whose blocks overlap it or each other."""
+    """Raise InvalidSchedule for a receive whose blocks overlap earlier ones, or each other.
+
+    before: the set of pieces that the slot had before this receive.
+    """
     op = lists[rank][step]
     assert isinstance(op, Recv)
     held = before

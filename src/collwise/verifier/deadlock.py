@@ -1,4 +1,4 @@
-"""Progress: the schedule run without a clock, to see whether ranks wait for each other."""
+"""Checks for deadlocks: runs the schedule without times, to see whether ranks wait in a circle."""
 
 from collections.abc import Sequence
 from typing import NoReturn, TypeAlias
@@ -8,21 +8,22 @@ from collwise.schedule.operations import Message, Recv, Send
 from collwise.verifier.violations import Lists, reject
 
 _Port: TypeAlias = tuple[int, type[Message]]
-"""The port of a rank for sends, or that for receives."""
+"""One of the two ports of a rank: (rank, Send or Recv)."""
 _Step: TypeAlias = tuple[int, int, int]
-"""A message in a rank's list: its step, the peer, and how many receives it waits for."""
+"""A send or receive in a rank's list: (step, peer, number of receives to complete before it)."""
 
 
 def check_progress(
     lists: Lists, dependencies: Sequence[Sequence[Sequence[int]]], *, posted: bool = False
 ) -> None:
-    """Run the lists to the end; raises InvalidSchedule for a deadlock.
+    """Run all lists of operations to their ends; raises InvalidSchedule for a deadlock.
 
-    dependencies: per rank and operation, the earlier ones whose data it reads.
-    Every rank has a port for sends and one for receives, each in list order.  A blocking send is
-    done when its data is held and its receiver has come to the receive; a buffered send, when its
-    data is held.  So what blocking sends can do, buffered ones can do as well.
-    posted: all receives are posted at once, so that no send waits for its receiver.
+    dependencies: per rank and operation, the earlier operations whose data the operation reads.
+    Every rank has a port for sends and a port for receives, each of which works in list order.  A
+    buffered send completes once the rank holds its data.  A blocking send completes only when the
+    receiver has also reached the matching receive.  So a schedule that completes with blocking
+    sends completes with buffered ones as well.
+    posted: whether all receives are posted at the start, so that no send waits for its receiver.
     """
     awaited = [awaited_receives(*row) for row in zip(lists, dependencies, strict=True)]
     blocking = _Run(lists, awaited, buffered=posted)
@@ -32,7 +33,7 @@ def check_progress(
 
 
 class _Run:
-    """A run of all lists, and how far every port has come."""
+    """A run of the lists of all ranks, and the messages that every port still has to do."""
 
     def __init__(self, lists: Lists, awaited: Sequence[Sequence[int]], *, buffered: bool) -> None:
         self.lists, self.buffered = lists, buffered
@@ -47,7 +48,7 @@ class _Run:
         self.in_flight: dict[tuple[int, int], int] = {}
 
     def is_stuck(self) -> bool:
-        """Run as far as possible; whether any message is left then."""
+        """Run the lists as far as possible; returns whether any send or receive is left undone."""
         active = list(range(len(self.lists)))
         while active:
             rank = active.pop()
@@ -57,7 +58,7 @@ class _Run:
         return any(self.sends) or any(self.receives)
 
     def _send(self, rank: int) -> int | None:
-        """Do the next send if it can be done; the rank that may go on then."""
+        """Do a rank's next send; returns the receiver, which may go on; None if it has to wait."""
         if not self.sends[rank]:
             return None
         _, peer, receives = self.sends[rank][-1]
@@ -71,12 +72,12 @@ class _Run:
         return peer
 
     def _comes_to(self, rank: int, peer: int) -> bool:
-        """Whether the next receive of a rank is from that peer."""
+        """Whether the next receive of `rank` is from `peer`."""
         receives = self.receives[rank]
         return bool(receives) and receives[-1][1] == peer
 
     def _receive(self, rank: int) -> int | None:
-        """Do the next receive if it can be done; the rank that may go on then."""
+        """Do a rank's next receive; returns a rank that may go on; None if it cannot be done."""
         receives = self.receives[rank]
         if not receives:
             return None
@@ -92,7 +93,7 @@ class _Run:
         return (self.sends if port[1] is Send else self.receives)[port[0]][-1]
 
     def _waits_for(self, port: _Port) -> _Port:
-        """The port that has to act first; as all messages match, it is not done either."""
+        """The port for which a stuck port waits; it is not done either, as all messages match."""
         rank, kind = port
         _, peer, receives = self._next(port)
         if kind is Recv:
@@ -100,7 +101,7 @@ class _Run:
         return (rank, Recv) if receives > self.received[rank] else (peer, Recv)
 
     def explain(self) -> NoReturn:
-        """Raise InvalidSchedule for a cycle of ports that wait for each other."""
+        """Raise InvalidSchedule with a cycle of ports that wait for each other."""
         port: _Port = next(
             (rank, kind)
             for rank in range(len(self.lists))

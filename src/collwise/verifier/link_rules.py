@@ -1,4 +1,4 @@
-"""Links: on a shaped network, messages take their routes and no link carries two at once."""
+"""Checks that messages take their routes on a network, and that no link carries two at once."""
 
 from fractions import Fraction
 from itertools import pairwise
@@ -13,10 +13,11 @@ from collwise.verifier.violations import Lists, reject_timing
 
 
 def check_links(lists: Lists, timing: Timing, machine: Machine, topology: Topology | None) -> None:
-    """Prove that a timing obeys the law of a network: every passage that of its transfer.
+    """Prove that a timing obeys the law of a network.
 
-    The route is the topology's; header and tail pass when the machine's law says; the link that a
-    transfer waited for was held until it began; no link is held by two transfers at once.
+    Every message takes the topology's route.  Its header and its tail pass at the times that the
+    machine's law demands.  If it waited for a link, another message held that link until it began.
+    No link is held by two messages at once.
     Raises InvalidSchedule with the rank and step of a send.
     """
     if not (isinstance(machine, Wormhole) or (isinstance(machine, Hockney) and topology)):
@@ -43,7 +44,7 @@ def check_links(lists: Lists, timing: Timing, machine: Machine, topology: Topolo
 def _check_passage(
     lists: Lists, t: Transfer, p: Passage, machine: Hockney | Wormhole, hops: int
 ) -> None:
-    """Header and tail pass when the law says."""
+    """Check that a message's header and tail pass at the times that the machine's law demands."""
     if isinstance(machine, Wormhole):
         entry = p.start + machine.send + t.nbytes * machine.copy
         header = entry + hops * machine.hop
@@ -56,7 +57,7 @@ def _check_passage(
 
 
 def _check_wait(lists: Lists, timing: Timing, t: Transfer, p: Passage) -> None:
-    """It began when it was ready, or when the link that it waited for was free."""
+    """Check that a message began when it was ready, or when the link it waited for was free."""
     if p.waited is None:
         if p.start != p.ready:
             late = seconds(p.start - p.ready)

@@ -1,4 +1,7 @@
-"""Blocks as sets: all data is cut at every boundary of every block; a set of pieces is an int."""
+"""Blocks as sets of pieces: all data is cut at the boundaries of all blocks.
+
+A set of pieces is an int, with a bit for each piece.
+"""
 
 from collections.abc import Iterable
 from functools import reduce
@@ -16,7 +19,7 @@ class Partition:
         ranks = range(problem.ranks)
         inputs = [problem.input_of(rank) for rank in ranks]
         outputs = [problem.output_of(rank) for rank in ranks]
-        # By identity, for both ends of a message often have the same tuple, and so have many more.
+        # By identity: both ends of a message, and many other operations, often share one tuple.
         moved = (op.blocks for operations in lists for op in operations)
         distinct = {id(blocks): blocks for blocks in (*inputs, *outputs, *moved)}
         shifted = {
@@ -35,23 +38,23 @@ class Partition:
         }
         pieces = {key: self.pieces(several) for key, several in distinct.items()}
         self.moved = [[pieces[id(op.blocks)] for op in operations] for operations in lists]
-        """The pieces of every operation, by rank and step."""
+        """The set of pieces that an operation concerns, by rank and step."""
         self.inputs = [pieces[id(blocks)] for blocks in inputs]
-        """What every rank has at the start."""
+        """By rank, the set of pieces that the rank has at the start."""
         self.outputs = [pieces[id(blocks)] for blocks in outputs]
-        """What every rank must have in its output in the end."""
+        """By rank, the set of pieces that the rank must have in its output in the end."""
 
     def span(self, block: Block) -> range:
-        """The numbers of the pieces of one block, which are consecutive."""
+        """The numbers of the pieces of one block; they are consecutive."""
         pieces = self._sets[block]
         return range((pieces & -pieces).bit_length() - 1 if pieces else 0, pieces.bit_length())
 
     def piece(self, number: int) -> Block:
-        """A piece as a block."""
+        """The piece with this number, as a block."""
         return self.first(1 << number)
 
     def pieces(self, blocks: Iterable[Block]) -> int:
-        """The pieces of all the blocks."""
+        """The set of all pieces of the blocks."""
         return reduce(or_, map(self._sets.__getitem__, blocks), 0)
 
     def overlap(self, blocks: Iterable[Block]) -> bool:
@@ -60,7 +63,7 @@ class Partition:
         return sum(sets) != reduce(or_, sets, 0)
 
     def first(self, pieces: int) -> Block:
-        """The first run of pieces without a gap, as a block."""
+        """The first run of consecutive pieces in a set of pieces, as one block."""
         low = (pieces & -pieces).bit_length() - 1
         run = ~(pieces >> low)
         owner, offset = self._cuts[low]
@@ -72,7 +75,10 @@ def _shifted(block: Block, shift: int) -> Block:
 
 
 def _cut_alike(cuts: set[tuple[int, int]], shifted: set[tuple[Block, int]]) -> set[tuple[int, int]]:
-    """Further cuts, so that a block that is copied elsewhere has the same pieces here and there."""
+    """All cuts, with those added by which a block and its shifted copy have the same pieces.
+
+    shifted: (block, shift) pairs of copies.
+    """
     before = 0
     while before < len(cuts):
         before = len(cuts)

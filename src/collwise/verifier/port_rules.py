@@ -1,4 +1,4 @@
-"""Ports: a timing is checked against the laws of its machine, by other means than made it."""
+"""Checks a timing against the laws of its machine, port by port, without the timing engine."""
 
 from collections.abc import Collection, Sequence
 from fractions import Fraction
@@ -21,27 +21,27 @@ from collwise.verifier.violations import IMPOSSIBLE_TIMING, Lists, reject_timing
 
 
 class _Rules(NamedTuple):
-    """What a machine says of a message of some size over some links, in exact seconds or ticks."""
+    """The times that a machine demands for messages of one size and distance, or these in ticks."""
 
     busy: Fraction
-    """From the start of the send until the sender is free, at least."""
+    """The least time from the start of the send until the sender is free."""
     gap: Fraction
-    """Between this message and its neighbour at a port: the next send, the receipt before."""
+    """The least time at a port from this send to the next, or from the receipt before to this."""
     latency: Fraction
-    """From the start of the send until it is received, at least."""
+    """The least time from the start of the send until the message is received."""
     processing: Fraction
-    """How long the receiver works on it (LogGP)."""
+    """How long the message keeps the receiver's processor busy in LogGP; 0 in other laws."""
 
 
 class _Event(NamedTuple):
-    """What a rank does at a step, in ticks: a send, a receipt, or a combine at all ports."""
+    """A send, a receipt or a combine of a rank, with its begin and end in ticks, and its step."""
 
     begin: int
     end: int
     step: int
     gap: int = 0
     port: int | None = None
-    """None for all ports of the rank."""
+    """The port that is busy; None if all ports of the rank are."""
 
 
 def check_ports(
@@ -49,11 +49,11 @@ def check_ports(
 ) -> None:
     """Prove that a timing of a schedule obeys the laws of a machine, port by port.
 
-    No send begins while its port is busy or before its data is received.  No message is received
-    before its latency is over, or less than its t0 after the one before.  Ports work in list order;
-    but a LogGP rank receives in order of arrival, and its one processor does one thing at a time.
-    On a network with links, no link carries two messages at once (`link_rules.check_links`); with
-    levels, no port that a group shares passes two.
+    No send begins while its port is busy, or before its data is received.  No message is received
+    before its latency is over, or less than its t0 after the message before it.  Ports work in list
+    order; but a LogGP rank receives in the order of arrival, and its single processor does one
+    thing at a time.  On a network with links, no link carries two messages at once
+    (`link_rules.check_links`).  With levels, a port that a group shares passes one at a time.
     Raises InvalidSchedule with rank and step.
     """
     lists = schedule.lists
@@ -122,7 +122,10 @@ def check_ports(
 
 
 def _rules(machine: Machine, size: int, hops: int) -> _Rules:
-    """The rules for messages of some size over some links (or levels), in exact seconds."""
+    """The rules for messages of `size` bytes, in exact seconds.
+
+    hops: the links that a message passes; on a machine with levels, the level that it crosses.
+    """
     gap, latency = machine.at(hops, size) if isinstance(machine, Levels) else machine.message(size)
     if isinstance(machine, LogGP):
         body = (size - 1) * machine.G
@@ -132,9 +135,10 @@ def _rules(machine: Machine, size: int, hops: int) -> _Rules:
 
 
 def _check_shared_ports(lists: Lists, timing: Timing, machine: Levels) -> None:
-    """Messages leave a group, and pass into it, at least as far apart as its port needs.
+    """Check that messages leave a group, and enter it, as far apart as its shared port demands.
 
-    When a message passed into a group is not in a timing; it is received no earlier.
+    A timing does not tell when a message entered a group.  So it is checked that the message is not
+    received before the earliest time at which it can have passed all ports.
     """
     placement = machine.placement
     meeting = {t: placement.meeting(t.source, t.target) for t in timing.transfers}
@@ -162,7 +166,7 @@ def _check_shared_ports(lists: Lists, timing: Timing, machine: Levels) -> None:
 
 
 def _ports_of(t: Transfer, machine: Machine, topology: Topology | None) -> tuple[int, int]:
-    """The ports of a transfer at its source and at its target."""
+    """The ports of a transfer: (at its source, at its target)."""
     if not machine.all_port:
         return 0, 0
     route = topology.route(t.source, t.target) if topology else ()
@@ -177,7 +181,10 @@ def _check_named(
     nbytes: int,
     peer: int | None = None,
 ) -> None:
-    """What a timing names is in the schedule at that step."""
+    """Check that an operation of a timing is in the schedule: at this step of the rank.
+
+    peer: the other rank of a message; None for a combine.
+    """
     op = schedule.lists[rank][step] if step < len(schedule.lists[rank]) else None
     if (
         isinstance(op, kind)
@@ -207,9 +214,10 @@ class _RankTiming:
         self.receipts: list[_Event] = []
 
     def check_complete(self, free: Collection[type], finish: Fraction) -> None:
-        """Every operation is in the timing, once, and the rank finishes with the last of them.
+        """Check that each operation is in the timing once, and the rank finishes with the last one.
 
-        Combines are events of both ports; what takes no time (of the types `free`) is no event.
+        A combine is an event of both ports.   free: types of operations that take no time; they are
+        no events.   finish: when the rank finishes according to the timing, in ticks.
         """
         events = self.sends + self.receipts
         steps = sorted(event.step for event in events)
@@ -229,7 +237,7 @@ class _RankTiming:
             raise InvalidSchedule(asked, seen, IMPOSSIBLE_TIMING, rank=self.rank)
 
     def check_sends(self) -> None:
-        """One at a time, in list order; but a combine may go before sends that wait."""
+        """Check that a port sends one by one, in list order; combines may overtake sends."""
         for port in _by_port(self.sends):
             sent = combined = -1
             before = None
@@ -243,7 +251,7 @@ class _RankTiming:
                 before = event
 
     def check_receipts(self) -> None:
-        """At least a gap apart, in list order."""
+        """Check that a port receives in list order, its receipts at least a gap apart."""
         for port in _by_port(self.receipts):
             for before, event in pairwise(sorted(port, key=itemgetter(1, 2))):
                 if event.end < before.end + event.gap:
@@ -253,7 +261,7 @@ class _RankTiming:
                     self._reject(event.step, f"it is received after step {before.step}")
 
     def check_processor(self) -> None:
-        """One thing at a time, and arrivals are processed no faster than the gap allows."""
+        """Check that the processor does one thing at a time, and starts receipts a gap apart."""
         for before, event in pairwise(sorted([*self.sends, *self.receipts])):
             if event.begin < before.end:
                 self._reject(event.step, f"the processor is still busy with step {before.step}")
@@ -262,7 +270,10 @@ class _RankTiming:
                 self._reject(event.step, f"it is less than a gap after step {before.step}")
 
     def check_data(self, writers: Sequence[Sequence[int]]) -> None:
-        """Nothing begins before what it reads is there."""
+        """Check that no operation begins before the data that it reads is there.
+
+        writers: by step, the earlier steps that wrote this data.
+        """
         events = {event.step: event for event in (*self.sends, *self.receipts)}
         done: dict[int, int] = {}
         for step, op in enumerate(self.operations):
@@ -276,6 +287,6 @@ class _RankTiming:
 
 
 def _by_port(events: Sequence[_Event]) -> list[list[_Event]]:
-    """The events of every port, each with those that keep all ports busy."""
+    """One list of events for each port, which includes the events that keep all ports busy."""
     ports = {event.port for event in events} - {None} or {None}
     return [[event for event in events if event.port in (port, None)] for port in ports]

@@ -1,4 +1,4 @@
-"""How a violation is reported: what the operation is, what was seen, what to do about it."""
+"""Reports violations: the operation in words, what is wrong with it, and what to do about it."""
 
 from collections.abc import Iterable, Sequence
 from typing import NoReturn, TypeAlias
@@ -12,7 +12,7 @@ IMPOSSIBLE_TIMING = "mend the timing: it says what the machine or its network ca
 
 
 def describe_blocks(blocks: Iterable[Block]) -> str:
-    """Blocks in words, the first three of many."""
+    """Blocks in words; of more than three only the first three, and how many more there are."""
 
     def one(block: Block) -> str:
         if block.length < 1:
@@ -25,7 +25,7 @@ def describe_blocks(blocks: Iterable[Block]) -> str:
 
 
 def describe_slot(slot: int) -> str:
-    """A slot in words."""
+    """A slot of a rank in words, such as "its output"."""
     if slot < Slot.SCRATCH:
         return f"its {Slot(slot).name.lower()}"
     return f"its scratch {slot - Slot.SCRATCH}"
@@ -48,7 +48,10 @@ def describe(operation: Operation) -> str:
 def reject(
     lists: Lists, rank: int, step: int, seen: str, remedy: str, block: Block | None = None
 ) -> NoReturn:
-    """Raise InvalidSchedule for an operation; block: its first that is not empty if not given."""
+    """Raise InvalidSchedule for the operation at a rank's step.   seen: what is wrong with it.
+
+    remedy: what to do.   block: where it is wrong; None for its first block that is not empty.
+    """
     op = lists[rank][step]
     if block is None:
         block = next((block for block in op.blocks if block.length), None)
@@ -57,11 +60,11 @@ def reject(
 
 
 def reject_output(rank: int, block: Block, place: str, seen: str, remedy: str) -> NoReturn:
-    """Raise InvalidSchedule for a block of a rank's output; place: where, or how, it should be."""
+    """Raise InvalidSchedule for a block of a rank's output.   place: where or how it should be."""
     asked = f"rank {rank}, at the end: {describe_blocks([block])}{place}"
     raise InvalidSchedule(asked, seen, remedy, rank=rank, block=block)
 
 
 def reject_timing(lists: Lists, rank: int, step: int, seen: str) -> NoReturn:
-    """Raise InvalidSchedule for an operation that a timing has at an impossible time."""
+    """Raise InvalidSchedule for an operation to which a timing gives an impossible time."""
     reject(lists, rank, step, seen, IMPOSSIBLE_TIMING)

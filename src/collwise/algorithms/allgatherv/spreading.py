@@ -143,7 +143,7 @@ class Spreading(Deliveries):
 
 
 def simulable(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The candidate without parameters; no candidate if ranks × sources exceeds MAX_RECEIVED."""
+    """One empty dict of settings; an empty list if ranks × sources exceeds MAX_RECEIVED."""
     return [{}] if _contributions_received(problem) <= MAX_RECEIVED else []
 
 
@@ -153,7 +153,7 @@ def _contributions_received(problem: Problem) -> int:
 
 
 def alike_or_simulable(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The candidate without parameters; none if simulating the problem would take too long.
+    """One empty dict of settings; an empty list if simulating the problem would take too long.
 
     If all ranks contribute equally, only one of them is simulated, which is always quick enough.
     """

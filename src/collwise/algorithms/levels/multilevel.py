@@ -63,7 +63,7 @@ def _allreduce(problem: Problem, settings: Settings) -> Program:
 def _allreduce_choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
     """The best few allreduces among the outermost leaders, with the best reduces and broadcasts.
 
-    Reduces and broadcasts run at the inner levels.  Empty if there are none.
+    Reduces and broadcasts run at the inner levels.  Empty if there are no inner levels.
     """
     teams = hierarchy_of(problem)
 

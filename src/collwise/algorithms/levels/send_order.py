@@ -50,7 +50,7 @@ class Order(NamedTuple):
 def best_order(placement: Placement, costs: Sequence[LevelCost]) -> Order:
     """The fastest order of sends from rank 0 that the search finds.
 
-    costs: those of each level, the innermost first.
+    costs: the costs of a message at each level, the innermost first.
     """
     largest = max(map(len, placement.members[0]))
     step = 1 if placement.ranks <= MANY else 2
@@ -182,7 +182,7 @@ class _Run:
         return None
 
     def _send(self, start: int, source: int, target: int, level: int) -> tuple[int, int]:
-        """When a message leaves, and when it arrives, in ticks; it then occupies shared ports.
+        """Send a message: returns when it leaves and when it arrives, in ticks.
 
         start: when the sender's own port is free, in ticks.
         """

@@ -1,4 +1,4 @@
-"""Reduce of pieces in rounds made for the latency λ: the time-reverse of such a broadcast."""
+"""Reduce of pieces in rounds made for the latency λ: a time-reversed broadcast."""
 
 from collwise.algorithms.allgatherv.census import LATENCY
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT

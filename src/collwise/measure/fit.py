@@ -1,4 +1,4 @@
-"""From times to t0 and λ, exactly; and how sure one can be.
+"""Computes t0 and λ from measured times, exactly, and their confidence intervals.
 
 For one size and one way of sending, both experiments give times that are linear in the two unknowns
 t0 and λt0 (`ProbeSetting.terms`).  The medians over repetitions are fitted by least squares of the
@@ -35,7 +35,7 @@ Samples: TypeAlias = Mapping[ProbeSetting, Sequence[Seconds]]
 
 _NORMAL = NormalDist()
 _ERRORS = _NORMAL.inv_cdf((1 + CONFIDENCE) / 2)
-"""Standard errors in half a 95 % interval of a normal distribution."""
+"""Half the width of a normal distribution's 95 % interval, in standard errors."""
 
 
 class Law(NamedTuple):
@@ -52,7 +52,7 @@ class Law(NamedTuple):
 
 @dataclass(frozen=True)
 class Fit:
-    """What was found for one size and one way of sending."""
+    """The t0 and λ that were found for one message size and one way of sending."""
 
     nbytes: int
     blocking: bool
@@ -63,7 +63,7 @@ class Fit:
     uncertainty: tuple[float, float] | None
     """Relative half-widths of the 95 % intervals of t0 and λ; None after a single repetition."""
     repetitions: int
-    """The fewest that any cell has."""
+    """The smallest number of repetitions among the size's probe settings."""
     fitted: bool = False
     """Whether t0 is from a line over the sizes of the protocol."""
 
@@ -132,7 +132,7 @@ def fit_law(times: Mapping[ProbeSetting, Number]) -> Law | None:
 
 
 class _Medians(NamedTuple):
-    """The medians of some cells (seconds), with their relative standard errors; terms over time."""
+    """The medians of probe settings in seconds, their relative standard errors, terms / median."""
 
     times: NDArray[np.float64]
     errors: NDArray[np.float64]
@@ -140,9 +140,9 @@ class _Medians(NamedTuple):
 
 
 def _medians(samples: Samples) -> _Medians | None:
-    """None if nothing can be weighed by them: no samples, or a time of 0.
+    """The medians of samples; None if there are no samples, or a median is 0.
 
-    A single repetition is as uncertain as it is long.
+    The standard error of a single repetition is taken to be its whole time.
     """
     medians = [median_interval(values) for values in samples.values()]
     times = np.array([median.middle for median in medians])
@@ -181,9 +181,9 @@ def fit_together(nbytes: int, protocol: Mapping[int, Samples]) -> Fit | None:
 
     protocol: the samples of all sizes of the same protocol and way of sending, this one's included.
     t0 is a straight line over the sizes, neither negative nor falling, through the estimates of all
-    sizes, weighed by their standard errors.  The line's value at this size has a normal error, and
-    t0 is positive: what is reported is its mean under both.  λt0 is what this size's own samples
-    say, given t0.
+    sizes, weighed by their standard errors.  Its value at this size has a normal error, and t0 is
+    positive: t0 is reported as the mean of that distribution above 0.  λt0 follows from t0 and the
+    size's own samples.
     """
     own = _medians(protocol[nbytes])
     sizes, values, errors = [], [], []
@@ -221,9 +221,9 @@ def fit_together(nbytes: int, protocol: Mapping[int, Samples]) -> Fit | None:
 def _rising_line(
     x: NDArray[np.float64], y: NDArray[np.float64], errors: NDArray[np.float64], at: int
 ) -> tuple[float, float]:
-    """A line's value and its standard error: least squares among start and slope >= 0.
+    """The value at `at` of the least-squares line with start and slope >= 0; its standard error.
 
-    Where the points lie farther from it than their errors explain, the error grows alike.
+    Where the points lie farther from the line than their errors explain, that error grows alike.
     """
     columns = np.stack([np.ones(len(x)), x]) / errors
     place = np.array([1.0, at])
@@ -240,7 +240,7 @@ def _rising_line(
 
 
 def find_median(cell: ProbeSetting, values: Sequence[Seconds]) -> MedianTime:
-    """The median of one cell's samples (one or more) with its interval, if there are several."""
+    """The median of one probe setting's samples; with its interval, if there are several."""
     return MedianTime(
         nbytes=cell.nbytes,
         mode=MODES[cell.blocking],

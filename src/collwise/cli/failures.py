@@ -113,9 +113,9 @@ def leave(code: int, *, alone: bool = False) -> NoReturn:
 
 
 def tell_starter(status: int | str) -> bool:
-    """Add a word for the process that started these ranks; False if nobody wants it.
+    """Tell a status to the collwise process that started these ranks; False if there is none.
 
-    status: the exit code, of which it takes the highest, or that the ranks have begun.
+    status: an exit code, the highest of which is that process's, too, or a word: ranks have begun.
     """
     path = status_file()
     if path is None:
@@ -133,7 +133,7 @@ def running_mpi() -> Any:
 
 
 def _all_arrive(mpi: Any) -> bool:
-    """Whether all ranks come here within the grace."""
+    """Whether all ranks call this function within GRACE_S."""
     arrived = mpi.COMM_WORLD.Ibarrier()
     deadline = time.monotonic() + GRACE_S
     while not arrived.Test():

@@ -31,7 +31,7 @@ _KILLED = (-signal.SIGKILL, signal.SIGKILL, 128 + signal.SIGKILL)
 START_UP_S = 120.0
 """Time allowed on top of a command's budget, for starting Python on all ranks and ending MPI."""
 MAX_PER_CORE, MAX_PER_MACHINE = 16, 64
-"""Ranks that may be started here: the larger number counts."""
+"""How many ranks may be started here, per core and on a machine: the larger number counts."""
 
 
 def on_ranks(
@@ -43,7 +43,7 @@ def on_ranks(
     """Make a command run on ranks, with an option -n.
 
     The command gets the communicator of all ranks and what is known of them as `comm` and `here`;
-    it returns what shows its results, which rank 0 calls.
+    it returns a function without arguments that shows its results; rank 0 calls this.
 
     budget_s: from the command's options to the seconds that its work may take.   check: raises for
     options that make no sense, before any rank is started.   optional: whether the command does
@@ -91,7 +91,7 @@ def on_ranks(
 
 
 def already_started(ranks: int | None, launcher: Launched) -> InvalidArgument:
-    """The error of -n under a launcher."""
+    """The error for a -n given to a command that a launcher has started."""
     seen = f"a launcher has started {launcher.size}"
     return InvalidArgument(
         f"{formatting.count(ranks or 1, 'rank')} (-n {ranks})",
@@ -136,7 +136,7 @@ def _start(count: int, budget_s: float) -> int:
 
 @contextmanager
 def _status_file() -> Iterator[tuple[IO[str], str]]:
-    """A file for what ranks tell, and its name for them; nothing of it outlives this process."""
+    """A file for the status of started ranks, and the path by which they open it; it is removed."""
     if hasattr(os, "memfd_create"):
         with open(os.memfd_create("collwise"), "w+", encoding="ascii") as file:  # noqa: PTH123
             yield file, f"/proc/{os.getpid()}/fd/{file.fileno()}"

@@ -39,7 +39,7 @@ def _check(options: dict[str, Any]) -> None:
 
 
 def _known(fingerprint: Fingerprint, path: Path | None) -> Profile:
-    """The profile to go on with.  Raises InvalidArgument if there is none."""
+    """The profile that --continue goes on with.  Raises InvalidArgument if there is none."""
     profile = profile_for(fingerprint, path if path is not None and path.exists() else None)
     if profile is None:
         seen, remedy = "no profile of this machine is saved", "tune without --continue first"

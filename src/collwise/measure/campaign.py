@@ -41,7 +41,7 @@ class Campaign(ABC, Generic[Result]):
 
     @abstractmethod
     def result(self) -> Result:
-        """What the samples so far say."""
+        """The result of the samples so far."""
 
     def next_batch(self) -> list[Any]:
         """What to time next, in this order; empty when done."""
@@ -64,5 +64,5 @@ class Campaign(ABC, Generic[Result]):
 
     @property
     def progress(self) -> float:
-        """How far it is, from 0 to 1; it never falls."""
+        """How far the campaign is, from 0 to 1; it never falls."""
         return 1.0 if self._done else min(self.elapsed_s / self.budget_s, 1.0)

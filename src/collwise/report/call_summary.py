@@ -33,7 +33,7 @@ def calls_table(calls: Sequence[Calls]) -> Table:
 
 
 def calls_lines(calls: Sequence[Calls], tuning: str) -> list[str]:
-    """What the calls come to, and what to do next.   tuning: a command."""
+    """Lines on the calls: how many plans served, what a tuning is worth.   tuning: its command."""
     if not calls:
         return ["no collective was called"]
     total = sum(group.times for group in calls)

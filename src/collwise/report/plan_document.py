@@ -44,7 +44,7 @@ def plan_document(plan: Plan, origin: str) -> dict[str, Any]:
 
 
 def served_lines(profile: Profile | None, served: Mapping[Form, Verdict]) -> list[str]:
-    """What a profile says of itself, and who serves each form of the call; empty without one."""
+    """Lines on a profile's verdict, and who serves each form of the call; none without a profile."""
     if profile is None:
         return []
     made = profile.provenance

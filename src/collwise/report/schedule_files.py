@@ -41,13 +41,13 @@ def draw_trace(trace: Trace, path: Path) -> Saved:
 
 
 def settings_of(trace: Trace) -> tuple[Fraction | None, Topology | None, tuple[str, ...]]:
-    """The last arguments of `schedule_figures`."""
+    """The arguments of `schedule_figures` for the unit, the topology and the names of levels."""
     crossings = trace.machine.crossings if isinstance(trace.machine, Levels) else ()
     return unit_of(trace), trace.topology, crossings
 
 
 def unit_of(trace: Trace) -> Fraction | None:
-    """t0, if all messages have the same; None where seconds read better."""
+    """The unit for a picture's times: t0 if all messages have the same; None for seconds."""
     machine, has_sources = trace.machine, trace.schedule.problem.kind.has_sources
     if has_sources or trace.topology is not None or isinstance(machine, Wormhole | Levels):
         return None

@@ -1,4 +1,4 @@
-"""Saved profiles, and the races that one of them knows."""
+"""Tables of the saved profiles, and of the races in one profile."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -66,7 +66,7 @@ def whose(race: RaceResult) -> str:
 
 
 def races_table(races: Iterable[RaceResult], title: str = "Races") -> Table:
-    """Races, and who won them."""
+    """The table of races: the two times, the speed-up, and who serves since then."""
     rows = [
         {
             "collective": race.collective,

@@ -26,7 +26,7 @@ DEFAULT_SOURCES = "every fourth rank, but at least two"
 MAX_LISTED = 1 << 20
 """The largest number of ranks in a list on the command line."""
 MAX_SIMULATED, MAX_PLANNED = 1 << 20, 1 << 24
-"""Limits of ranks × sources: every rank gets every source's data in a simulation; and of plans."""
+"""The most ranks × sources of a simulation, in which all ranks get all data, and of a plan."""
 
 COLLECTIVE_NAMES = "{} or {}".format(", ".join(list(COLLECTIVES)[:-1]), list(COLLECTIVES)[-1])
 _ABOUT = {**ABOUT, "pattern": ABOUT["sources"]}

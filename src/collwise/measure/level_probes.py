@@ -4,7 +4,7 @@ t0 and λ of a level: the usual experiments (`probes`) in a team of ranks that a
 a sender waits for the port of its group, too, so what they tell is the longer one of t0 and g.
 
 g, for how long a message keeps the port of its group busy: q ranks of one group send k messages
-each to q ranks of another; the time grows by max(t0, q·g) with every k.  Where g is the longer one, t0
+each to q ranks of another; the time grows by max(t0, q·g) with every k.  Where g is longer than t0, t0
 is by how much a message to another group delays one to a neighbour, who answers.
 """
 

@@ -55,7 +55,7 @@ def standard_error(median: Interval, count: int) -> float:
 def _order_statistic(count: int) -> tuple[int, float]:
     """The i for which x[i] … x[−1−i] of `count` sorted samples bound the median.
 
-    Also returns the probability that the median is below x[i]: the sum of C(count, j)/2^count, j ≤ i.
+    Also returns the probability that the median is below x[i]: Σ C(count, j)/2^count over j ≤ i.
     """
     limit = (1 << count) // 40  # 2.5 % on either side
     rank, binomial, below = 0, count, 1

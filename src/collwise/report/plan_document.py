@@ -44,7 +44,7 @@ def plan_document(plan: Plan, origin: str) -> dict[str, Any]:
 
 
 def served_lines(profile: Profile | None, served: Mapping[Form, Verdict]) -> list[str]:
-    """Lines on a profile's verdict, and who serves each form of the call; none without a profile."""
+    """Lines on a profile's verdict and on who serves each form of a call; none without a profile."""
     if profile is None:
         return []
     made = profile.provenance

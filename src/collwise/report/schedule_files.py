@@ -14,7 +14,7 @@ from collwise.report.tables import Saved
 from collwise.simulator import Trace, simulate
 
 LARGEST_DRAWN, MAX_DRAWN = 4096, 1 << 18
-"""Ranks, and messages: larger schedules are not drawn."""
+"""Schedules of more ranks than the first, or more messages than the second, are not drawn."""
 
 
 def draw_plan(plan: Plan, path: Path) -> Saved:

@@ -164,7 +164,7 @@ def _transfers(simulation: Simulation) -> list[dict[str, Any]]:
 
 
 def _in_seconds(times: object, *names: str) -> dict[str, float]:
-    """The exact times in these attributes as floats, by name with the ending _s."""
+    """The attributes `names` of `times`, exact times, as floats; their keys end in _s."""
     return {f"{name}_s": seconds(getattr(times, name)) for name in names}
 
 

@@ -72,7 +72,7 @@ class NothingApplies(InvalidArgument):
 
 
 class UnknownName(CollwiseError, KeyError):
-    """A name that is in no registry; the message lists the near ones."""
+    """A name that is in no registry; the message lists known names that are near it."""
 
     @classmethod
     def of(cls, kind: str, name: object, known: Iterable[str]) -> "UnknownName":
@@ -99,7 +99,7 @@ class UnknownName(CollwiseError, KeyError):
 class InvalidSchedule(CollwiseError):
     """A schedule that does not do what its collective promises: the first violation, explained.
 
-    rank, step, block name the place (None where it has none).
+    rank, step, block: where the violation is (None: it is not about one).
     """
 
     exit_code = 1  # a check failed

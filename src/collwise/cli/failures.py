@@ -115,7 +115,7 @@ def leave(code: int, *, alone: bool = False) -> NoReturn:
 def tell_starter(status: int | str) -> bool:
     """Tell a status to the collwise process that started these ranks; False if there is none.
 
-    status: an exit code, the highest of which is that process's, too, or a word: ranks have begun.
+    status: an exit code (that process exits with the highest), or the word that ranks have begun.
     """
     path = status_file()
     if path is None:

@@ -28,7 +28,7 @@ _TERMINAL = "COLLWISE_TERMINAL"
 """Environment variable that tells started ranks which streams are a terminal, and its width."""
 
 PIPED = 250
-"""Columns where neither a terminal nor COLUMNS says how many there are."""
+"""The width in characters where neither a terminal nor the variable COLUMNS gives one."""
 
 _NUMBER = re.compile(r"-|[\d.,× ]+( ([mµn]?s|([KMG]i)?B))?")
 _PROSE = 24
@@ -142,7 +142,7 @@ def _folded(cell: str) -> str:
 
 
 def _grid(title: str, rows: Sequence[Mapping[str, str]], least: int = 0) -> Grid:
-    """The table to print.
+    """The rich table to print.
 
     least: for a narrow terminal, the width in characters down to which cells are not wrapped.
     """
@@ -247,7 +247,7 @@ def _save(savings: Iterable[Callable[[], Saved]]) -> tuple[list[Saved], list[Col
 def progress(quiet: bool, beginning: str = "", *, bar: bool = True) -> Iterator[Any]:
     """A progress bar on standard error if that is a terminal: call it with (what, 0 … 1).
 
-    beginning: what is said at the start, once, where there is no bar.   bar: whether to show one;
+    beginning: the line to print at the start where no bar is shown.   bar: whether to show a bar;
     where results are printed as they come, it would stand between them.
     """
     err = console("err")

@@ -118,7 +118,7 @@ class ProblemOptions:
     ) -> tuple[Problem, str]:
         """The problem, and why contributions are combined in its order.
 
-        nbytes: of the message, of everybody's vector, or of each source.   topology: gives the
+        nbytes: of the message, of each rank's vector, or of each source.   topology: gives the
         mesh if the options name no shape.   default_sources: take DEFAULT_SOURCES if the options
         name none.   Raises InvalidArgument and UnknownName for what is out of range.
         """

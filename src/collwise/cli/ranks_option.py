@@ -45,7 +45,7 @@ def on_ranks(
     The command gets the communicator of all ranks and what is known of them as `comm` and `here`;
     it returns a function without arguments that shows its results; rank 0 calls this.
 
-    budget_s: from the command's options to the seconds that its work may take.   check: raises for
+    budget_s: maps the command's options to the seconds that its work may take.   check: raises for
     options that make no sense, before any rank is started.   optional: whether the command does
     without ranks where none are asked for, with None for `comm` and `here`.
     """
@@ -146,9 +146,9 @@ def _status_file() -> Iterator[tuple[IO[str], str]]:
 
 
 def _end_with_starter(status: Path) -> None:
-    """End this rank when the process ends that started it, from a thread that only waits.
+    """End this rank when the process that started it has ended; a thread waits for that.
 
-    The kernel frees that process's lock, or has already done so.
+    It waits for that process's lock on the file `status`, which the kernel frees at the end.
     """
 
     def wait() -> None:

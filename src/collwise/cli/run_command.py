@@ -140,7 +140,7 @@ def _check(profile_path: Path | None, learn: str | None) -> None:
 
 
 def _again() -> list[str]:
-    """This command line without its -n, as the started ranks run it."""
+    """The words of this command line without its -n, as the started ranks run it."""
     words = list(sys.argv[1:])
     place = next(n for n, word in enumerate(words) if word[:2] == "-n" or word[:7] == "--ranks")
     taken = 2 if words[place] in ("-n", "--ranks") else 1

@@ -201,7 +201,7 @@ def _lab() -> Iterator[CheckResult]:
 
 
 def _ask(command: list[str]) -> tuple[list[Answer], str]:
-    """The answers of a command's processes about MPI; and the last line of their complaints."""
+    """Run a command: the answers of its processes about MPI, and the last line of complaints."""
     try:
         ended = subprocess.run(
             command,

@@ -77,7 +77,7 @@ class Question:
 
     @property
     def source_ranks(self) -> tuple[int, ...] | None:
-        """The ranks that have data, of an s-to-p broadcast."""
+        """The ranks that have data in an s-to-p broadcast; None for other collectives."""
         if not self.has_sources:
             return None
         return distribute(self.distribution, self.shape, min(self.sources, self.ranks))
@@ -102,13 +102,13 @@ class Question:
 
     @cached_property
     def trace(self) -> Trace:
-        """The schedule that is drawn, simulated."""
+        """The simulation of the schedule that is drawn."""
         machine, topology = self.network
         return simulate(self.shown.schedule(self.plan.problem), machine, topology)
 
     @property
     def unit(self) -> Fraction | None:
-        """t0 in the postal model; None where seconds are shown."""
+        """The unit of times: t0 in the postal model; None for seconds."""
         return Fraction(1) if self.is_postal else None
 
     def time(self, exact: Fraction) -> str:

@@ -13,7 +13,7 @@ from collwise.measure.statistics import median_interval
 from collwise.profiles.records import CombineTime
 
 SIZES = (64, 1024, 16384, 131072, 1048576)
-"""Bytes of the vectors."""
+"""Bytes of the vectors that are combined."""
 OPERATORS = (("sum", "float64"), ("sum", "float32"), ("max", "float64"), ("sum", "int64"))
 """The pairs of an operator and a type of which combining is timed."""
 MIN_REPETITIONS = 5

@@ -46,7 +46,7 @@ class Law(NamedTuple):
 
     @property
     def lam(self) -> Fraction:
-        """λ as measured."""
+        """λ as it was fitted."""
         return self.latency / self.t0
 
 
@@ -57,15 +57,15 @@ class Fit:
     nbytes: int
     blocking: bool
     law: Law
-    """From both experiments together."""
+    """t0 and λt0 from both experiments together."""
     experiments: tuple[Law | None, ...]
-    """From each experiment alone; None where its times do not grow with k."""
+    """t0 and λt0 from each experiment alone; None where its times do not grow with k."""
     uncertainty: tuple[float, float] | None
     """Relative half-widths of the 95 % intervals of t0 and λ; None after a single repetition."""
     repetitions: int
     """The smallest number of repetitions among the size's probe settings."""
     fitted: bool = False
-    """Whether t0 is from a line over the sizes of the protocol."""
+    """Whether t0 is from a line over all sizes of the protocol (`fit_together`)."""
 
     @property
     def t0_interval_s(self) -> Bounds | None:
@@ -253,7 +253,7 @@ def find_median(cell: ProbeSetting, values: Sequence[Seconds]) -> MedianTime:
 
 
 def middle(values: Sequence[Seconds]) -> Fraction:
-    """The median, exact."""
+    """The median of values, exact."""
     return (exact(median_low(values)) + exact(median_high(values))) / 2
 
 

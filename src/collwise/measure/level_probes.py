@@ -1,11 +1,11 @@
 """What to time on a machine with levels, and on which ranks.
 
-t0 and λ of a level: the usual experiments (`probes`) in a team of ranks that all meet at it.  There
-a sender waits for the port of its group, too, so what they tell is the longer one of t0 and g.
+t0 and λ of a level: the usual experiments (`probes`) in a team of ranks that all meet at it.  In
+them a sender waits for the port of its group, too, so they tell the longer one of t0 and g.
 
 g, for how long a message keeps the port of its group busy: q ranks of one group send k messages
-each to q ranks of another; the time grows by max(t0, q·g) with every k.  Where g is longer than t0, t0
-is by how much a message to another group delays one to a neighbour, who answers.
+each to q ranks of another; the time grows by max(t0, q·g) with every k.  Where g is longer than
+t0, t0 is by how much a message to another group delays one to a neighbour, who answers.
 """
 
 from dataclasses import dataclass
@@ -140,7 +140,7 @@ def port_team(placement: Placement, level: int) -> PortTeam | None:
 
 
 def _parts(placement: Placement, level: int, ranks: tuple[int, ...]) -> tuple[int, ...]:
-    """The first rank of each group of the level below, among the ranks of a group."""
+    """Of the ranks of a group, the first in each group of the level below."""
     first: dict[int, int] = {}
     for rank in ranks:
         first.setdefault(placement.group(level - 1, rank) if level > 1 else rank, rank)

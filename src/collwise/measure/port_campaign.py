@@ -1,6 +1,6 @@
 """Measures the ports that ranks of a group share: what to time next, and what the times mean.
 
-A size is not begun for which the budget would not suffice.
+A campaign does not begin a size for which its budget would not suffice.
 """
 
 from collections.abc import Iterable, Sequence
@@ -123,7 +123,7 @@ def port_sizes(sizes: Sequence[int], asked: Sequence[int] | None) -> Sequence[in
 def port_times(
     fits: Iterable[PortFit], around: Sequence[MeasuredSize], inside: Sequence[MeasuredSize]
 ) -> tuple[PortTime, ...]:
-    """For how long messages keep a port busy, by what a single sender's messages took.
+    """The records of a port, from its fits and the times of a single sender's messages.
 
     around: the points of the level outside of the groups.   inside: those of the groups.
     """
@@ -144,8 +144,8 @@ def _between(nbytes: int, points: Sequence[MeasuredSize]) -> tuple[float, float]
 def _port_time(fit: PortFit, single_s: float, most_s: float, inside_s: float) -> PortTime:
     """The record of a port for one size; limits keep noise within what other times allow.
 
-    single_s, most_s: a single sender's time per message, which neither port nor rank exceeds, and
-    the upper end of its interval.   inside_s: of a message inside the group, the least for a rank.
+    single_s: a single sender's time per message, the most for its rank.   most_s: the upper end of
+    its interval, the most for the port.   inside_s: t0 inside the group, the least for a rank.
     """
     noticed = float(fit.together) > NOTICED * single_s
     busy_s = min(float(fit.together / fit.senders), most_s) if noticed else 0.0

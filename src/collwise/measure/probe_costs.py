@@ -8,7 +8,7 @@ from collwise.measure.probes import ProbeSetting
 
 
 class ProbeCosts:
-    """The mean time of each cell so far, and the mean overhead of a probe in a batch."""
+    """The mean time of each probe setting so far, and the mean overhead of a probe in a batch."""
 
     def __init__(self) -> None:
         self._counts: Counter[ProbeSetting] = Counter()

@@ -28,7 +28,7 @@ EXPERIMENTS = (1, 2)
 
 
 class ProbeSetting(NamedTuple):
-    """What makes two probes repetitions of each other: all but the choice of targets."""
+    """All of a probe but its choice of targets: probes with equal settings are repetitions."""
 
     experiment: int
     nbytes: int
@@ -37,12 +37,12 @@ class ProbeSetting(NamedTuple):
 
     @property
     def terms(self) -> tuple[int, int]:
-        """How many t0 and how many λt0 the time of this experiment is made of."""
+        """The numbers of t0 and of λt0 that add up to the time of this experiment."""
         return self.experiment * (self.k - 1), 2
 
 
 class AnyProbe(ABC):
-    """What is timed on rank 0.  Hashable, small, equal on all ranks."""
+    """An experiment that is timed on rank 0.  Hashable, small, equal on all ranks."""
 
     nbytes: int
     until_sent: ClassVar[bool] = True

@@ -62,7 +62,7 @@ def with_levels(
     groups: Mapping[str, tuple[int, ...]],
     budget_s: float,
 ) -> Profile:
-    """The profile of the outermost level, with what was measured of the inner ones.
+    """Add the measurements of the inner levels to the profile of the outermost level.
 
     names: of the groups of each inner level.   groups: for every host, its group at each level
     beyond nodes.   budget_s: seconds for all levels.

@@ -1,4 +1,4 @@
-"""What a race between collectives means: medians, intervals, who won.  Nothing is timed here.
+"""Judges a race between collectives: medians, intervals, the winner.  Nothing is timed here.
 
 A repetition's time is the maximum over ranks, from a common start.  The library's own collective
 keeps its place unless another is significantly better, and by a margin.
@@ -67,7 +67,7 @@ class Punctual(NamedTuple):
 
 
 def punctual(times_s: NDArray[np.float64], apart_s: NDArray[np.float64]) -> Punctual:
-    """The repetitions to judge by: those in which the ranks began every competitor together.
+    """The repetitions to judge by: those in which ranks began together, for every competitor.
 
     Both arguments are in seconds, repetitions × competitors.   times_s: how long the competitor
     took; NaN after it has left the race.   apart_s: from the first rank's start to the last one's.

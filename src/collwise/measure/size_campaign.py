@@ -48,7 +48,7 @@ SIZES = (
 what fits into a packet of 1,500 bytes, so that plans know which pieces of a message do."""
 
 FEWEST_SIZES = 5
-"""The usual sizes that are measured at least, however small the messages of interest are."""
+"""At least this many of the usual sizes are measured, however small the messages of interest."""
 PATIENCE = 2
 """A campaign that has learned nothing may take up to this many times its budget."""
 ROUND = 5
@@ -56,7 +56,7 @@ ROUND = 5
 LARGEST_SHARE = 1 / 20
 """The largest share of the budget that one repetition of all probes of a long size may take."""
 LONG = 1.5
-"""Messages that take this many times as long as the shortest show their t0 with few targets."""
+"""Sizes of more than this many times the shortest's time show their t0 with few targets, too."""
 MORE_OFTEN = 8
 """The most by which short probes are at first repeated more often than long ones."""
 TOLERANCE = 0.01
@@ -74,7 +74,7 @@ def usual_sizes(largest: int | None = None) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Measurement:
-    """The result of a campaign."""
+    """The result of a `SizeCampaign`."""
 
     ranks: int
     seed: int
@@ -217,7 +217,7 @@ class SizeCampaign(Campaign[Measurement]):
         self._open -= {(nbytes, mode) for nbytes, mode in self._open if nbytes in unreached}
 
     def _worth_their_time(self, nbytes: int) -> list[ProbeSetting]:
-        """The cells of a size, the largest numbers of targets left out if they take too long."""
+        """The probe settings of a size, without the largest numbers of targets if too expensive."""
         cells, limit = self._cells(nbytes), LARGEST_SHARE * self.budget_s
         if self._costs.of(cells[0]) <= LONG * self._costs.of(self._cells(self.sizes[0])[0]):
             return cells

@@ -112,7 +112,7 @@ def judge(
 def known_to(points: Sequence[MeasuredSize], nbytes: int) -> tuple[str, int]:
     """How well times of messages of `nbytes` bytes are known: a remark, and the digits to show.
 
-    Both are of the nearest size measured with non-blocking sends; no remark on one of three digits.
+    Both are those of the nearest size with non-blocking sends; with three digits, no remark.
     """
     nearest = min(points, key=lambda p: (p.mode != "nonblocking", ratio(p.nbytes, nbytes)))
     t0 = uncertainty(nearest.t0_s, nearest.t0_interval_s)

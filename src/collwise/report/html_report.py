@@ -40,7 +40,7 @@ from collwise.system.files import save_text
 from collwise.tuning.outcomes import Outcome, RaceVerdict, Tuning
 
 MAX_SCHEDULES = 3
-"""Schedules of a collective that are drawn: those of the algorithms with the largest gains."""
+"""How many schedules of a collective are drawn: those of the algorithms that gain most."""
 
 
 def write_report(tuning: Tuning, path: Path) -> Path:

@@ -26,7 +26,7 @@ def draw_plan(plan: Plan, path: Path) -> Saved:
 def draw_trace(trace: Trace, path: Path) -> Saved:
     """Draw a schedule in space (path), and in time (path with "-timeline" in its name).
 
-    What combines without links is no tree of messages: it is drawn in time only.
+    Without links, a collective that combines has no tree of messages: it is drawn in time only.
     path: .png or .svg; missing folders are made.
     Raises InvalidArgument for too many ranks to draw.
     """

@@ -62,7 +62,7 @@ def simulation_lines(simulation: Simulation) -> list[str]:
 
 
 def ranks_line(finish_s: Sequence[float]) -> str:
-    """Which rank is done first, and which one last.   finish_s: of every rank, in seconds."""
+    """A line on which ranks are done first and last.   finish_s: by rank, in seconds."""
     first, last = (pick(range(len(finish_s)), key=finish_s.__getitem__) for pick in (min, max))
     return (
         f"ranks        the first is done after {formatting.time(finish_s[first])} (rank {first}),"
@@ -71,12 +71,12 @@ def ranks_line(finish_s: Sequence[float]) -> str:
 
 
 def bound_line(simulation: Simulation) -> str:
-    """The time that no schedule can beat, and why."""
+    """A line on the time that no schedule can beat, and why."""
     return f"lower bound  {formatting.time(simulation.bound.time)}  ({simulation.bound.argument})"
 
 
 def comparison_table(simulations: Sequence[Simulation]) -> Table:
-    """A row for every algorithm, the fastest first."""
+    """The table of simulations: a row for every algorithm, in the order given."""
     linked = any(simulation.linked for simulation in simulations)
     rows = []
     for simulation in simulations:

@@ -161,7 +161,7 @@ def measured_table(profile: Profile, title: str = "") -> Table:
 
 
 def _law_cells(p: MeasuredSize) -> dict[str, str]:
-    """t0 and λ of a size, with their intervals."""
+    """The cells for t0 and λ of a size, with their intervals."""
     t0_digits = digits(uncertainty(p.t0_s, p.t0_interval_s))
     lam_digits = digits(uncertainty(p.lam, p.lam_interval))
     return {
@@ -259,7 +259,7 @@ def combining_table(profile: Profile) -> Table:
 
 
 def race_table(outcome: Outcome, title: str = "") -> Table:
-    """Every competitor of a race, blocking calls included, the fastest first."""
+    """The table of a race's competitors, blocking calls included, the fastest first."""
     medians = {**outcome.blocking.medians, **outcome.race.medians}
     library = outcome.race.libraries[0]
     serves: dict[str, list[str]] = {}

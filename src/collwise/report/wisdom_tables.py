@@ -59,7 +59,7 @@ def list_table(documents: Iterable[dict[str, Any]]) -> Table:
 
 
 def whose(race: RaceResult) -> str:
-    """Whose algorithm serves the calls of a race: the library's default, its own, or ours."""
+    """Whose algorithm serves a race's calls: the library's default, its other one, or ours."""
     if race.decision == LIBRARY:
         return "the library"
     return "collwise" if own_algorithm(race.algorithm) is None else "the library's other"

@@ -38,7 +38,7 @@ class _Summary(msgspec.Struct):
 
 
 def read_summary(path: Path) -> _Summary:
-    """The calls in a file.  Needs no MPI.  Raises InvalidArgument for one that is no summary."""
+    """The calls in a file, without MPI.  Raises InvalidArgument if the file is no summary."""
     try:
         summary = decode_json(read_input(path), _Summary)
         if summary.format != FORMAT:

@@ -49,7 +49,7 @@ class Task:
     def plan(
         self, profile: Profile, algorithm: str | None = None, placement: Placement | None = None
     ) -> Plan:
-        """The plan on a measured machine.   algorithm: plan this one only.
+        """The plan of the task on a measured machine.   algorithm: plan with this one only.
 
         placement: where the ranks are, in the levels of the profile.
         """
@@ -84,7 +84,7 @@ class Task:
 
 @dataclass(frozen=True)
 class RaceVerdict:
-    """What a race decided about one form of a call.
+    """A race, and what it decided about one form of a call.
 
     form: blocking calls, which are compared with the library's blocking call; or persistent
     requests, which are compared with the faster of the library's two forms.
@@ -111,27 +111,27 @@ class RaceVerdict:
 
     @property
     def predicted_s(self) -> float | None:
-        """The candidate's predicted time in seconds; None for the library's own."""
+        """The predicted time of `ours` in seconds; None for the library's own."""
         return self.race.predicted_s.get(self.ours)
 
     @property
     def measured(self) -> Interval:
-        """The candidate's measured median, in seconds."""
+        """The measured median of `ours`, in seconds."""
         return self.race.medians[self.race.best]
 
     @property
     def library(self) -> Interval:
-        """The measured median, in seconds, of the library's own call that it is compared with."""
+        """The measured median, in seconds, of the library's call that `ours` is compared with."""
         return self.race.medians[self.race.library]
 
     @property
     def speedup(self) -> Interval:
-        """How many times as fast as the library's own the candidate is."""
+        """How many times as fast as the library's call `ours` is."""
         return self.race.speedup(self.race.best)
 
     @property
     def serves(self) -> str:
-        """Whose algorithm serves such calls from now on: "library" is the library's default."""
+        """What serves such calls now: "collwise", "library" (its default) or "library:binomial"."""
         own = self.used == "collwise" and own_algorithm(self.ours) is not None
         return self.ours.partition("/")[2] if own else self.used
 

@@ -40,7 +40,7 @@ class Merged(NamedTuple):
 
     @property
     def document(self) -> dict[str, list[str]]:
-        """The phrases by what they are about, for JSON."""
+        """The phrases under "kept", "replaced" and "dropped", for JSON."""
         return {name: list(getattr(self, name)) for name in ("kept", "replaced", "dropped")}
 
 
@@ -90,7 +90,7 @@ def _known(profile: Profile) -> tuple[list[RaceResult], tuple[str, ...]]:
 
 
 def save_merged(profile: Profile, path: Path) -> Merged:
-    """Save a profile with what the file knew before, whatever others save at the same time.
+    """Save a profile merged with the one in the file, even if others save there at the same time.
 
     Raises InvalidArgument if it cannot be written.
     """

@@ -116,7 +116,7 @@ class Session:
 
         budget_s: seconds.   sizes: bytes of the messages; the usual ones, up to `largest`, if not
         given.
-        share: the share of the whole session that measuring is, which `progress` shows.
+        share: the part of the whole session that measuring takes, for `progress`.
         Raises InvalidArgument for values out of range, on all ranks.
         """
         profile = run_campaign(
@@ -143,11 +143,11 @@ class Session:
         known: Profile | None = None,
         announce: Callable[[str], object] = lambda line: None,
     ) -> Tuning:
-        """Measure, plan, race and learn; the most useful races come first (`most_useful_first`).
+        """Measure, plan, race and learn; the most useful races come first (`agenda`).
 
         tasks: what to race, with the seconds that a program spends on each, or 0.   budget_s:
-        seconds for the session; once they are over, no task is begun except the first.  Races have
-        their share of them even if measuring takes longer than its own.
+        seconds for the session; once they are over, no task is begun except the first.  If
+        measuring takes longer than its share, the races have theirs all the same.
         known: an earlier profile to use instead of measuring.   announce: called on rank 0 with a
         line about the races before they begin.
         Raises InvalidArgument for values out of range, WrongResult for a wrong byte, on all ranks.

@@ -24,7 +24,7 @@ from collwise.system.quantities import parse_size
 from collwise.timing import messages_played
 
 COMPARED_SHARE = 8
-"""Where algorithms are compared, each may send MAX_SIMULATED / COMPARED_SHARE messages."""
+"""When algorithms are compared, each may send MAX_SIMULATED / COMPARED_SHARE messages at most."""
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and how far the work is, from 0 to 1."""
@@ -42,7 +42,7 @@ class Traffic(NamedTuple):
 class LinkLoad(NamedTuple):
     """How long a link from one node to another was held.
 
-    busy: exact seconds in all.   share: of the schedule's time, 0 to 1.
+    busy: exact seconds in all.   share: `busy` over the schedule's time, 0 to 1.
     """
 
     link: int

@@ -70,7 +70,7 @@ def failing_clearly() -> Iterator[None]:
 def _say(message: str) -> None:
     """Print to standard error, from rank 0."""
     if _rank() == 0:
-        from collwise.cli.output import write  # here, since it takes a while
+        from collwise.cli.output import write  # imported here, since loading it takes a while
 
         write(*message.splitlines(), stream="err")
 
@@ -122,7 +122,7 @@ def tell_starter(status: int | str) -> bool:
         return False
     if _rank() == 0 or status:
         with contextlib.suppress(OSError), path.open("a", encoding="ascii") as file:
-            file.write(f"{status} ")  # unless that process has ended
+            file.write(f"{status} ")  # an error if that process has ended
     return True
 
 

@@ -161,7 +161,7 @@ def machine_from(
         remark += "it does not say of which network; tune again, so that networks are told apart"
     quality, digits = known_to(profile.points, nbytes)
     machine = _placed(profile, ranks, placement, combined or (None, None))
-    if topology is not None and placement is None:  # links have no levels
+    if topology is not None and placement is None:  # a network of links has no levels
         machine = profile.machine_on(None, *(combined or (None, None)))
     return ChosenMachine(
         machine, origin, topology, profile, tuple(filter(None, (remark, quality))), digits
@@ -187,7 +187,7 @@ def _with_levels(text: str, ranks: int) -> Levels:
     name, _, placement = text.partition(":")
     if text.endswith(".toml"):
         machine = load(Path(text))
-    elif name.strip().isalpha():  # placements have numbers
+    elif name.strip().isalpha():  # a preset's name; placements have numbers
         preset = LEVEL_PRESETS.get(name.strip())
         if preset is None or not placement.strip():
             known = ", ".join(f"{each.name}:{each.example}" for each in LEVEL_PRESETS.values())
@@ -227,7 +227,7 @@ def _assumed_machine(kind: str, parameters: Mapping[str, Any]) -> Machine:
     try:
         return make(**{_ARGUMENTS[name]: value for name, value in parameters.items()})
     except InvalidArgument as problem:
-        for name in parameters:  # as the user knows it
+        for name in parameters:  # the option's name in place of the argument's
             if problem.asked == f"a machine's {_ARGUMENTS[name]}":
                 asked = f"a {kind} machine with {_typed(name)}"
                 raise InvalidArgument(asked, problem.seen, problem.remedy) from None

@@ -45,7 +45,7 @@ save_option = click.option(
 
 def save(profile: Profile, path: Path | None) -> Saved:
     """Merge a profile into the one saved at `path`, or where collwise finds this machine's."""
-    from collwise.tuning.saving import save_merged  # here, since it loads the algorithms
+    from collwise.tuning.saving import save_merged  # imported late: it loads the algorithms
 
     path = path or default_path(profile.fingerprint)
     try:

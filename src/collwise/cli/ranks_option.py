@@ -110,7 +110,7 @@ def _start(count: int, budget_s: float) -> int:
             "use fewer, or start them on a cluster: mpiexec -hosts … collwise …",
         )
     with _status_file() as (file, name):
-        fcntl.flock(file, fcntl.LOCK_EX)  # until this process ends, however it ends
+        fcntl.flock(file, fcntl.LOCK_EX)  # held until this process ends, however it does
         environment = {STATUS_FILE: f"{name}@{platform.node()}", **passed_on()}
         arguments = [sys.executable, "-m", "collwise", *sys.argv[1:]]
         code = start(count, arguments, environment, budget_s + START_UP_S)

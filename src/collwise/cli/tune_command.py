@@ -34,7 +34,7 @@ def _check(options: dict[str, Any]) -> None:
     from collwise.tuning.occurred import read_summary
 
     options["request"].check(options["collectives"])
-    if options["summary_path"] is not None and launched() is None:  # else rank 0 alone may have it
+    if options["summary_path"] is not None and launched() is None:  # on ranks, only 0 may have it
         read_summary(options["summary_path"])
 
 

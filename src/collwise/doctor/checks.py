@@ -224,5 +224,5 @@ def _ask(command: list[str]) -> tuple[list[Answer], str]:
 def _answers(output: str) -> Iterator[Answer]:
     """The answers in the output of processes; launchers may have put several on one line."""
     for text in output.split("collwise:")[1:]:
-        with contextlib.suppress(json.JSONDecodeError):  # torn apart by another's
+        with contextlib.suppress(json.JSONDecodeError):  # another answer is inside
             yield json.JSONDecoder().raw_decode(text)[0]

@@ -73,7 +73,7 @@ def _departs(segment: Sequence[CurvePoint], following: Sequence[CurvePoint]) -> 
     residual = np.abs(rows @ solver.sum(axis=1) - 1).max()
     variances = np.array([p.relative_variance for p in segment])
     for p in following:
-        weights = (1, p.nbytes) @ solver  # of the segment's points in the line's value there
+        weights = (1, p.nbytes) @ solver  # of the segment's points in the line's value at p
         doubt = SIGMAS * sqrt(weights**2 @ variances + p.value**2 * p.relative_variance)
         if abs(p.value - weights.sum()) <= max(GROWTH * residual * p.value, doubt):
             return False

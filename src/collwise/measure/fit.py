@@ -167,7 +167,7 @@ def find_uncertainty(samples: Samples) -> tuple[float, float] | None:
     medians = _medians(samples)
     if medians is None or np.linalg.matrix_rank(medians.rows) < 2:
         return None  # equations of one kind, or times too far apart to be weighed
-    by_t0, by_latency = np.linalg.pinv(medians.rows)  # what a relative change of a median changes
+    by_t0, by_latency = np.linalg.pinv(medians.rows)  # t0 and λt0 per relative change of medians
     t0, latency = float(by_t0.sum()), float(by_latency.sum())
     if t0 <= 0 or latency <= 0:
         return None
@@ -204,7 +204,7 @@ def fit_together(nbytes: int, protocol: Mapping[int, Samples]) -> Fit | None:
     latency = float(weights @ (1 - u * t0))
     lam_error = 0.0
     if latency > 0:
-        change = -float(weights @ u) / latency - 1 / t0  # of λ, relatively, with t0
+        change = -float(weights @ u) / latency - 1 / t0  # relative change of λ with t0
         lam_error = float(np.hypot(np.linalg.norm(weights * own.errors) / latency, change * error))
     (blocking,) = {cell.blocking for cell in protocol[nbytes]}
     return Fit(
@@ -227,7 +227,7 @@ def _rising_line(
     """
     columns = np.stack([np.ones(len(x)), x]) / errors
     place = np.array([1.0, at])
-    best = (float(np.sum((y / errors) ** 2)), 0.0)  # of a line along 0
+    best = (float(np.sum((y / errors) ** 2)), 0.0)  # misfit and value of a line along 0
     for chosen in ([0, 1], [0], [1]):
         coefficients, *_ = np.linalg.lstsq(columns[chosen].T, y / errors, rcond=None)
         if (coefficients >= 0).all():

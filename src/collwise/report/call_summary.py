@@ -28,7 +28,7 @@ def calls_table(calls: Sequence[Calls]) -> Table:
         }
         for group in sorted(calls, key=lambda group: -group.times)
     ]
-    optional = "form", "ranks", "a tuning is worth", "saved", "why"  # totals stand below it
+    optional = "form", "ranks", "a tuning is worth", "saved", "why"  # lines below have the totals
     return Table("Collectives, as rank 0 called them", rows, optional)
 
 

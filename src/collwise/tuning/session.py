@@ -183,7 +183,7 @@ class Session:
                 done, spent_s = items[:number], racing_s - remaining_s
                 share = share_s(items[number:], max(remaining_s, 0.0), done, spent_s)
                 outcomes.append(self.race(item.task, profile, share))
-            except NothingApplies as nothing:  # on all ranks alike: the library's own stays
+            except NothingApplies as nothing:  # raised on all ranks: the library's own stays
                 log.warning("not raced: %s", nothing)
         else:
             number = len(items)
@@ -247,7 +247,7 @@ class Session:
 
         begin = time.monotonic()
         first = outcome(self.seed, budget_s)
-        left_s = budget_s - (time.monotonic() - begin)  # rank 0's counts
+        left_s = budget_s - (time.monotonic() - begin)  # only rank 0's value counts
         return outcome(self.seed + 1, max(left_s, budget_s / 2)) if first.doubtful else first
 
     def _own(self, estimated: Plan) -> dict[str, Candidate]:

@@ -256,7 +256,7 @@ class _Simulator:
     ) -> Fraction:
         """The planner's prediction if no links or shared ports count; else the simulated time."""
         if topology is None and machine.independent_ports:
-            with suppress(BeyondLimits):  # which are lower for planning than for simulating
+            with suppress(BeyondLimits):  # planning has lower limits than simulating
                 return predicted(algorithm, problem, machine, settings, topology)
         return self.run_with(algorithm.name, settings).trace.completion
 

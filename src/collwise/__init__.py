@@ -10,8 +10,8 @@
     comm = cw.Comm(MPI.COMM_WORLD)                # a drop-in for mpi4py's
     comm.Bcast(x, root=0)
 
-Names are loaded when they are first used.  Importing it needs no MPI; `Comm`, `run`, `startall`
-and `waitall` do.
+Names are loaded when they are first used.  Importing collwise needs no MPI; `Comm`, `run`,
+`startall` and `waitall` do.
 """
 
 import sys
@@ -77,7 +77,7 @@ _MODULES = {
 """Where each public name is defined."""
 
 _PICTURED = {"Plan": "planner.plans", "Profile": "profiles.profile", "Trace": "timing.trace"}
-"""Where the classes are that notebooks show as pictures: `report.notebook` draws them."""
+"""The modules of the classes that notebooks show as pictures, which `report.notebook` draws."""
 
 __all__ = ["errors", *_MODULES]
 
@@ -99,7 +99,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _show_in_notebooks() -> None:
-    """Let classes that are loaded show themselves, without loading what draws them."""
+    """Let notebooks show objects of loaded classes as pictures; Matplotlib is loaded only then."""
     for name, where in _PICTURED.items():
         if (module := sys.modules.get(f"{__name__}.{where}")) is None:
             continue

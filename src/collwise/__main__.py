@@ -11,7 +11,7 @@ def _end(number: int, frame: object) -> NoReturn:
 
 
 def main() -> None:
-    """Run the command line, which explains an interruption as soon as it is loaded."""
+    """Run the command line; until it is loaded, an interruption ends with a short message."""
     if (handler := signal.getsignal(signal.SIGINT)) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
     from collwise.cli import main as command_line

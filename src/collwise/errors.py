@@ -25,11 +25,11 @@ CALLED: Mapping[str, str] = MappingProxyType(
         "xor": "lxor",
     }
 )
-"""Our names by those of MPI and other libraries, in lower case and without separators."""
+"""Our operators by their names in MPI and other libraries, in lower case, without separators."""
 
 
 LONGEST_BITS = 128
-"""Of an integer that a message shows in full; Python itself refuses to write very long ones."""
+"""Messages show integers of up to this many bits; Python refuses to write very long ones."""
 
 
 def shown(value: object) -> str:
@@ -64,7 +64,7 @@ class InvalidArgument(CollwiseError, ValueError):
 
 
 class BeyondLimits(InvalidArgument):
-    """What would take too long or too much room; a planner leaves it out, and says why."""
+    """A request that would take too long or too much room; planners leave it out, and say why."""
 
 
 class NothingApplies(InvalidArgument):
@@ -72,13 +72,13 @@ class NothingApplies(InvalidArgument):
 
 
 class UnknownName(CollwiseError, KeyError):
-    """A name that is in no registry; the message lists the near ones."""
+    """A name that is in no registry; the message lists known names that are near it."""
 
     @classmethod
     def of(cls, kind: str, name: object, known: Iterable[str]) -> "UnknownName":
         """Describe an unknown `name` of `kind`, with the nearest of the `known` names.
 
-        name: anything that was given for one; what is no text is near to none.
+        name: what was given, of any type; only a string can be near a known name.
         """
         names = sorted(known)
         if not isinstance(name, str):
@@ -99,7 +99,7 @@ class UnknownName(CollwiseError, KeyError):
 class InvalidSchedule(CollwiseError):
     """A schedule that does not do what its collective promises: the first violation, explained.
 
-    rank, step, block name the place (None where it has none).
+    rank, step, block: where the violation is (None: it is not about one).
     """
 
     exit_code = 1  # a check failed

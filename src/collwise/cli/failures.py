@@ -70,7 +70,7 @@ def failing_clearly() -> Iterator[None]:
 def _say(message: str) -> None:
     """Print to standard error, from rank 0."""
     if _rank() == 0:
-        from collwise.cli.output import write  # here, since it takes a while
+        from collwise.cli.output import write  # imported here, since loading it takes a while
 
         write(*message.splitlines(), stream="err")
 
@@ -113,16 +113,16 @@ def leave(code: int, *, alone: bool = False) -> NoReturn:
 
 
 def tell_starter(status: int | str) -> bool:
-    """Add a word for the process that started these ranks; False if nobody wants it.
+    """Tell a status to the collwise process that started these ranks; False if there is none.
 
-    status: the exit code, of which it takes the highest, or that the ranks have begun.
+    status: an exit code (that process exits with the highest), or the word that ranks have begun.
     """
     path = status_file()
     if path is None:
         return False
     if _rank() == 0 or status:
         with contextlib.suppress(OSError), path.open("a", encoding="ascii") as file:
-            file.write(f"{status} ")  # unless that process has ended
+            file.write(f"{status} ")  # an error if that process has ended
     return True
 
 
@@ -133,7 +133,7 @@ def running_mpi() -> Any:
 
 
 def _all_arrive(mpi: Any) -> bool:
-    """Whether all ranks come here within the grace."""
+    """Whether all ranks call this function within GRACE_S."""
     arrived = mpi.COMM_WORLD.Ibarrier()
     deadline = time.monotonic() + GRACE_S
     while not arrived.Test():

@@ -1,4 +1,4 @@
-"""Commands with many options: help in groups, options as one argument, all that miss are named."""
+"""Commands with many options: grouped help, options as one argument, all missing ones named."""
 
 from collections.abc import Callable
 from functools import partial, wraps
@@ -36,7 +36,8 @@ def gathered(
 ) -> Callable[[Any], Any]:
     """A decorator that adds options, which the command gets as one argument.
 
-    name: of the argument.   make: its value; it takes what it needs out of the options' values.
+    name: of the argument.   make: returns its value, and removes from the given dictionary of all
+    options' values those that it used.
     """
 
     def add(command: Callable[..., Any]) -> Any:

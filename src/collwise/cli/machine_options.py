@@ -23,8 +23,8 @@ from collwise.profiles.store import of_this_machine
 class ChosenMachine(NamedTuple):
     """A machine, where it comes from, and the network between its ranks (None: no links).
 
-    profile: its profile, if it was measured.   notes: what there is to know about that.   digits:
-    to which its times are known.
+    profile: the machine's profile, if it was measured.   notes: remarks on that profile for the
+    user.   digits: how many digits of its times are known.
     """
 
     machine: Machine
@@ -41,12 +41,12 @@ _KINDS = {
     "loggp": ("latency", "overhead", "gap", "per_byte"),
     "wormhole": ("send", "receive", "hop", "beta", "gamma", "copy", "all_port"),
 }
-"""By kind of machine, which is a constructor of `Machine`: the options for its arguments."""
+"""By kind of machine (a constructor of `Machine`), the options for the constructor's arguments."""
 _OPTIONAL = ("gamma", "copy", "all_port")
 _ARGUMENTS = {name: f"{name}_s" for options in _KINDS.values() for name in options}
 _ARGUMENTS |= {"lam": "lam", "all_port": "all_port"}
 _ARGUMENTS |= {"latency": "L_s", "overhead": "o_s", "gap": "g_s", "per_byte": "G_s"}
-"""By option, the constructor's argument."""
+"""For each of these options, the constructor's argument that it gives."""
 MACHINE_OPTIONS = ("profile_path", "placement", "preset", "levels", *_ARGUMENTS, "topology")
 """The names of all options that `machine_from` reads."""
 
@@ -120,10 +120,10 @@ def machine_from(
 ) -> ChosenMachine:
     """The machine and the network that `machine_options` describe.
 
-    ranks: of the problem.   nbytes: of the messages for which the quality of measured times counts.
-    shape: the mesh that a preset's network is, if it is a mesh; near a square if not given.
-    combined: operator and type, whose measured times count; None where nothing is combined.
-    Raises InvalidArgument for what describes no machine, or several; DamagedProfile.
+    ranks: of the problem.   nbytes: message size, for remarks on how well its times are known.
+    shape: sizes of a preset's network, if that is a mesh; near a square if not given.
+    combined: operator and type of the combining to be timed; None where nothing is combined.
+    Raises InvalidArgument for options of no machine or of several; DamagedProfile.
     """
     topology = None if options["topology"] is None else parse(options["topology"])
     if topology is not None:
@@ -161,7 +161,7 @@ def machine_from(
         remark += "it does not say of which network; tune again, so that networks are told apart"
     quality, digits = known_to(profile.points, nbytes)
     machine = _placed(profile, ranks, placement, combined or (None, None))
-    if topology is not None and placement is None:  # links have no levels
+    if topology is not None and placement is None:  # a network of links has no levels
         machine = profile.machine_on(None, *(combined or (None, None)))
     return ChosenMachine(
         machine, origin, topology, profile, tuple(filter(None, (remark, quality))), digits
@@ -187,7 +187,7 @@ def _with_levels(text: str, ranks: int) -> Levels:
     name, _, placement = text.partition(":")
     if text.endswith(".toml"):
         machine = load(Path(text))
-    elif name.strip().isalpha():  # placements have numbers
+    elif name.strip().isalpha():  # a preset's name; placements have numbers
         preset = LEVEL_PRESETS.get(name.strip())
         if preset is None or not placement.strip():
             known = ", ".join(f"{each.name}:{each.example}" for each in LEVEL_PRESETS.values())
@@ -207,12 +207,12 @@ def _with_levels(text: str, ranks: int) -> Levels:
 
 
 def _typed(name: str) -> str:
-    """An option as it is typed."""
+    """The option with this name as users type it, such as --per-byte."""
     return "--" + name.removesuffix("_path").replace("_", "-")
 
 
 def _assumed_machine(kind: str, parameters: Mapping[str, Any]) -> Machine:
-    """A machine of a kind from the values of its options; raises InvalidArgument if one lacks."""
+    """A machine of a kind from its options; raises InvalidArgument if a required one is missing."""
     required = [name for name in _KINDS[kind] if name not in _OPTIONAL]
     missing = [_typed(name) for name in required if name not in parameters]
     if missing:
@@ -227,7 +227,7 @@ def _assumed_machine(kind: str, parameters: Mapping[str, Any]) -> Machine:
     try:
         return make(**{_ARGUMENTS[name]: value for name, value in parameters.items()})
     except InvalidArgument as problem:
-        for name in parameters:  # as the user knows it
+        for name in parameters:  # the option's name in place of the argument's
             if problem.asked == f"a machine's {_ARGUMENTS[name]}":
                 asked = f"a {kind} machine with {_typed(name)}"
                 raise InvalidArgument(asked, problem.seen, problem.remedy) from None
@@ -237,8 +237,8 @@ def _assumed_machine(kind: str, parameters: Mapping[str, Any]) -> Machine:
 def network_of(preset: Preset, ranks: int, shape: tuple[int, int] | None = None) -> Topology:
     """The network that a paper's machine has for `ranks` ranks.
 
-    Its usual one if that has as many nodes; else a mesh of `shape` or near a square, a torus of
-    three sizes near a cube, a hypercube.   Raises InvalidArgument where no hypercube fits.
+    The paper's own network if it has as many nodes; else one of its kind: a mesh of `shape` or near
+    a square, a torus near a cube, a hypercube.   Raises InvalidArgument where no hypercube fits.
     """
     usual = preset.topology()
     if isinstance(usual, Mesh):

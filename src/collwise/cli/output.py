@@ -25,22 +25,22 @@ from collwise.report.tables import Saved, Table
 from collwise.system.launcher import launched
 
 _TERMINAL = "COLLWISE_TERMINAL"
-"""Set for ranks that we start: which streams are a terminal, and its width, such as "err 120"."""
+"""Environment variable that tells started ranks which streams are a terminal, and its width."""
 
 PIPED = 250
-"""Columns where neither a terminal nor COLUMNS says how many there are."""
+"""The width in characters where neither a terminal nor the variable COLUMNS gives one."""
 
 _NUMBER = re.compile(r"-|[\d.,× ]+( ([mµn]?s|([KMG]i)?B))?")
 _PROSE = 24
-"""Characters: longer texts are sentences or labels, which may wrap."""
+"""Cells of more characters than this are sentences or labels, which may wrap."""
 _SHORT = 5
-"""Characters: the words of such a title stay together."""
+"""A column's title of at most this many characters stays on one line."""
 _LABEL = re.compile(r"([^(]{1,32}?) ?(\((?:\w+=.*|[^()]*)\))")
 """A short text and, in brackets, the settings or the remark at its end."""
 _GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
-"""What stands between the columns of a line of text."""
+"""The blanks between two columns in a line of text."""
 _ROOM = 30
-"""Characters that a text needs, to be wrapped beside what stands before it."""
+"""A line's last column is wrapped within the column if there is room for this many characters."""
 
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document, nothing else."
@@ -128,7 +128,7 @@ class Rows:
 
 
 def _print(out: Console, grid: Grid) -> None:
-    """Without the blanks at the ends of lines."""
+    """Print a table without the blanks at the ends of its lines."""
     with out.capture() as drawn:
         out.print(grid)
     for line in drawn.get().splitlines():
@@ -136,13 +136,13 @@ def _print(out: Console, grid: Grid) -> None:
 
 
 def _folded(cell: str) -> str:
-    """A label with what is in brackets on a line of its own; sentences are left as they are."""
+    """The cell; if it is a label with brackets at its end, these are on a line of their own."""
     label = _LABEL.fullmatch(cell)
     return "\n".join(label.groups()) if label else cell
 
 
 def _grid(title: str, rows: Sequence[Mapping[str, str]], least: int = 0) -> Grid:
-    """The table to print.
+    """The rich table to print.
 
     least: for a narrow terminal, the width in characters down to which cells are not wrapped.
     """
@@ -211,9 +211,9 @@ def deliver(
 ) -> None:
     """Show results, and save them even if nobody reads or a file cannot be written.
 
-    document: as JSON, with what was saved.   show: prints them for people.   savings: each raises
-    CollwiseError where it cannot save.   Raises the last of those errors, after the others were
-    said and all else was done.
+    document: makes the results' JSON document, to which the saved files are added.   show: prints
+    the results for people.   savings: functions that save one thing each.   If some of them raise
+    CollwiseError, the others run all the same; the last error is raised, the others are printed.
     """
     if as_json:
         saved, troubles = _save(savings)
@@ -247,7 +247,7 @@ def _save(savings: Iterable[Callable[[], Saved]]) -> tuple[list[Saved], list[Col
 def progress(quiet: bool, beginning: str = "", *, bar: bool = True) -> Iterator[Any]:
     """A progress bar on standard error if that is a terminal: call it with (what, 0 … 1).
 
-    beginning: what is said at the start, once, where there is no bar.   bar: whether to show one;
+    beginning: the line to print at the start where no bar is shown.   bar: whether to show a bar;
     where results are printed as they come, it would stand between them.
     """
     err = console("err")

@@ -24,9 +24,9 @@ if TYPE_CHECKING:  # sessions run on MPI
 DEFAULT_SOURCES = "every fourth rank, but at least two"
 """The sources of a race whose options name none."""
 MAX_LISTED = 1 << 20
-"""Ranks in a list on the command line."""
+"""The largest number of ranks in a list on the command line."""
 MAX_SIMULATED, MAX_PLANNED = 1 << 20, 1 << 24
-"""Ranks times sources that are simulated, since each rank gets every source's data; or planned."""
+"""The most ranks × sources of a simulation, in which all ranks get all data, and of a plan."""
 
 COLLECTIVE_NAMES = "{} or {}".format(", ".join(list(COLLECTIVES)[:-1]), list(COLLECTIVES)[-1])
 _ABOUT = {**ABOUT, "pattern": ABOUT["sources"]}
@@ -47,7 +47,7 @@ class Sources(NamedTuple):
 
 
 def _parse_sources(text: str) -> Sources:
-    """Ranks (0,5,9 or 0-7,12 or 5, for one), a number of them (5), or all."""
+    """Read --sources: ranks (0,5,9 or 0-7,12; one rank is "5,"), a number of ranks (5), or all."""
     if text.strip().lower() == "all":
         return Sources()
     if re.fullmatch(r"\s*[0-9]{1,10}\s*", text):
@@ -118,8 +118,8 @@ class ProblemOptions:
     ) -> tuple[Problem, str]:
         """The problem, and why contributions are combined in its order.
 
-        nbytes: of the message, of everybody's vector, or of each source.   topology: its mesh is
-        the shape if the options name none.   default_sources: take DEFAULT_SOURCES if the options
+        nbytes: of the message, of each rank's vector, or of each source.   topology: gives the
+        mesh if the options name no shape.   default_sources: take DEFAULT_SOURCES if the options
         name none.   Raises InvalidArgument and UnknownName for what is out of range.
         """
         names = ("root", "op", "dtype", "order", "shape")
@@ -130,7 +130,7 @@ class ProblemOptions:
         return problem_for(collective, ranks=ranks, nbytes=nbytes, topology=topology, **applying)
 
     def task(self, collective: str, ranks: int, nbytes: int, *, round_up: bool = False) -> "Task":
-        """What to race.   round_up: to whole elements or blocks.  Otherwise as `problem`."""
+        """The task to race; as `problem`.   round_up: `nbytes` to whole elements or blocks."""
         from collwise.tuning.outcomes import Task
         from collwise.tuning.session import check_raceable
 
@@ -161,7 +161,7 @@ class ProblemOptions:
 
 
 def check_amount(ranks: int, sources: int, most: int, why: str) -> None:
-    """Raise InvalidArgument for more ranks times sources than that.   why: they are too many."""
+    """Raise InvalidArgument where ranks × sources exceed `most`.   why: the reason to show."""
     if ranks * max(sources, 1) > most:
         asked = f"an s-to-p broadcast over {ranks} ranks from {sources} sources"
         raise InvalidArgument(asked, why, f"give ranks times sources of at most {most}")

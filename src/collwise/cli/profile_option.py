@@ -27,7 +27,7 @@ placement_option = click.option(
 
 
 def _can_be_saved(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse a file of the environment's that cannot be written, before measuring."""
+    """A usage error, before measuring, if the file that the environment names is not writable."""
     if path is None and (named := chosen()) and (trouble := unwritable(named)):
         message = f"{named} {trouble}; name another file in {ENVIRONMENT}"
         raise click.BadParameter(message, ctx, param)
@@ -44,8 +44,8 @@ save_option = click.option(
 
 
 def save(profile: Profile, path: Path | None) -> Saved:
-    """Save a profile where asked, or where it will be found again, with what was there before."""
-    from collwise.tuning.saving import save_merged  # here, since it loads the algorithms
+    """Merge a profile into the one saved at `path`, or where collwise finds this machine's."""
+    from collwise.tuning.saving import save_merged  # imported late: it loads the algorithms
 
     path = path or default_path(profile.fingerprint)
     try:
@@ -59,7 +59,7 @@ def save(profile: Profile, path: Path | None) -> Saved:
 
 
 def profile_for(fingerprint: Fingerprint, path: Path | None) -> Profile | None:
-    """The profile of a file, or the one saved here; ForeignProfile if it is another machine's."""
+    """The profile in `path`, or this machine's saved one; ForeignProfile if of another machine."""
     if path is None:
         return find(fingerprint)
     profile = Profile.load(path)

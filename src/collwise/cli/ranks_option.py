@@ -31,7 +31,7 @@ _KILLED = (-signal.SIGKILL, signal.SIGKILL, 128 + signal.SIGKILL)
 START_UP_S = 120.0
 """Time allowed on top of a command's budget, for starting Python on all ranks and ending MPI."""
 MAX_PER_CORE, MAX_PER_MACHINE = 16, 64
-"""Ranks that may be started here: the larger number counts."""
+"""How many ranks may be started here, per core and on a machine: the larger number counts."""
 
 
 def on_ranks(
@@ -43,9 +43,9 @@ def on_ranks(
     """Make a command run on ranks, with an option -n.
 
     The command gets the communicator of all ranks and what is known of them as `comm` and `here`;
-    it returns what shows its results, which rank 0 calls.
+    it returns a function without arguments that shows its results; rank 0 calls this.
 
-    budget_s: from the command's options to the seconds that its work may take.   check: raises for
+    budget_s: maps the command's options to the seconds that its work may take.   check: raises for
     options that make no sense, before any rank is started.   optional: whether the command does
     without ranks where none are asked for, with None for `comm` and `here`.
     """
@@ -91,7 +91,7 @@ def on_ranks(
 
 
 def already_started(ranks: int | None, launcher: Launched) -> InvalidArgument:
-    """The error of -n under a launcher."""
+    """The error for a -n given to a command that a launcher has started."""
     seen = f"a launcher has started {launcher.size}"
     return InvalidArgument(
         f"{formatting.count(ranks or 1, 'rank')} (-n {ranks})",
@@ -110,7 +110,7 @@ def _start(count: int, budget_s: float) -> int:
             "use fewer, or start them on a cluster: mpiexec -hosts … collwise …",
         )
     with _status_file() as (file, name):
-        fcntl.flock(file, fcntl.LOCK_EX)  # until this process ends, however it ends
+        fcntl.flock(file, fcntl.LOCK_EX)  # held until this process ends, however it does
         environment = {STATUS_FILE: f"{name}@{platform.node()}", **passed_on()}
         arguments = [sys.executable, "-m", "collwise", *sys.argv[1:]]
         code = start(count, arguments, environment, budget_s + START_UP_S)
@@ -136,7 +136,7 @@ def _start(count: int, budget_s: float) -> int:
 
 @contextmanager
 def _status_file() -> Iterator[tuple[IO[str], str]]:
-    """A file for what ranks tell, and its name for them; nothing of it outlives this process."""
+    """A file for the status of started ranks, and the path by which they open it; it is removed."""
     if hasattr(os, "memfd_create"):
         with open(os.memfd_create("collwise"), "w+", encoding="ascii") as file:  # noqa: PTH123
             yield file, f"/proc/{os.getpid()}/fd/{file.fileno()}"
@@ -146,9 +146,9 @@ def _status_file() -> Iterator[tuple[IO[str], str]]:
 
 
 def _end_with_starter(status: Path) -> None:
-    """End this rank when the process ends that started it, from a thread that only waits.
+    """End this rank when the process that started it has ended; a thread waits for that.
 
-    The kernel frees that process's lock, or has already done so.
+    It waits for that process's lock on the file `status`, which the kernel frees at the end.
     """
 
     def wait() -> None:

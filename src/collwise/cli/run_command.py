@@ -27,7 +27,7 @@ _CODE = ("-m", "-c", "-")
 
 
 class _ScriptCommand(click.Command):
-    """What comes after the script, `-m MODULE` or `-c COMMAND` belongs to it."""
+    """A command that leaves to the script what comes after it (or -m MODULE, -c COMMAND)."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         options = [option for option in self.params if isinstance(option, click.Option)]
@@ -128,7 +128,7 @@ def command(
 
 
 def _check(profile_path: Path | None, learn: str | None) -> None:
-    """Refuse what can be known to be wrong before ranks start."""
+    """Raise CollwiseError, before ranks start, for a wrong profile, share or choice by hand."""
     from collwise.planner.by_hand import parse_choices, read_choices
 
     if profile_path is not None:
@@ -140,7 +140,7 @@ def _check(profile_path: Path | None, learn: str | None) -> None:
 
 
 def _again() -> list[str]:
-    """The command line without its -n, for ranks."""
+    """The words of this command line without its -n, as the started ranks run it."""
     words = list(sys.argv[1:])
     place = next(n for n, word in enumerate(words) if word[:2] == "-n" or word[:7] == "--ranks")
     taken = 2 if words[place] in ("-n", "--ranks") else 1

@@ -34,12 +34,12 @@ def _check(options: dict[str, Any]) -> None:
     from collwise.tuning.occurred import read_summary
 
     options["request"].check(options["collectives"])
-    if options["summary_path"] is not None and launched() is None:  # else rank 0 alone may have it
+    if options["summary_path"] is not None and launched() is None:  # on ranks, only 0 may have it
         read_summary(options["summary_path"])
 
 
 def _known(fingerprint: Fingerprint, path: Path | None) -> Profile:
-    """The profile to go on with.  Raises InvalidArgument if there is none."""
+    """The profile that --continue goes on with.  Raises InvalidArgument if there is none."""
     profile = profile_for(fingerprint, path if path is not None and path.exists() else None)
     if profile is None:
         seen, remedy = "no profile of this machine is saved", "tune without --continue first"

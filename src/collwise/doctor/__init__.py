@@ -1,4 +1,4 @@
 """Checks of what collwise needs on a machine, each with a remedy: `checks`.
 
-What only MPI knows is asked in `_MPI_PROBE`.
+The script `_MPI_PROBE` asks MPI what only MPI knows, in a process of its own.
 """

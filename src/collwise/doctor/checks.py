@@ -25,7 +25,7 @@ from collwise.system.host import usable_cores
 from collwise.system.launcher import INSTALL, alone, command_line, find_mpiexec, launched
 
 LIMIT_S = 60.0
-"""For another process to answer."""
+"""How many seconds another process may take to answer."""
 FEW_CORES = 4
 _LAB, _LAB_LIMIT_S = "emulated hosts (lab)", 10.0
 
@@ -59,7 +59,7 @@ Answer: TypeAlias = dict[str, Any]
 
 
 class CheckResult(NamedTuple):
-    """The result of one check: "ok", "note" or "wrong"; what was seen; what to do about it."""
+    """The result of one check.   what: its subject.   seen: its finding.   remedy: what to do."""
 
     status: Literal["ok", "note", "wrong"]
     what: str
@@ -187,7 +187,7 @@ def _permissions(path: Path) -> CheckResult:
 
 
 def _lab() -> Iterator[CheckResult]:
-    """What a lab needs, and whether one with two hosts starts; not everybody needs one."""
+    """Check what a lab needs, and whether one with two hosts starts; a missing need is a note."""
     unmet = requirements.unmet()
     if missing := [requirement for requirement in unmet if requirement.needed]:
         for lacking in missing:
@@ -208,7 +208,7 @@ def _lab() -> Iterator[CheckResult]:
 
 
 def _ask(command: list[str]) -> tuple[list[Answer], str]:
-    """The answers of a command's processes about MPI; and the last line of their complaints."""
+    """Run a command: the answers of its processes about MPI, and the last line of complaints."""
     try:
         ended = subprocess.run(
             command,
@@ -229,7 +229,7 @@ def _ask(command: list[str]) -> tuple[list[Answer], str]:
 
 
 def _answers(output: str) -> Iterator[Answer]:
-    """What processes wrote, on lines of their own or, as launchers may mix them, on one."""
+    """The answers in the output of processes; launchers may have put several on one line."""
     for text in output.split("collwise:")[1:]:
-        with contextlib.suppress(json.JSONDecodeError):  # torn apart by another's
+        with contextlib.suppress(json.JSONDecodeError):  # another answer is inside
             yield json.JSONDecoder().raw_decode(text)[0]

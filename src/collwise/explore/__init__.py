@@ -3,6 +3,6 @@
 `questions` computes what the page shows, `app` is the page, a marimo notebook, and `serving` serves
 it.
 
-A control is in `_sliders`, `_asked` and `_page` of `app`.  Its tests need a browser:
+A new control goes into `_sliders`, `_asked` and `_page` of `app`.  The page's tests need a browser:
 `uv run --extra explore --group browser pytest -m exhaustive tests/explore`.
 """

@@ -1,4 +1,4 @@
-"""What the page asks, and what it shows: plans, times over λ, pictures."""
+"""Computes what the page shows for its sliders: plans, times over λ, pictures."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -23,22 +23,22 @@ from collwise.simulator import Trace, simulate
 from collwise.system import formatting
 
 POSTAL = "postal model"
-"""A machine on which every message takes t0 and λ·t0; every other is a paper's."""
+"""The menu's name for a machine with t0 and λ for every message; the others are papers'."""
 LAMS = tuple(map(Fraction, range(1, 11)))
 """The λ over which times are drawn, beside the one that is asked for."""
 SIZES = tuple(4**k for k in range(3, 11))
 """The bytes over which times are drawn."""
 MAX_LINES = len(PALETTE) - 1
-"""Curves that can be told apart, the bound's left out."""
+"""The largest number of curves that can be told apart, besides the bound's."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """Where the sliders stand.
+    """The values of the page's sliders and menus.
 
     machine: POSTAL, or the name of a preset, which has a λ of its own.   nbytes: of the message, of
-    everybody's vector, or of each source.   distribution, sources: of an s-to-p broadcast.
-    algorithm: what is drawn; the planner's choice if it is empty, or does not apply.
+    each rank's vector, or of each source.   distribution, sources: the pattern and number of an
+    s-to-p broadcast's sources.   algorithm: to draw; the planner's choice if empty or unfit.
     """
 
     collective: str = "broadcast"
@@ -52,17 +52,17 @@ class Question:
 
     @property
     def is_postal(self) -> bool:
-        """Whether λ counts."""
+        """Whether the machine is POSTAL, whose λ a slider sets."""
         return self.machine == POSTAL
 
     @property
     def has_sources(self) -> bool:
-        """Whether distribution and sources count."""
+        """Whether the collective has sources, which a menu and a slider set."""
         return COLLECTIVES[self.collective].has_sources
 
     @cached_property
     def network(self) -> tuple[Machine, Topology | None]:
-        """The machine; and its mesh, where messages meet on links."""
+        """The machine, and the mesh on whose links its messages meet; None without links."""
         if self.is_postal:
             return Machine.postal(t0_s=1, lam=self.lam), None
         preset = PRESETS[self.machine]
@@ -77,14 +77,14 @@ class Question:
 
     @property
     def source_ranks(self) -> tuple[int, ...] | None:
-        """The ranks that have data, of an s-to-p broadcast."""
+        """The ranks that have data in an s-to-p broadcast; None for other collectives."""
         if not self.has_sources:
             return None
         return distribute(self.distribution, self.shape, min(self.sources, self.ranks))
 
     @cached_property
     def plan(self) -> Plan:
-        """The choice among all algorithms, with the times of all."""
+        """The plan with all algorithms as candidates, whichever one is drawn."""
         return _planned(replace(self, algorithm=""))
 
     @cached_property
@@ -97,18 +97,18 @@ class Question:
 
     @cached_property
     def shown(self) -> Candidate:
-        """The algorithm and its settings that are drawn."""
+        """The algorithm that is drawn, with its settings."""
         return self.best.get(self.algorithm, self.plan.choice)
 
     @cached_property
     def trace(self) -> Trace:
-        """The schedule that is drawn, simulated."""
+        """The simulation of the schedule that is drawn."""
         machine, topology = self.network
         return simulate(self.shown.schedule(self.plan.problem), machine, topology)
 
     @property
     def unit(self) -> Fraction | None:
-        """t0 in the postal model; None where seconds are shown."""
+        """The unit of times: t0 in the postal model; None for seconds."""
         return Fraction(1) if self.is_postal else None
 
     def time(self, exact: Fraction) -> str:
@@ -117,7 +117,7 @@ class Question:
 
     @property
     def sentence(self) -> str:
-        """What came out, in words."""
+        """The result as a sentence: when the drawn schedule completes, and the lower bound."""
         bound, taken = self.plan.bound, self.trace.completion
         over = f"{float(taken / bound.time):.2f} times the lower bound" if bound.time else ""
         if taken == bound.time:
@@ -126,7 +126,7 @@ class Question:
 
     @property
     def command(self) -> str:
-        """The command that draws the same."""
+        """The collwise command that draws the same schedule."""
         words = [f"collwise plan {self.collective} -n {self.ranks} --bytes {self.nbytes}"]
         words.append(f"--t0 1s --lam {self.lam}" if self.is_postal else f"--preset {self.machine}")
         if self.source_ranks:
@@ -134,7 +134,7 @@ class Question:
         return " ".join([*words, f"--algorithm {self.shown.name} --picture schedule.svg"])
 
     def figures(self) -> dict[str, Figure]:
-        """By title: the schedule in space and time, the times of all algorithms, and over λ."""
+        """By title: the schedule in space and time, all algorithms' times, and over λ or size."""
         trace = self.trace
         drawn = schedule_figures(trace.timing, trace.schedule, self.unit, trace.topology)
         drawn["All algorithms"] = candidate_bars(
@@ -153,7 +153,7 @@ class Question:
     def _over(
         self, x: str, questions: dict[Fraction, "Question"] | dict[int, "Question"]
     ) -> Figure:
-        """The times of the fastest algorithms, and the bound, over what the axis shows."""
+        """A chart of the fastest algorithms' times, and the bound.   questions: by their `x`."""
         names = [self.shown.name, *(name for name in self.best if name != self.shown.name)]
         scale = 1.0 if self.is_postal else 1e3
         curves = {
@@ -181,7 +181,7 @@ class Question:
 
 
 def _short(name: str) -> str:
-    """An algorithm's name without its collective's, which the page says."""
+    """An algorithm's name without its collective's, which the page names elsewhere."""
     return name.partition("/")[2]
 
 
@@ -200,7 +200,7 @@ def _planned(question: Question) -> Plan:
 
 
 def embedded(figure: Figure) -> str:
-    """A picture for a page that has colours of its own by the same names."""
+    """A picture as HTML, which keeps its colours on a page with other colours of the same names."""
     ours = "; ".join(f"--{name}: {light}" for name, (light, _) in THEME.items())
     return f'<div style="{ours}; overflow-x: auto">{svg(figure)}</div>'
 

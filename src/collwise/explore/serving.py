@@ -42,7 +42,7 @@ def serve(port: int, opens: bool, ready: Callable[[str], None]) -> None:
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((HOST, port))
-        listening.listen()  # who comes before the server runs has to wait
+        listening.listen()  # who connects before the server runs has to wait
     except OSError as error:
         listening.close()
         asked = f"a page on port {port}"

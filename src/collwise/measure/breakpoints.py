@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 GROWTH = 2
-"""The residual has to grow by more than this."""
+"""A new segment begins only where the residual grows by more than this factor."""
 MISFIT = 0.02
 """Even without noise no point is trusted to be nearer to a straight line than this, relatively."""
 SIGMAS = 3
@@ -29,7 +29,7 @@ class CurvePoint(NamedTuple):
 
     @property
     def relative_variance(self) -> float:
-        """Of the value, the misfit of the model included."""
+        """The relative variance of the value, the misfit of the model included."""
         return self.error * self.error + MISFIT * MISFIT
 
 
@@ -38,7 +38,7 @@ def find_protocols(
 ) -> dict[int, int]:
     """The number of the protocol, from 0, for every size.
 
-    sizes: ascending: bytes, t0 in seconds, λ, and the relative half-widths of their 95 % intervals.
+    sizes: ascending; each is bytes, t0 in seconds, λ, relative half-widths of their 95 % intervals.
     """
     gaps, latencies = [], []
     for nbytes, t0_s, lam, uncertainty in sizes:
@@ -73,7 +73,7 @@ def _departs(segment: Sequence[CurvePoint], following: Sequence[CurvePoint]) -> 
     residual = np.abs(rows @ solver.sum(axis=1) - 1).max()
     variances = np.array([p.relative_variance for p in segment])
     for p in following:
-        weights = (1, p.nbytes) @ solver  # of the segment's points in the line's value there
+        weights = (1, p.nbytes) @ solver  # of the segment's points in the line's value at p
         doubt = SIGMAS * sqrt(weights**2 @ variances + p.value**2 * p.relative_variance)
         if abs(p.value - weights.sum()) <= max(GROWTH * residual * p.value, doubt):
             return False

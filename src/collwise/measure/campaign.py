@@ -1,11 +1,11 @@
-"""What every campaign of measurement is: it says what to time next, and knows when it is enough.
+"""The base class of campaigns, which say what to time next, and when enough was measured.
 
     while batch := campaign.next_batch():
         campaign.record(batch, run(batch), elapsed_s)
     result = campaign.result()
 
-A campaign has no clock: `record` is given the times.  Of a team of ranks only rank 0 holds one; it
-broadcasts each batch, and all ranks run it.
+A campaign has no clock: `record` is given the times.  In a team of ranks only rank 0 has the
+campaign; it broadcasts each batch, and all ranks run it.
 """
 
 from abc import ABC, abstractmethod
@@ -37,11 +37,11 @@ class Campaign(ABC, Generic[Result]):
 
     @abstractmethod
     def _plan(self) -> Batches:
-        """What to time, batch by batch; each is recorded before the next one is asked for."""
+        """Yield what to time, batch by batch; each is recorded before the next is asked for."""
 
     @abstractmethod
     def result(self) -> Result:
-        """What the samples so far say."""
+        """The result of the samples so far."""
 
     def next_batch(self) -> list[Any]:
         """What to time next, in this order; empty when done."""
@@ -64,5 +64,5 @@ class Campaign(ABC, Generic[Result]):
 
     @property
     def progress(self) -> float:
-        """How far it is, from 0 to 1; it never falls."""
+        """How far the campaign is, from 0 to 1; it never falls."""
         return 1.0 if self._done else min(self.elapsed_s / self.budget_s, 1.0)

@@ -1,4 +1,4 @@
-"""Levels beyond nodes, from how long a small message takes between any two of them."""
+"""Finds levels beyond nodes from the times of a small message between any two nodes."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 GAP = 2.0
 """A step of at least this factor between times of pairs makes a level."""
 REPETITIONS = 5
-"""Of each pair; the fastest counts."""
+"""How often each pair is timed; the fastest time counts."""
 NBYTES = 8
 
 
@@ -30,7 +30,7 @@ def rounds(members: int) -> list[list[tuple[int, int]]]:
 
 
 def cluster(times_s: NDArray[np.float64]) -> list[tuple[int, ...]]:
-    """The group of every member, a row for each level found, the innermost first.
+    """By level, the innermost first: a row with the group's number of every member.
 
     times_s: of every pair, symmetric, above 0 but on the diagonal.   A level is a step by GAP or
     more in the ordered times, below which pairs fall into groups: all pairs of a group are below

@@ -13,9 +13,9 @@ from collwise.measure.statistics import median_interval
 from collwise.profiles.records import CombineTime
 
 SIZES = (64, 1024, 16384, 131072, 1048576)
-"""Bytes of the vectors."""
+"""Bytes of the vectors that are combined."""
 OPERATORS = (("sum", "float64"), ("sum", "float32"), ("max", "float64"), ("sum", "int64"))
-"""(operator, type)."""
+"""The pairs of an operator and a type of which combining is timed."""
 MIN_REPETITIONS = 5
 MAX_REPETITIONS = 200
 BATCH_S = 2e-4
@@ -31,7 +31,7 @@ class CombineSetting(NamedTuple):
 
     @property
     def cell(self) -> Self:
-        """What this is a repetition of: itself."""
+        """The setting that samples are collected under: this one itself."""
         return self
 
 
@@ -39,9 +39,9 @@ CombineSamples: TypeAlias = Mapping[CombineSetting, Sequence[Seconds]]
 
 
 class CombineCampaign(Campaign[CombineSamples]):
-    """Times all cells until the budget is used up, at least a few times each.
+    """Times all settings until the budget is used up, at least MIN_REPETITIONS times each.
 
-    Repetitions go round by round over all cells, so that noise affects all of them alike.
+    Repetitions go round by round over all settings, so that noise affects all of them alike.
     """
 
     def _plan(self) -> Batches:
@@ -50,17 +50,17 @@ class CombineCampaign(Campaign[CombineSamples]):
                 yield "sampling", cells()
 
     def result(self) -> CombineSamples:
-        """Seconds, by cell."""
+        """The samples in seconds, by setting."""
         return self._samples
 
 
 def cells() -> list[CombineSetting]:
-    """All cells."""
+    """All settings that are timed: every operator and type with every length."""
     return [CombineSetting(op, dtype, nbytes) for op, dtype in OPERATORS for nbytes in SIZES]
 
 
 def slowest(samples: Sequence[CombineSamples]) -> tuple[CombineTime, ...]:
-    """The records of a measurement, from the seconds that each rank took for each cell."""
+    """The records of a measurement, from each rank's samples: the slowest rank's median counts."""
     records = []
     for cell in samples[0]:
         of_ranks = [by_cell[cell] for by_cell in samples]

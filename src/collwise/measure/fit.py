@@ -1,4 +1,4 @@
-"""From times to t0 and λ, exactly; and how sure one can be.
+"""Computes t0 and λ from measured times, exactly, and their confidence intervals.
 
 For one size and one way of sending, both experiments give times that are linear in the two unknowns
 t0 and λt0 (`ProbeSetting.terms`).  The medians over repetitions are fitted by least squares of the
@@ -35,7 +35,7 @@ Samples: TypeAlias = Mapping[ProbeSetting, Sequence[Seconds]]
 
 _NORMAL = NormalDist()
 _ERRORS = _NORMAL.inv_cdf((1 + CONFIDENCE) / 2)
-"""Standard errors in half a 95 % interval of a normal distribution."""
+"""Half the width of a normal distribution's 95 % interval, in standard errors."""
 
 
 class Law(NamedTuple):
@@ -46,26 +46,26 @@ class Law(NamedTuple):
 
     @property
     def lam(self) -> Fraction:
-        """λ as measured."""
+        """λ as it was fitted."""
         return self.latency / self.t0
 
 
 @dataclass(frozen=True)
 class Fit:
-    """What was found for one size and one way of sending."""
+    """The t0 and λ that were found for one message size and one way of sending."""
 
     nbytes: int
     blocking: bool
     law: Law
-    """From both experiments together."""
+    """t0 and λt0 from both experiments together."""
     experiments: tuple[Law | None, ...]
-    """From each experiment alone; None where its times do not grow with k."""
+    """t0 and λt0 from each experiment alone; None where its times do not grow with k."""
     uncertainty: tuple[float, float] | None
     """Relative half-widths of the 95 % intervals of t0 and λ; None after a single repetition."""
     repetitions: int
-    """The fewest that any cell has."""
+    """The smallest number of repetitions among the size's probe settings."""
     fitted: bool = False
-    """Whether t0 is from a line over the sizes of the protocol."""
+    """Whether t0 is from a line over all sizes of the protocol (`fit_together`)."""
 
     @property
     def t0_interval_s(self) -> Bounds | None:
@@ -132,7 +132,7 @@ def fit_law(times: Mapping[ProbeSetting, Number]) -> Law | None:
 
 
 class _Medians(NamedTuple):
-    """The medians of some cells (seconds), with their relative standard errors; terms over time."""
+    """The medians of probe settings in seconds, their relative standard errors, terms / median."""
 
     times: NDArray[np.float64]
     errors: NDArray[np.float64]
@@ -140,9 +140,9 @@ class _Medians(NamedTuple):
 
 
 def _medians(samples: Samples) -> _Medians | None:
-    """None if nothing can be weighed by them: no samples, or a time of 0.
+    """The medians of samples; None if there are no samples, or a median is 0.
 
-    A single repetition is as uncertain as it is long.
+    The standard error of a single repetition is taken to be its whole time.
     """
     medians = [median_interval(values) for values in samples.values()]
     times = np.array([median.middle for median in medians])
@@ -167,7 +167,7 @@ def find_uncertainty(samples: Samples) -> tuple[float, float] | None:
     medians = _medians(samples)
     if medians is None or np.linalg.matrix_rank(medians.rows) < 2:
         return None  # equations of one kind, or times too far apart to be weighed
-    by_t0, by_latency = np.linalg.pinv(medians.rows)  # what a relative change of a median changes
+    by_t0, by_latency = np.linalg.pinv(medians.rows)  # t0 and λt0 per relative change of medians
     t0, latency = float(by_t0.sum()), float(by_latency.sum())
     if t0 <= 0 or latency <= 0:
         return None
@@ -181,9 +181,9 @@ def fit_together(nbytes: int, protocol: Mapping[int, Samples]) -> Fit | None:
 
     protocol: the samples of all sizes of the same protocol and way of sending, this one's included.
     t0 is a straight line over the sizes, neither negative nor falling, through the estimates of all
-    sizes, weighed by their standard errors.  The line's value at this size has a normal error, and
-    t0 is positive: what is reported is its mean under both.  λt0 is what this size's own samples
-    say, given t0.
+    sizes, weighed by their standard errors.  Its value at this size has a normal error, and t0 is
+    positive: t0 is reported as the mean of that distribution above 0.  λt0 follows from t0 and the
+    size's own samples.
     """
     own = _medians(protocol[nbytes])
     sizes, values, errors = [], [], []
@@ -204,7 +204,7 @@ def fit_together(nbytes: int, protocol: Mapping[int, Samples]) -> Fit | None:
     latency = float(weights @ (1 - u * t0))
     lam_error = 0.0
     if latency > 0:
-        change = -float(weights @ u) / latency - 1 / t0  # of λ, relatively, with t0
+        change = -float(weights @ u) / latency - 1 / t0  # relative change of λ with t0
         lam_error = float(np.hypot(np.linalg.norm(weights * own.errors) / latency, change * error))
     (blocking,) = {cell.blocking for cell in protocol[nbytes]}
     return Fit(
@@ -221,13 +221,13 @@ def fit_together(nbytes: int, protocol: Mapping[int, Samples]) -> Fit | None:
 def _rising_line(
     x: NDArray[np.float64], y: NDArray[np.float64], errors: NDArray[np.float64], at: int
 ) -> tuple[float, float]:
-    """A line's value and its standard error: least squares among start and slope >= 0.
+    """The value at `at` of the least-squares line with start and slope >= 0; its standard error.
 
-    Where the points lie farther from it than their errors explain, the error grows alike.
+    Where the points lie farther from the line than their errors explain, that error grows alike.
     """
     columns = np.stack([np.ones(len(x)), x]) / errors
     place = np.array([1.0, at])
-    best = (float(np.sum((y / errors) ** 2)), 0.0)  # of a line along 0
+    best = (float(np.sum((y / errors) ** 2)), 0.0)  # misfit and value of a line along 0
     for chosen in ([0, 1], [0], [1]):
         coefficients, *_ = np.linalg.lstsq(columns[chosen].T, y / errors, rcond=None)
         if (coefficients >= 0).all():
@@ -240,7 +240,7 @@ def _rising_line(
 
 
 def find_median(cell: ProbeSetting, values: Sequence[Seconds]) -> MedianTime:
-    """The median of one cell's samples (one or more) with its interval, if there are several."""
+    """The median of one probe setting's samples; with its interval, if there are several."""
     return MedianTime(
         nbytes=cell.nbytes,
         mode=MODES[cell.blocking],
@@ -253,7 +253,7 @@ def find_median(cell: ProbeSetting, values: Sequence[Seconds]) -> MedianTime:
 
 
 def middle(values: Sequence[Seconds]) -> Fraction:
-    """The median, exact."""
+    """The median of values, exact."""
     return (exact(median_low(values)) + exact(median_high(values))) / 2
 
 

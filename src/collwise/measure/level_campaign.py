@@ -11,14 +11,14 @@ from collwise.measure.size_campaign import Measurement, SizeCampaign
 from collwise.model.placement import Placement
 
 OUTERMOST = 5.0
-"""The outermost level, where messages take longest, gets this many times another one's budget."""
+"""The outermost level, where messages take longest, gets this many times another level's budget."""
 Conduct: TypeAlias = Callable[[Sequence[int], Callable[[], Campaign[Any]], float, float], Any]
-"""Runs a campaign on some ranks and returns its result.  It is given the ranks, what makes the
-campaign, the share of the whole that was done before, and the share that this is."""
+"""Runs a campaign on some ranks and returns its result.  Its arguments: the ranks, a function that
+makes the campaign, the share of all campaigns that is done already, and this campaign's share."""
 
 
 class LevelMeasurements(NamedTuple):
-    """The results, of the innermost level first.   ports: of the groups of each inner level."""
+    """The results by level, the innermost first.   ports: those of each inner level's groups."""
 
     inner: list[Measurement]
     ports: list[tuple[PortFit, ...]]
@@ -34,8 +34,8 @@ def measure_levels(
 ) -> LevelMeasurements:
     """Measure every level of a placement.
 
-    new: makes a campaign from its share of the budget and its number of ranks.   asked: sizes that
-    somebody named.   whole: the share of the budget that all of this may take.
+    new: makes a campaign from its share of the budget and its number of ranks.   asked: the sizes
+    that the user named, if any.   whole: the share of the budget for all levels together.
     """
     levels = range(1, placement.depth + 1)
     teams = [level_team(placement, level) for level in levels]

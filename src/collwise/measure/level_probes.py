@@ -1,11 +1,11 @@
 """What to time on a machine with levels, and on which ranks.
 
-t0 and λ of a level: the usual experiments (`probes`) in a team of ranks that all meet at it.  There
-a sender waits for the port of its group, too, so what they tell is the longer one of t0 and g.
+t0 and λ of a level: the usual experiments (`probes`) in a team of ranks that all meet at it.  In
+them a sender waits for the port of its group, too, so they tell the longer one of t0 and g.
 
 g, for how long a message keeps the port of its group busy: q ranks of one group send k messages
-each to q ranks of another; the time grows by max(t0, q·g) with every k.  And where g is the longer
-one, t0: a message to another group is sent before one to a neighbour, who answers.
+each to q ranks of another; the time grows by max(t0, q·g) with every k.  Where g is longer than
+t0, t0 is by how much a message to another group delays one to a neighbour, who answers.
 """
 
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ from collwise.model.placement import Placement
 from collwise.schedule.operations import Block, Operation, Recv, Send, Slot
 
 MAX_SENDERS = 8
-"""Ranks of a group that send at once when its port is measured."""
+"""The largest number of ranks of a group that send at once when its port is measured."""
 PORT, BESIDE = 3, 4
-"""Numbers of these experiments; 1 and 2 are those for t0 and λ."""
+"""The experiments' numbers of `PortProbe` and `BesideProbe`; 1 and 2 are those for t0 and λ."""
 _WORD = (Block(0, 0, 1),)
 
 
@@ -34,7 +34,7 @@ class PortTeam(NamedTuple):
 
     @property
     def members(self) -> tuple[int, ...]:
-        """All of them, as probes number them."""
+        """All ranks of the team, in the order in which probes number them from 0."""
         others = self.senders + self.receivers
         return others if self.neighbour in others else (*others, self.neighbour)
 
@@ -53,12 +53,12 @@ class PortProbe(AnyProbe):
 
     @property
     def cell(self) -> ProbeSetting:
-        """All senders do alike."""
+        """The probe's setting; k is the number of messages from every sender."""
         return ProbeSetting(PORT, self.nbytes, self.k, False)
 
     @property
     def ranks(self) -> int:
-        """Senders and receivers."""
+        """How many ranks the probe needs: senders and receivers."""
         return 2 * self.senders
 
     def operations(self, rank: int) -> list[Operation]:
@@ -92,12 +92,12 @@ class BesideProbe(AnyProbe):
 
     @property
     def cell(self) -> ProbeSetting:
-        """Wherever the ranks are."""
+        """The probe's setting, the same whichever ranks take part."""
         return ProbeSetting(BESIDE, self.nbytes, self.k, False)
 
     @property
     def ranks(self) -> int:
-        """Up to the last of the three."""
+        """How many ranks the probe needs: up to the last of the three that take part."""
         return max(self.neighbour, self.other) + 1
 
     def operations(self, rank: int) -> list[Operation]:
@@ -122,7 +122,7 @@ def level_team(placement: Placement, level: int) -> tuple[int, ...]:
 def port_team(placement: Placement, level: int) -> PortTeam | None:
     """Ranks to measure the port of a level's groups; None where no two can send at once.
 
-    Each sends from another group of the level below, whose port it has for itself.
+    Every sender is in another group of the level below, whose port it has for itself.
     """
     by_group: dict[int, list[tuple[int, ...]]] = {}
     for ranks in placement.members[level - 1]:
@@ -140,7 +140,7 @@ def port_team(placement: Placement, level: int) -> PortTeam | None:
 
 
 def _parts(placement: Placement, level: int, ranks: tuple[int, ...]) -> tuple[int, ...]:
-    """The first rank of each group of the level below, among the ranks of a group."""
+    """Of the ranks of a group, the first in each group of the level below."""
     first: dict[int, int] = {}
     for rank in ranks:
         first.setdefault(placement.group(level - 1, rank) if level > 1 else rank, rank)

@@ -1,6 +1,6 @@
 """Measures the ports that ranks of a group share: what to time next, and what the times mean.
 
-A size is not begun for which the budget would not suffice.
+A campaign does not begin a size for which its budget would not suffice.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,9 +20,9 @@ from collwise.measure.statistics import median_interval, standard_error
 from collwise.profiles.records import Bounds, MeasuredSize, PortTime
 
 MAX_REPETITIONS = 15
-"""Repetitions of one probe."""
+"""The largest number of repetitions of one probe."""
 KS = (2, 4)
-"""Messages of each sender: with fewer the port is not yet busy all the time."""
+"""How many messages each sender sends: with fewer the port is not yet busy all the time."""
 NOTICED = 1.1
 """The port counts as free unless several senders take this many times as long as one does."""
 FILLED = 0.8
@@ -32,10 +32,10 @@ _ERRORS = 1.96
 
 @dataclass(frozen=True)
 class PortFit:
-    """What was found for one size.
+    """What was found about a port for one message size.
 
-    together: seconds for a message of each of the senders.   alone: seconds that one keeps its rank
-    busy.   The errors are standard errors, None after a single repetition.
+    together: seconds for one more message from every sender.   alone: seconds that a message keeps
+    its sender's rank busy.   The errors are standard errors, None after a single repetition.
     """
 
     nbytes: int
@@ -48,9 +48,9 @@ class PortFit:
 
 
 class PortCampaign(Campaign[tuple[PortFit, ...]]):
-    """Measures the port of a group within a time budget.   team: numbered as its members are.
+    """Measures the port of a group within a time budget.
 
-    sizes: bytes.   seed: of the order.
+    team: the ranks that do; probes number `team.members` from 0.   sizes: bytes.   seed: of order.
     """
 
     def __init__(self, team: PortTeam, sizes: Iterable[int], budget_s: float, seed: int) -> None:
@@ -61,7 +61,7 @@ class PortCampaign(Campaign[tuple[PortFit, ...]]):
         self._random = Random(seed)
 
     def result(self) -> tuple[PortFit, ...]:
-        """What the samples say, for every size that was reached."""
+        """The fits to the samples, one for every size that was reached."""
         return tuple(map(self._fit, dict.fromkeys(cell.nbytes for cell in self._samples)))
 
     def _plan(self) -> Batches:
@@ -103,7 +103,7 @@ class PortCampaign(Campaign[tuple[PortFit, ...]]):
         )
 
     def _difference(self, less: ProbeSetting, more: ProbeSetting) -> tuple[Fraction, float | None]:
-        """Between two medians, and its standard error."""
+        """The difference of two settings' medians, and its standard error (None if unknown)."""
         samples = [self._samples[cell] for cell in (less, more)]
         low, high = map(middle, samples)
         if min(map(len, samples)) < 2:
@@ -113,7 +113,7 @@ class PortCampaign(Campaign[tuple[PortFit, ...]]):
 
 
 def port_sizes(sizes: Sequence[int], asked: Sequence[int] | None) -> Sequence[int]:
-    """Of the sizes that are measured, those for which a port is: all that somebody named.
+    """The sizes for which to measure a port: all of `sizes`, if the user named them (`asked`).
 
     Else every third from the second on, and the largest: a port's times are nearly a straight line.
     """
@@ -123,7 +123,7 @@ def port_sizes(sizes: Sequence[int], asked: Sequence[int] | None) -> Sequence[in
 def port_times(
     fits: Iterable[PortFit], around: Sequence[MeasuredSize], inside: Sequence[MeasuredSize]
 ) -> tuple[PortTime, ...]:
-    """For how long messages keep a port busy, by what a single sender's messages took.
+    """The records of a port, from its fits and the times of a single sender's messages.
 
     around: the points of the level outside of the groups.   inside: those of the groups.
     """
@@ -134,7 +134,7 @@ def port_times(
 
 
 def _between(nbytes: int, points: Sequence[MeasuredSize]) -> tuple[float, float]:
-    """Seconds per message of a single sender, and at most: lines between measured sizes."""
+    """A single sender's time per message, and its interval's upper end, interpolated by size."""
     judged = [p for p in points if p.mode == "nonblocking"]
     most = [p.t0_interval_s[1] if p.t0_interval_s else p.t0_s for p in judged]
     sizes, times = [p.nbytes for p in judged], [p.t0_s for p in judged]
@@ -142,10 +142,10 @@ def _between(nbytes: int, points: Sequence[MeasuredSize]) -> tuple[float, float]
 
 
 def _port_time(fit: PortFit, single_s: float, most_s: float, inside_s: float) -> PortTime:
-    """The port is free for a single sender's next message when that is sent, and its rank is.
+    """The record of a port for one size; limits keep noise within what other times allow.
 
-    single_s, most_s: for a single sender's message, and the upper end of its interval.
-    A rank is busy for no less than with a message inside of its group.
+    single_s: a single sender's time per message, the most for its rank.   most_s: the upper end of
+    its interval, the most for the port.   inside_s: t0 inside the group, the least for a rank.
     """
     noticed = float(fit.together) > NOTICED * single_s
     busy_s = min(float(fit.together / fit.senders), most_s) if noticed else 0.0

@@ -8,7 +8,7 @@ from collwise.measure.probes import ProbeSetting
 
 
 class ProbeCosts:
-    """The mean time of each cell so far, and the mean overhead of a probe in a batch."""
+    """The mean time of each probe setting so far, and the mean overhead of a probe in a batch."""
 
     def __init__(self) -> None:
         self._counts: Counter[ProbeSetting] = Counter()
@@ -18,7 +18,7 @@ class ProbeCosts:
     def add(
         self, cells: Sequence[ProbeSetting], samples: Sequence[Fraction | float], took_s: float
     ) -> None:
-        """Take the samples of a batch, which took so long in all."""
+        """Take the samples of a batch.   took_s: seconds for the whole batch, with overheads."""
         for cell, sample in zip(cells, samples, strict=True):
             self._counts[cell] += 1
             self._totals_s[cell] += float(sample)
@@ -30,7 +30,7 @@ class ProbeCosts:
         return self._time(cell) + self._overhead_s / self._probes
 
     def _time(self, cell: ProbeSetting) -> float:
-        """The mean if measured; else from the same size with fewer targets, or other sizes."""
+        """A setting's mean time; if unmeasured, estimated from fewer targets or smaller sizes."""
         if cell in self._counts:
             return self._totals_s[cell] / self._counts[cell]
         fewer = [c for c in self._counts if c[:2] == cell[:2] and c.k < cell.k]

@@ -6,7 +6,7 @@ each of them in turn.  Then, as soon as P_k has its message,
 1. P_k sends one message back to P_0:               T = (k−1)·t0 + 2·λt0
 2. P_k sends to P_(k−1), …, P_1, and last to P_0:   T = 2(k−1)·t0 + 2·λt0
 
-and T is what P_0 sees pass until that message is in its hands.  Both times are linear in t0 and in
+and T is the time until P_0 has received that message, by its clock.  Both are linear in t0 and in
 λt0; `ProbeSetting.terms` holds the factors, and prediction, fit and tests all read them there.
 
 Nothing here sends anything: MPI or the simulator runs a probe's operations.
@@ -28,7 +28,7 @@ EXPERIMENTS = (1, 2)
 
 
 class ProbeSetting(NamedTuple):
-    """What makes two probes repetitions of each other: all but the choice of targets."""
+    """All of a probe but its choice of targets: probes with equal settings are repetitions."""
 
     experiment: int
     nbytes: int
@@ -37,21 +37,21 @@ class ProbeSetting(NamedTuple):
 
     @property
     def terms(self) -> tuple[int, int]:
-        """How many t0 and how many λt0 the time of this experiment is made of."""
+        """The numbers of t0 and of λt0 that add up to the time of this experiment."""
         return self.experiment * (self.k - 1), 2
 
 
 class AnyProbe(ABC):
-    """What is timed on rank 0.  Hashable, small, equal on all ranks."""
+    """An experiment that is timed on rank 0.  Hashable, small, equal on all ranks."""
 
     nbytes: int
     until_sent: ClassVar[bool] = True
-    """Whether the time lasts until what was sent has gone."""
+    """Whether the time includes the completion of rank 0's sends."""
 
     @property
     @abstractmethod
     def cell(self) -> ProbeSetting:
-        """What this is a repetition of."""
+        """The setting of which this probe is a repetition."""
 
     @property
     def blocking(self) -> bool:
@@ -61,7 +61,7 @@ class AnyProbe(ABC):
     @property
     @abstractmethod
     def ranks(self) -> int:
-        """How many ranks it needs."""
+        """How many ranks the probe needs."""
 
     @abstractmethod
     def operations(self, rank: int) -> list[Operation]:
@@ -90,12 +90,12 @@ class Probe(AnyProbe):
 
     @property
     def cell(self) -> ProbeSetting:
-        """The number of targets is that of the messages that P_0 sends."""
+        """The probe's setting; k is the number of targets, each of which P_0 sends a message."""
         return ProbeSetting(self.experiment, self.nbytes, len(self.targets), self.blocking)
 
     @property
     def ranks(self) -> int:
-        """Up to the last target."""
+        """How many ranks the probe needs: up to the highest target."""
         return max(self.targets) + 1
 
     def expected(self, cost: Cost) -> Fraction:
@@ -104,7 +104,7 @@ class Probe(AnyProbe):
         return gaps * cost.gap + latencies * cost.latency
 
     def operations(self, rank: int) -> list[Operation]:
-        """What one rank does.
+        """What one rank does, in order.
 
         P_0 sends from its input; every message is received into the output, so a rank's receives
         must complete one after another, in this order.  P_k never sends to itself: where it stands

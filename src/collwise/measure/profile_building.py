@@ -31,7 +31,7 @@ def build_profile(
     """The profile that a measurement gives on the machine of this fingerprint.
 
     provenance: of this session; ranks, seed, budget_s and elapsed_s are the measurement's.
-    combining: what combining takes, if that was measured too.
+    combining: the times of combining, if they were measured too.
     """
     made = msgspec.structs.replace(
         provenance,
@@ -62,10 +62,10 @@ def with_levels(
     groups: Mapping[str, tuple[int, ...]],
     budget_s: float,
 ) -> Profile:
-    """The profile of the outermost level, with what was measured of the inner ones.
+    """Add the measurements of the inner levels to the profile of the outermost level.
 
     names: of the groups of each inner level.   groups: for every host, its group at each level
-    beyond nodes.   budget_s: for everything.
+    beyond nodes.   budget_s: seconds for all levels.
     """
     points = [tuple(map(_point, level.fits, level.segments)) for level in measured.inner]
     levels = [

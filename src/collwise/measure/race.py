@@ -1,4 +1,4 @@
-"""What a race between collectives means: medians, intervals, who won.  Nothing is timed here.
+"""Judges a race between collectives: medians, intervals, the winner.  Nothing is timed here.
 
 A repetition's time is the maximum over ranks, from a common start.  The library's own collective
 keeps its place unless another is significantly better, and by a margin.
@@ -19,18 +19,18 @@ MARGIN = 0.03
 """How much better than the library's own a schedule must be, at the least, to replace it."""
 
 IMPOSSIBLE = 0.8
-"""A time below so much of the lower bound proves that t0 or λ is not in its interval."""
+"""A time below this share of the lower bound proves that t0 or λ is not in its interval."""
 
 WIDEST = 4
-"""A speed-up whose interval is wider, its high end over its low end, is too noisy to tell."""
+"""A speed-up is too noisy if its interval's high end is more than this many times its low end."""
 
 APART = 0.05
-"""Starts that are apart by no more of the fastest time are together."""
+"""Ranks start together if their starts are within this share of the fastest competitor's time."""
 
 LIBRARY = "library"
 """The name under which the MPI library's own collective runs in races and plans."""
 LIBRARY_PERSISTENT = "library_init"
-"""Its persistent form."""
+"""The name of the persistent form of the library's own collective."""
 OWN = "library:"
 """Begins the short names of the library's own algorithms, such as "library:binomial"."""
 LIBRARIES = (LIBRARY, LIBRARY_PERSISTENT)
@@ -38,10 +38,10 @@ BLOCKING = " (blocking)"
 """Ends the label of a schedule that runs as a blocking call, not as a persistent request."""
 
 BY_HAND = " (by hand)"
-"""Ends the label of the same messages, sent and received by mpi4py alone."""
+"""Ends the label of a schedule whose messages mpi4py alone sends and receives."""
 
 BEHIND = 1.5
-"""A competitor that takes so many times as long as the best of its form may leave a race early."""
+"""A competitor that takes this many times as long as the best of its form may leave a race."""
 
 
 def own_algorithm(name: str) -> str | None:
@@ -56,9 +56,9 @@ def by_library(name: str) -> bool:
 
 
 class Punctual(NamedTuple):
-    """The times (seconds, repetitions × competitors) in which all ranks began together.
+    """The times (seconds, repetitions × competitors) of repetitions that all ranks began together.
 
-    dropped: how many repetitions are left out.   tolerance_s: how far apart starts may be.
+    dropped: how many other repetitions there were.   tolerance_s: how far apart starts may be.
     """
 
     kept: NDArray[np.float64]
@@ -67,12 +67,12 @@ class Punctual(NamedTuple):
 
 
 def punctual(times_s: NDArray[np.float64], apart_s: NDArray[np.float64]) -> Punctual:
-    """The repetitions to judge by: none in which ranks began far apart, for any competitor.
+    """The repetitions to judge by: those in which ranks began together, for every competitor.
 
-    times_s, apart_s: how long each took (NaN once it has left), and from the first rank's start to
-    the last one's; both repetitions × competitors.
-    Starts may be apart by APART of the fastest competitor's time, or as far as those of half of the
-    repetitions are: where nobody starts together, nothing better is to be had.
+    Both arguments are in seconds, repetitions × competitors.   times_s: how long the competitor
+    took; NaN after it has left the race.   apart_s: from the first rank's start to the last one's.
+    Starts may be apart by APART of the fastest competitor's time, or by the median over repetitions
+    if that is more, so that about half of them are kept at least.
     """
     furthest = apart_s.max(axis=1)
     usual = float(np.sort(furthest)[(len(furthest) - 1) // 2])
@@ -82,10 +82,10 @@ def punctual(times_s: NDArray[np.float64], apart_s: NDArray[np.float64]) -> Punc
 
 
 def contenders(medians_s: Mapping[str, float], behind: float) -> list[str]:
-    """Who stays in a race: the library's own, and of each form whoever is near its best.
+    """The labels that stay in a race: the library's own, and of each form those near its best.
 
-    medians_s: so far, by label, in seconds.   behind: the multiple of the best one's time beyond
-    which a competitor leaves.
+    medians_s: by label, the median so far in seconds.   behind: a competitor leaves whose median is
+    more than this many times that of the best of its form.
     """
     ours = {True: inf, False: inf}
     for label, median_s in medians_s.items():
@@ -101,12 +101,12 @@ def contenders(medians_s: Mapping[str, float], behind: float) -> list[str]:
 
 @dataclass(frozen=True)
 class Race:
-    """The samples of one race, in seconds, repetition by repetition, by competitor.
+    """The samples of one race: by competitor's label, its seconds in repetition after repetition.
 
-    Who left early (`contenders`) has the first of them only.
-    libraries: the labels of the MPI library's own forms (blocking, persistent).   predicted_s: what
-    the model said, by label.   dropped: repetitions thrown away since ranks did not start together.
-    apart_s: how far apart the starts of the others were at most.
+    A competitor that left early (`contenders`) has samples of the first repetitions only.
+    libraries: the labels of the MPI library's own forms (blocking, persistent).   predicted_s: the
+    model's times, by label.   dropped: repetitions thrown away since ranks did not start together.
+    apart_s: how far apart starts could be in the repetitions that were kept.
     bound_s: the lower bound, with t0 and λ at the lower ends of their intervals.
     """
 
@@ -123,7 +123,7 @@ class Race:
 
     @cached_property
     def library(self) -> str:
-        """The faster of the library's own forms that ran; what others are compared with."""
+        """The label of the faster of the library's own forms, with which others are compared."""
         ran = [label for label in self.libraries if label in self.samples]
         return min(ran, key=lambda label: self.medians[label].middle)
 
@@ -133,17 +133,17 @@ class Race:
         return {label: median_interval(times) for label, times in self.samples.items()}
 
     def against(self, other: str, label: str) -> Interval:
-        """How many times as fast as the other competitor `label` is."""
+        """How many times as fast as the competitor `other` the competitor `label` is."""
         pairs = zip(self.samples[other], self.samples[label], strict=False)
         return ratio_interval(*zip(*pairs, strict=True))
 
     def speedup(self, label: str) -> Interval:
-        """How many times as fast as the library's own, the faster form of it."""
+        """How many times as fast as the library's faster form the competitor `label` is."""
         return self.against(self.library, label)
 
     @cached_property
     def best(self) -> str:
-        """The fastest of ours that ran to the end; the library's own if it ran alone."""
+        """The label of the fastest of ours that ran to the end; the library's if it ran alone."""
         last = max(map(len, self.samples.values()))
         others = [
             label
@@ -154,9 +154,9 @@ class Race:
 
     @cached_property
     def winner(self) -> str:
-        """The best, if it is significantly faster by a margin, and it is known by how much.
+        """The label of the winner: `best` or `library`.
 
-        Else the library's own.
+        `best` wins if it is significantly faster, by MARGIN, with a speed-up no wider than WIDEST.
         """
         if self.best == self.library or self.impossible:
             return self.library
@@ -166,7 +166,7 @@ class Race:
 
     @cached_property
     def impossible(self) -> bool:
-        """Whether somebody was clearly faster than the lower bound: then nothing is decided."""
+        """Whether a competitor was clearly faster than the lower bound: then nothing is decided."""
         limit_s = IMPOSSIBLE * self.bound_s
         return any(median.high < limit_s for median in self.medians.values())
 
@@ -177,7 +177,7 @@ class Race:
 
     @property
     def verdict(self) -> str:
-        """Won, tied, lost or too noisy to tell, as a phrase."""
+        """A phrase: our best won, tied with or lost to the library's, or noise hides which."""
         gain = self.speedup(self.best)
         if self.impossible:
             return "below its bound: t0 or λ is wrong, the library's own stays"

@@ -2,12 +2,12 @@
 
 * greeting: ranks exchange messages, so that connecting is not measured; nothing is kept.
 * opening: sizes from the smallest up, a few repetitions each, so that a small budget measures the
-  small sizes well rather than all sizes poorly.  The cheapest probes of a size go first and only
-  tell what the others will cost: what does not fit into the budget is not begun, and where
-  messages much longer than the shortest would take much of it, those to many targets are left out.
-* rounds: everything that is not yet known well enough, shuffled, half as often again as before;
-  until all is known within the tolerance, or the budget ends.  At first sizes that take less time
-  have more repetitions.
+  small sizes well rather than all sizes poorly.  The cheapest probes of a size go first, only to
+  tell what the others will cost: probes that do not fit into the budget are not begun, and sizes
+  that would take much of it do without the probes to many targets.
+* rounds: every size that is not yet known well enough, shuffled, with half as many repetitions as
+  it has so far; until all are known within the tolerance, or the budget ends.  At first sizes that
+  take less time have more repetitions.
 """
 
 from collections import defaultdict
@@ -48,19 +48,19 @@ SIZES = (
 what fits into a packet of 1,500 bytes, so that plans know which pieces of a message do."""
 
 FEWEST_SIZES = 5
-"""The usual sizes that are measured at least, however small the messages of interest are."""
+"""At least this many of the usual sizes are measured, however small the messages of interest."""
 PATIENCE = 2
 """A campaign that has learned nothing may take up to this many times its budget."""
 ROUND = 5
 """The least number of repetitions in a round."""
 LARGEST_SHARE = 1 / 20
-"""The share of the budget for one repetition of all probes of a size."""
+"""The largest share of the budget that one repetition of all probes of a long size may take."""
 LONG = 1.5
-"""Messages that take this many times as long as the shortest show their t0 with few targets."""
+"""Sizes of more than this many times the shortest's time show their t0 with few targets, too."""
 MORE_OFTEN = 8
 """The most by which short probes are at first repeated more often than long ones."""
 TOLERANCE = 0.01
-"""A size is known well enough when the 95 % intervals of t0 and λ are ± this, relatively."""
+"""A size is known well enough when the 95 % intervals of its t0 and λ are at most ± this share."""
 BATCH = 1024
 """The largest number of probes in a batch."""
 
@@ -74,7 +74,7 @@ def usual_sizes(largest: int | None = None) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Measurement:
-    """The result of a campaign."""
+    """The result of a `SizeCampaign`."""
 
     ranks: int
     seed: int
@@ -89,7 +89,7 @@ class Measurement:
     unreached: tuple[int, ...] = ()
     """Sizes for which the budget did not suffice."""
     asked: bool = True
-    """Whether somebody named the sizes."""
+    """Whether the caller named the sizes."""
     complete: bool = True
     """Whether everything is known within the tolerance: False if the budget ended before."""
 
@@ -97,10 +97,10 @@ class Measurement:
 class SizeCampaign(Campaign[Measurement]):
     """Measures t0 and λ over message sizes, for both ways of sending, within a time budget.
 
-    ranks: >= 2.  sizes: bytes, >= 1; the usual ones up to `largest` if not given.  seed: of targets
-    and order.  budget_s: seconds after which nothing new begins; where they tell nothing, PATIENCE
-    times as many.  modes: ways of sending to measure, as values of `blocking`.
-    repetitions: the most of one probe.
+    ranks: >= 2.  sizes: bytes, >= 1; the usual ones up to `largest` if not given.  seed: of random
+    targets and order.  budget_s: seconds after which no probe begins; PATIENCE times as many if t0
+    and λ are still unknown then.  modes: ways of sending to measure, as values of `blocking`.
+    repetitions: the largest number for one probe.
     Raises InvalidArgument for values out of range.
     """
 
@@ -139,14 +139,14 @@ class SizeCampaign(Campaign[Measurement]):
 
     @property
     def progress(self) -> float:
-        """How far it is, from 0 to 1; it never falls."""
+        """How far the campaign is, from 0 to 1; it never falls."""
         known = 1 - len(self._open) / (len(self.sizes) * len(self.modes))
         return max(super().progress, known)
 
     def result(self) -> Measurement:
-        """What the samples so far say; possible at any time, also before the campaign is done.
+        """The fits to the samples so far; possible at any time, also before the campaign is done.
 
-        Raises InvalidArgument if there is not one size of which they say anything.
+        Raises InvalidArgument if no size could be fitted for one of the ways of sending.
         """
         fits: list[Fit] = []
         segments: list[int] = []
@@ -190,7 +190,7 @@ class SizeCampaign(Campaign[Measurement]):
         yield from self._opening()
         while cells := self._open_cells():
             yield from self._round(cells)
-        # Too little to say anything: the smallest size, which costs least, gets more.
+        # Where no size can be fitted yet, the smallest, which costs least, gets more repetitions.
         self._limit_s = PATIENCE * self.budget_s
         while not all(map(self._significant_fits, self.modes)):
             cells = [cell for cell in self._cells(self.sizes[0]) if self._affordable([cell])]
@@ -217,7 +217,7 @@ class SizeCampaign(Campaign[Measurement]):
         self._open -= {(nbytes, mode) for nbytes, mode in self._open if nbytes in unreached}
 
     def _worth_their_time(self, nbytes: int) -> list[ProbeSetting]:
-        """The cells of a size, the largest numbers of targets left out if they take too long."""
+        """The probe settings of a size, without the largest numbers of targets if too expensive."""
         cells, limit = self._cells(nbytes), LARGEST_SHARE * self.budget_s
         if self._costs.of(cells[0]) <= LONG * self._costs.of(self._cells(self.sizes[0])[0]):
             return cells
@@ -250,7 +250,7 @@ class SizeCampaign(Campaign[Measurement]):
                 yield "sampling", batch
 
     def _open_cells(self) -> list[ProbeSetting]:
-        """What is worth more repetitions; shrinks `_open` to what is not known well enough."""
+        """The probes worth more repetitions; removes from `_open` the sizes known well enough."""
         for nbytes, mode in list(self._open):
             samples = self._samples_of(nbytes, mode)
             enough = min(map(len, samples.values())) >= min(FEWEST, self.repetitions)
@@ -266,7 +266,7 @@ class SizeCampaign(Campaign[Measurement]):
         ]
 
     def _significant_fits(self, mode: bool) -> dict[int, Fit]:
-        """The fits of the sizes whose own samples tell t0 from 0."""
+        """By size, the fits of those sizes whose own samples tell t0 from 0."""
         fits = (fit_samples(own) for n in self.sizes if (own := self._samples_of(n, mode)))
         return {fit.nbytes: fit for fit in fits if fit is not None and fit.is_significant}
 
@@ -296,6 +296,6 @@ class SizeCampaign(Campaign[Measurement]):
 
 
 def _nearest(nbytes: int, numbers: Mapping[int, int]) -> int:
-    """The protocol of the size that is nearest by ratio, of equally near ones of the smaller."""
+    """The protocol of the size in `numbers` nearest to `nbytes` by ratio, the smaller in a tie."""
     nearest = min(numbers, key=lambda size: (ratio(size, nbytes), size), default=nbytes)
     return numbers.get(nearest, 0)

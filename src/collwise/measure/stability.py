@@ -21,7 +21,7 @@ DISAGREEMENT = 0.2
 UNCERTAINTY = 0.1
 """A wider ± than this in t0 or λ, relative, is noisy."""
 UNKNOWN = 2.0
-"""With a wider one, a factor of 7 up or down, nothing is known."""
+"""With a wider ± than this, a factor of 7 up or down, t0 or λ counts as unknown."""
 SHARE = 0.25
 """A measurement is stable with up to this share of noisy points, each of which says so."""
 
@@ -49,8 +49,8 @@ def judge(
 ) -> Judgement:
     """The verdict on a measurement, by the points of non-blocking sends, which run the plans.
 
-    cores: that the ranks of a node may use.   unreached: sizes for which the budget did not
-    suffice.   asked: whether anybody named the sizes.
+    cores: how many the ranks of a node may use.   unreached: sizes for which the budget did not
+    suffice.   asked: whether the user named the sizes.
     """
     reasons: list[str] = []
     advice: list[str] = []
@@ -112,7 +112,7 @@ def judge(
 def known_to(points: Sequence[MeasuredSize], nbytes: int) -> tuple[str, int]:
     """How well times of messages of `nbytes` bytes are known: a remark, and the digits to show.
 
-    By the nearest size with non-blocking sends; no remark, and three digits, where that is stable.
+    Both are those of the nearest size with non-blocking sends; with three digits, no remark.
     """
     nearest = min(points, key=lambda p: (p.mode != "nonblocking", ratio(p.nbytes, nbytes)))
     t0 = uncertainty(nearest.t0_s, nearest.t0_interval_s)
@@ -124,7 +124,7 @@ def known_to(points: Sequence[MeasuredSize], nbytes: int) -> tuple[str, int]:
 
 
 def digits(width: float) -> int:
-    """The digits to show of a number that is known to a relative ± so wide; 0: it is unknown."""
+    """How many digits to show of a number that is known to ± `width`, relatively; 0 if unknown."""
     return sum(width <= most for most in (UNCERTAINTY, 5 * UNCERTAINTY, UNKNOWN))
 
 

@@ -13,7 +13,7 @@ from collwise.errors import InvalidArgument
 
 CONFIDENCE = 0.95
 FEWEST = 6
-"""With fewer repetitions no median is known with this confidence, however alike they look."""
+"""With fewer repetitions than this no median is known with 95 % confidence."""
 
 
 class Interval(NamedTuple):
@@ -25,15 +25,15 @@ class Interval(NamedTuple):
 
     @property
     def uncertainty(self) -> float:
-        """Half of the interval's width, relative to the estimate; 0 for one of 0."""
+        """Half of the interval's width, relative to the estimate; 0 if the estimate is 0."""
         return (self.high - self.low) / 2 / self.middle if self.middle else 0.0
 
 
 def median_interval(samples: ArrayLike | Sequence[Fraction | float]) -> Interval:
-    """The median and its interval between two order statistics.  Raises InvalidArgument for none.
+    """The median, and an interval between two order statistics that holds it with 95 % confidence.
 
-    The interval is the narrowest symmetric one that is known with this confidence; all samples,
-    where they are fewer than FEWEST.
+    The interval is the narrowest symmetric one; with fewer than FEWEST samples it spans them all.
+    Raises InvalidArgument without samples.
     """
     ordered = np.sort(np.asarray(samples, dtype=float))
     if not len(ordered):
@@ -43,9 +43,9 @@ def median_interval(samples: ArrayLike | Sequence[Fraction | float]) -> Interval
 
 
 def standard_error(median: Interval, count: int) -> float:
-    """The standard error of a normal distribution whose interval is as wide.
+    """The standard error of the normal distribution whose interval is as wide as the median's.
 
-    count: of the samples, 2 or more, from which `median_interval` made the median.
+    count: how many samples, 2 or more, `median_interval` had for the median.
     """
     _, tail = _order_statistic(count)
     return (median.high - median.low) / (2 * NormalDist().inv_cdf(1 - tail))
@@ -55,7 +55,7 @@ def standard_error(median: Interval, count: int) -> float:
 def _order_statistic(count: int) -> tuple[int, float]:
     """The i for which x[i] … x[−1−i] of `count` sorted samples bound the median.
 
-    With it, the probability that the median lies below x[i]: the sum of C(count, j)/2^count, j ≤ i.
+    Also returns the probability that the median is below x[i]: Σ C(count, j)/2^count over j ≤ i.
     """
     limit = (1 << count) // 40  # 2.5 % on either side
     rank, binomial, below = 0, count, 1
@@ -68,7 +68,7 @@ def _order_statistic(count: int) -> tuple[int, float]:
 def ratio_interval(first: ArrayLike, second: ArrayLike) -> Interval:
     """median(first) / median(second) of the same repetitions: paired percentile bootstrap.
 
-    Of fewer than FEWEST repetitions it may be anything: from 0 to infinity.
+    With fewer than FEWEST repetitions the interval is from 0 to infinity.
     """
     a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     ratio = float(np.median(a) / np.median(b))

@@ -28,12 +28,12 @@ def calls_table(calls: Sequence[Calls]) -> Table:
         }
         for group in sorted(calls, key=lambda group: -group.times)
     ]
-    optional = "form", "ranks", "a tuning is worth", "saved", "why"  # totals stand below it
+    optional = "form", "ranks", "a tuning is worth", "saved", "why"  # lines below have the totals
     return Table("Collectives, as rank 0 called them", rows, optional)
 
 
 def calls_lines(calls: Sequence[Calls], tuning: str) -> list[str]:
-    """What the calls come to, and what to do next.   tuning: a command."""
+    """Lines on the calls: how many plans served, what a tuning is worth.   tuning: its command."""
     if not calls:
         return ["no collective was called"]
     total = sum(group.times for group in calls)

@@ -40,7 +40,7 @@ from collwise.system.files import save_text
 from collwise.tuning.outcomes import Outcome, RaceVerdict, Tuning
 
 MAX_SCHEDULES = 3
-"""Schedules of a collective that are drawn: those of the algorithms with the largest gains."""
+"""How many schedules of a collective are drawn: those of the algorithms that gain most."""
 
 
 def write_report(tuning: Tuning, path: Path) -> Path:
@@ -79,7 +79,7 @@ def render(tuning: Tuning) -> str:
 
 
 def _section(tuning: Tuning, collective: str) -> dict[str, Any]:
-    """A collective: its picture, its calls, every competitor, and the schedules that won."""
+    """The page's section on a collective: picture, calls, every competitor, winning schedules."""
     outcomes = tuple(o for o in tuning.outcomes if o.race.collective == collective)
     blocking, persistent = (
         [decision.plain_race for decision in form]
@@ -101,7 +101,7 @@ def _race_title(outcome: Outcome) -> str:
 
 
 def _winners(outcomes: Iterable[Outcome]) -> Iterator[Picture]:
-    """The schedules that won, one for each algorithm: where it gains most."""
+    """Pictures of the schedules that won, one for each algorithm: of the task it gains most on."""
     won = sorted(
         ((d.speedup.middle, n, d.ours, o) for o in outcomes for n, d in enumerate(o.decisions)
          if d.serves == "collwise"), reverse=True
@@ -118,7 +118,7 @@ def _winners(outcomes: Iterable[Outcome]) -> Iterator[Picture]:
 
 
 def _overview(outcomes: Sequence[Outcome]) -> dict[str, list[dict[str, Any]]]:
-    """By call its races: the size, the speed-up, and whether collwise's schedule serves."""
+    """By MPI call, its races: size, speed-up, and whether the library's default was beaten."""
     rows: dict[str, list[dict[str, Any]]] = {}
     for outcome in outcomes:
         for decision in outcome.decisions:
@@ -166,7 +166,7 @@ def _gain(decision: RaceVerdict) -> float:
 
 
 def _prediction_error(raced: Iterable[RaceVerdict]) -> str:
-    """How far predictions were off; half and double are equally far."""
+    """A sentence on the factor by which predictions were off; half and double are equally far."""
     factors = [
         abs(log(decision.measured.middle / decision.predicted_s))
         for decision in raced

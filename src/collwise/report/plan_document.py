@@ -44,7 +44,7 @@ def plan_document(plan: Plan, origin: str) -> dict[str, Any]:
 
 
 def served_lines(profile: Profile | None, served: Mapping[Form, Verdict]) -> list[str]:
-    """What a profile says of itself, and who serves each form of the call; empty without one."""
+    """Lines: a profile's verdict, and who serves each form of a call.  None without a profile."""
     if profile is None:
         return []
     made = profile.provenance
@@ -66,7 +66,7 @@ def served_document(profile: Profile | None, served: Mapping[Form, Verdict]) -> 
 
 
 def notes(problem: Problem, machine: Machine) -> list[str]:
-    """Properties of a machine that its author hardly meant, for messages of a problem's size."""
+    """Remarks on oddities of a machine with levels that its author hardly meant, at this size."""
     return list(machine.oddities(problem.nbytes)) if isinstance(machine, Levels) else []
 
 

@@ -14,7 +14,7 @@ from collwise.report.tables import Saved
 from collwise.simulator import Trace, simulate
 
 LARGEST_DRAWN, MAX_DRAWN = 4096, 1 << 18
-"""Ranks, and messages: larger schedules are not drawn."""
+"""Schedules of more ranks than the first, or more messages than the second, are not drawn."""
 
 
 def draw_plan(plan: Plan, path: Path) -> Saved:
@@ -26,7 +26,7 @@ def draw_plan(plan: Plan, path: Path) -> Saved:
 def draw_trace(trace: Trace, path: Path) -> Saved:
     """Draw a schedule in space (path), and in time (path with "-timeline" in its name).
 
-    What combines without links is no tree of messages: it is drawn in time only.
+    Without links, a collective that combines has no tree of messages: it is drawn in time only.
     path: .png or .svg; missing folders are made.
     Raises InvalidArgument for too many ranks to draw.
     """
@@ -41,13 +41,13 @@ def draw_trace(trace: Trace, path: Path) -> Saved:
 
 
 def settings_of(trace: Trace) -> tuple[Fraction | None, Topology | None, tuple[str, ...]]:
-    """The last arguments of `schedule_figures`."""
+    """The arguments of `schedule_figures` for the unit, the topology and the names of levels."""
     crossings = trace.machine.crossings if isinstance(trace.machine, Levels) else ()
     return unit_of(trace), trace.topology, crossings
 
 
 def unit_of(trace: Trace) -> Fraction | None:
-    """t0, if all messages have the same; None where seconds read better."""
+    """The unit for a picture's times: t0 if all messages have the same; None for seconds."""
     machine, has_sources = trace.machine, trace.schedule.problem.kind.has_sources
     if has_sources or trace.topology is not None or isinstance(machine, Wormhole | Levels):
         return None

@@ -13,14 +13,14 @@ from collwise.system import formatting
 from collwise.tuning.simulations import LinkLoad, Simulation
 
 MAX_FINISHES = 4096
-"""Ranks whose finishing times are listed one by one."""
+"""The finishing times of up to this many ranks are listed one by one."""
 MAX_TRANSFERS = 1 << 16
-"""Messages that are listed one by one."""
+"""Up to this many messages are listed one by one."""
 MAX_LINKS_NAMED = 4
 
 
 def heading(first: Simulation, origin: str, reason: str = "") -> list[str]:
-    """What was simulated, on which machine.   origin, reason: as in `problem_document`."""
+    """Lines on the problem and the machine.   origin, reason: as in `problem_document`."""
     trace, problem = first.trace, first.problem
     lines = [str(problem), *source_lines(problem)]
     if reason:
@@ -33,7 +33,7 @@ def heading(first: Simulation, origin: str, reason: str = "") -> list[str]:
 
 
 def simulation_lines(simulation: Simulation) -> list[str]:
-    """What one schedule did."""
+    """Lines on one simulation: its algorithm, times, messages, and links if it has any."""
     trace, traffic = simulation.trace, simulation.traffic
     sizes = f"{traffic.least:,}" + f" to {traffic.most:,}" * (traffic.most > traffic.least)
     lines = [
@@ -62,7 +62,7 @@ def simulation_lines(simulation: Simulation) -> list[str]:
 
 
 def ranks_line(finish_s: Sequence[float]) -> str:
-    """Which rank is done first, and which one last.   finish_s: of every rank, in seconds."""
+    """A line on which ranks are done first and last.   finish_s: by rank, in seconds."""
     first, last = (pick(range(len(finish_s)), key=finish_s.__getitem__) for pick in (min, max))
     return (
         f"ranks        the first is done after {formatting.time(finish_s[first])} (rank {first}),"
@@ -71,12 +71,12 @@ def ranks_line(finish_s: Sequence[float]) -> str:
 
 
 def bound_line(simulation: Simulation) -> str:
-    """The time that no schedule can beat, and why."""
+    """A line on the time that no schedule can beat, and why."""
     return f"lower bound  {formatting.time(simulation.bound.time)}  ({simulation.bound.argument})"
 
 
 def comparison_table(simulations: Sequence[Simulation]) -> Table:
-    """A row for every algorithm, the fastest first."""
+    """The table of simulations: a row for every algorithm, in the order given."""
     linked = any(simulation.linked for simulation in simulations)
     rows = []
     for simulation in simulations:
@@ -146,7 +146,7 @@ def _document(simulation: Simulation) -> dict[str, Any]:
 
 
 def _transfers(simulation: Simulation) -> list[dict[str, Any]]:
-    """Every message; with links, also its passage through the network."""
+    """Every message as JSON; with links, also its passage through the network."""
     transfers = []
     trace = simulation.trace
     for transfer, passage in zip_longest(trace.transfers, trace.passages):
@@ -164,7 +164,7 @@ def _transfers(simulation: Simulation) -> list[dict[str, Any]]:
 
 
 def _in_seconds(times: object, *names: str) -> dict[str, float]:
-    """Some exact times as floats, with their unit in their names."""
+    """The attributes `names` of `times`, exact times, as floats; their keys end in _s."""
     return {f"{name}_s": seconds(getattr(times, name)) for name in names}
 
 
@@ -181,5 +181,5 @@ def _ratio(simulation: Simulation) -> float:
 
 
 def _load(load: LinkLoad) -> str:
-    """A link, and the share of the time in which it was busy."""
+    """A link as text, with the share of the time in which it was busy."""
     return f"{load.source} → {load.target} ({load.share:.0%})"

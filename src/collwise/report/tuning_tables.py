@@ -19,7 +19,7 @@ from collwise.tuning.outcomes import Outcome, RaceVerdict, Task, Tuning
 from collwise.tuning.race_records import TUNING, VERSION
 
 FEWEST_FOR_TREES = 4
-"""Ranks on which λ decides between trees."""
+"""On fewer ranks all trees are alike, so that λ decides nothing."""
 UNRACED = "nothing to race: the library's own stays"
 
 
@@ -30,9 +30,9 @@ def call(decision: RaceVerdict) -> str:
 
 
 def tuning_table(tuning: Tuning, title: str = "") -> Table:
-    """The main table: two rows for every size, one for each form of the call.
+    """The main table: two rows for every task, one for each form of the call.
 
-    Each compares our fastest schedule with the library's own call that it was decided against.
+    A row compares our fastest schedule with the call of the library that the verdict is about.
     """
     points = tuning.profile.points
     rows = [
@@ -50,7 +50,7 @@ def tuning_table(tuning: Tuning, title: str = "") -> Table:
 
 
 def _tuning_row(outcome: Outcome, d: RaceVerdict, known: int) -> dict[str, str]:
-    """known: the digits to which t0 and λ are known."""
+    """The row for one form of the call.   known: to how many digits t0 and λ are known."""
     verdict = "clearly ahead" if d.used == "collwise" else _verdict(d).partition(":")[0]
     return {
         "collective": d.race.collective,
@@ -75,7 +75,7 @@ def _verdict(d: RaceVerdict) -> str:
 
 
 def _algorithm(d: RaceVerdict) -> str:
-    """Our algorithm without its collective."""
+    """The name of our algorithm, without the collective's name in front."""
     return d.ours.removeprefix(f"{d.race.collective}/")
 
 
@@ -84,7 +84,7 @@ def _optional_time(time_s: float | None) -> str:
 
 
 def size_of(problem: Problem) -> str:
-    """The size of the message or of everybody's vector; of sources, their number × each one's."""
+    """The problem's size as text: bytes, or for equal sources their number × the bytes of each."""
     each = {source.nbytes for source in problem.sources}
     if len(each) == 1:
         return f"{len(problem.sources)} × {formatting.size(each.pop())}"
@@ -118,7 +118,7 @@ def tuning_summary(tuning: Tuning) -> list[str]:
 
 
 def _first_steps(tuning: Tuning) -> list[str]:
-    """On fewer ranks than trees need to differ: what is saved all the same, and where to go on."""
+    """Where ranks are too few for trees to differ: lines on the time saved and the next command."""
     if tuning.profile.provenance.ranks >= FEWEST_FOR_TREES:
         return []
     won = [d for outcome in tuning.outcomes for d in outcome.decisions if d.used == "collwise"]
@@ -138,12 +138,12 @@ def _first_steps(tuning: Tuning) -> list[str]:
 
 
 def _unraced(task: Task, gain: float | None) -> str:
-    """A task with the gain that the model predicts over what libraries have."""
+    """A task as text, with the speed-up that the model predicts over libraries' algorithms."""
     return str(task) if gain is None else f"{task} (the model predicts {gain:.2f}×)"
 
 
 def measured_table(profile: Profile, title: str = "") -> Table:
-    """t0 and λ over sizes, for both ways of sending."""
+    """The table of t0 and λ: one row for every message size and way of sending."""
     rows = [
         {
             "size": formatting.size(p.nbytes),
@@ -161,7 +161,7 @@ def measured_table(profile: Profile, title: str = "") -> Table:
 
 
 def _law_cells(p: MeasuredSize) -> dict[str, str]:
-    """t0 and λ of a size, with their intervals."""
+    """The cells for t0 and λ of a size, with their intervals."""
     t0_digits = digits(uncertainty(p.t0_s, p.t0_interval_s))
     lam_digits = digits(uncertainty(p.lam, p.lam_interval))
     return {
@@ -173,9 +173,9 @@ def _law_cells(p: MeasuredSize) -> dict[str, str]:
 
 
 def levels_table(profile: Profile) -> Table:
-    """t0 and λ at every level, for non-blocking sends, and the ports that messages leave by.
+    """The table of t0 and λ at every level, for non-blocking sends, and of the groups' ports.
 
-    No rows for a profile without inner levels.
+    It has no rows for a profile without inner levels.
     """
     names = [level.name for level in profile.levels]
     rows = []
@@ -198,7 +198,7 @@ def levels_table(profile: Profile) -> Table:
 
 
 def _port_cells(time: PortTime | None) -> dict[str, str]:
-    """For how long a message keeps its group's port busy, and, if one sender fills it, its rank."""
+    """Cells: how long a message keeps its group's port busy, and its rank where that fills it."""
     if time is None:
         return {"port": "-", "port, 95 %": "-", "its rank": "-"}
     return {
@@ -229,7 +229,7 @@ def _times_between(ends_s: tuple[float, float] | None, like_s: float) -> str:
 
 
 def hockney_table(profile: Profile) -> Table:
-    """Times until messages are received as α + nβ: one row for every protocol."""
+    """The table of α + nβ, the time until n bytes are received: one row for every protocol."""
     rows = [
         {
             "sizes": f"{formatting.size(line.first)} … {formatting.size(line.last)}",
@@ -243,7 +243,7 @@ def hockney_table(profile: Profile) -> Table:
 
 
 def combining_table(profile: Profile) -> Table:
-    """The time of combining: one row for every operator, type and length."""
+    """The table of times of combining: one row for every operator, type and length."""
     rows = [
         {
             "operator": t.op,
@@ -259,7 +259,7 @@ def combining_table(profile: Profile) -> Table:
 
 
 def race_table(outcome: Outcome, title: str = "") -> Table:
-    """Every competitor of a race, blocking calls included, the fastest first."""
+    """The table of a race's competitors, blocking calls included, the fastest first."""
     medians = {**outcome.blocking.medians, **outcome.race.medians}
     library = outcome.race.libraries[0]
     serves: dict[str, list[str]] = {}
@@ -284,7 +284,7 @@ def race_table(outcome: Outcome, title: str = "") -> Table:
 
 
 def race_summary(outcome: Outcome) -> list[str]:
-    """Who won, for each form of the call, and what it rests on."""
+    """Lines on the race: the verdict for each form of the call, the samples, the checks."""
     lines = []
     for number, d in enumerate(outcome.decisions):
         compared = f" ({_algorithm(d)} compared with {d.race.library})" if d.raced else ""
@@ -320,7 +320,7 @@ def tuning_document(tuning: Tuning) -> dict[str, Any]:
 def race_document(outcome: Outcome) -> dict[str, Any]:
     """A race as JSON: what was decided for each form of the call, and everything behind it.
 
-    Times are in seconds.  What stands outside of "forms" is about persistent calls.
+    Times are in seconds.  Verdict and medians outside of "forms" are those of persistent calls.
     """
     race, task = outcome.race, outcome.task
     forms = {decision.form: _decision_document(decision) for decision in outcome.decisions}
@@ -357,7 +357,7 @@ def race_document(outcome: Outcome) -> dict[str, Any]:
 
 
 def _decision_document(decision: RaceVerdict) -> dict[str, Any]:
-    """Who was compared, their medians and ratio, and what was decided."""
+    """A decision as JSON: the two competitors, their medians and ratio, and the verdict."""
     gain = decision.speedup
     return {
         "call": call(decision),
@@ -379,6 +379,6 @@ def _decision_document(decision: RaceVerdict) -> dict[str, Any]:
 
 
 def _interval(ratio: Interval) -> str:
-    """A confidence interval of a ratio: 1.40 … 1.60."""
+    """A confidence interval of a ratio as text: 1.40 … 1.60."""
     high = f"{ratio.high:.2f}" if isfinite(ratio.high) else "∞"
     return f"{ratio.low:.2f} … {high}"

@@ -1,4 +1,4 @@
-"""Saved profiles, and the races that one of them knows."""
+"""Tables of the saved profiles, and of the races in one profile."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -59,14 +59,14 @@ def list_table(documents: Iterable[dict[str, Any]]) -> Table:
 
 
 def whose(race: RaceResult) -> str:
-    """Whose algorithm serves the calls of a race: the library's default, its own, or ours."""
+    """Whose algorithm serves a race's calls: the library's default, its other one, or ours."""
     if race.decision == LIBRARY:
         return "the library"
     return "collwise" if own_algorithm(race.algorithm) is None else "the library's other"
 
 
 def races_table(races: Iterable[RaceResult], title: str = "Races") -> Table:
-    """Races, and who won them."""
+    """The table of races: the two times, the speed-up, and who serves since then."""
     rows = [
         {
             "collective": race.collective,

@@ -2,6 +2,6 @@
 
 Read `outcomes` (a task, what was decided about it), then `agenda` (what is raced first), `session`
 (on MPI), `saving` (what becomes of an older profile), `occurred` (tasks from a program's calls),
-`race_records` (races read from documents), `comparison` (of two of them) and `simulations` (no
+`race_records` (races read from documents), `comparison` (of two documents) and `simulations` (no
 MPI).
 """

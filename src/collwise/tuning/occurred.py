@@ -1,4 +1,4 @@
-"""What to race for a program: the calls that it made, as `collwise run --json` told them."""
+"""What to race for a program: the calls that it made, from a file of `collwise run --json`."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from collwise.tuning.outcomes import Task
 FORMAT = "collwise calls"
 """The format of the document that `collwise run --json` writes."""
 MAX_TASKS = 32
-"""Races, of the calls that took most time."""
+"""The largest number of races: those of the calls that took the most time."""
 
 
 class _Call(msgspec.Struct):
@@ -38,7 +38,7 @@ class _Summary(msgspec.Struct):
 
 
 def read_summary(path: Path) -> _Summary:
-    """The calls in a file.  Needs no MPI.  Raises InvalidArgument for one that is no summary."""
+    """The calls in a file, without MPI.  Raises InvalidArgument if the file is no summary."""
     try:
         summary = decode_json(read_input(path), _Summary)
         if summary.format != FORMAT:
@@ -55,9 +55,9 @@ def _asked(path: Path) -> str:
 
 
 def tasks_of(path: Path, ranks: int) -> dict[Task, float]:
-    """What to race of the calls on `ranks` ranks, with the seconds that rank 0 spent on each.
+    """The tasks to race for a program's calls on `ranks` ranks; rank 0's seconds in each.
 
-    No race of one would decide about another: calls that one race decides about count together.
+    Calls of sizes so near that one race decides about all of them are one task.
     The calls on which rank 0 spent most time come first, then the most frequent.
     Raises InvalidArgument for a file that is no summary, and where nothing is to be raced.
     """
@@ -79,7 +79,7 @@ def tasks_of(path: Path, ranks: int) -> dict[Task, float]:
 
 
 def _task(call: _Call) -> Task | None:
-    """The problem to race; None for what cannot be raced."""
+    """The task to race for a call; None for a call that cannot be raced."""
     from collwise.tuning.session import check_raceable  # which needs MPI
 
     about: dict[str, Any] = {"ranks": call.ranks, "nbytes": call.nbytes, "root": call.root}

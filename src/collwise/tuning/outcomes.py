@@ -1,4 +1,4 @@
-"""What a tuning session is about and what comes of it, as data.  Needs no MPI."""
+"""The data of a tuning session: tasks, the outcomes of their races, the result.  Needs no MPI."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -49,7 +49,7 @@ class Task:
     def plan(
         self, profile: Profile, algorithm: str | None = None, placement: Placement | None = None
     ) -> Plan:
-        """The plan on a measured machine.   algorithm: plan this one only.
+        """The plan of the task on a measured machine.   algorithm: plan with this one only.
 
         placement: where the ranks are, in the levels of the profile.
         """
@@ -59,7 +59,7 @@ class Task:
     def least_s(self, profile: Profile, placement: Placement | None = None) -> float:
         """The lower bound in seconds, with each t0 and λ at the lower end of its interval.
 
-        A time below it proves that they are wrong.   placement: as in `plan`.
+        A measured time below it proves t0 or λ wrong.   placement: as in `plan`.
         """
         machine = self._machine(profile.at_lower_ends(), placement)
         return self.problem.lower_bounds(machine)[0].time_s
@@ -84,7 +84,7 @@ class Task:
 
 @dataclass(frozen=True)
 class RaceVerdict:
-    """What a race decided about one form of a call.
+    """A race, and what it decided about one form of a call.
 
     form: blocking calls, which are compared with the library's blocking call; or persistent
     requests, which are compared with the faster of the library's two forms.
@@ -111,43 +111,43 @@ class RaceVerdict:
 
     @property
     def predicted_s(self) -> float | None:
-        """The candidate's predicted time in seconds; None for the library's own."""
+        """The predicted time of `ours` in seconds; None for the library's own."""
         return self.race.predicted_s.get(self.ours)
 
     @property
     def measured(self) -> Interval:
-        """The candidate's measured median, in seconds."""
+        """The measured median of `ours`, in seconds."""
         return self.race.medians[self.race.best]
 
     @property
     def library(self) -> Interval:
-        """The measured median, in seconds, of the library's own call that it is compared with."""
+        """The measured median, in seconds, of the library's call that `ours` is compared with."""
         return self.race.medians[self.race.library]
 
     @property
     def speedup(self) -> Interval:
-        """How many times as fast as the library's own the candidate is."""
+        """How many times as fast as the library's call `ours` is."""
         return self.race.speedup(self.race.best)
 
     @property
     def serves(self) -> str:
-        """Whose algorithm serves such calls from now on: "library" is the library's default."""
+        """What serves such calls now: "collwise", "library" (its default) or "library:binomial"."""
         own = self.used == "collwise" and own_algorithm(self.ours) is not None
         return self.ours.partition("/")[2] if own else self.used
 
     @property
     def used(self) -> Literal["library", "collwise"]:
-        """What decided: "library" if its default stays, "collwise" if `ours` replaces it."""
+        """The decision: "library" if its default stays, "collwise" if `ours` replaces it."""
         return "library" if self.race.winner == self.race.library else "collwise"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """One task: the plan after the race, and the race.
+    """The outcome of one task: the race, and the plan that it decided.
 
-    race: persistent collectives, for programs that repeat a call.   blocking: blocking calls, from
-    the same repetitions.   ranks_per_node: such as "2x8".   engine: which one ran plans.
-    own: by label, the library's own algorithms that were to be raced.
+    race: of persistent collectives, for programs that repeat a call.   blocking: of blocking calls,
+    in the same repetitions.   ranks_per_node: such as "2x8".   engine: "compiled" or "python",
+    which ran the schedules.   own: by label, the library's own algorithms that were to be raced.
     """
 
     task: Task
@@ -192,9 +192,9 @@ class Outcome:
 
     @property
     def doubtful(self) -> bool:
-        """Whether to race again: a time is impossible, or the model does not explain half a gain.
+        """Whether to race again: a time is impossible, or a gain over twice what is predicted.
 
-        It explains what it predicts of our schedule and of the best that libraries have.
+        The model predicts the time of the best algorithm that libraries have, over that of ours.
         """
         usual = [
             c.predicted_s
@@ -212,17 +212,17 @@ class Outcome:
 
     @property
     def t0_s(self) -> float:
-        """The machine's t0 at this size, in seconds; with levels, at the outermost."""
+        """The machine's t0 at this size, in seconds; with levels, at the outermost level."""
         return seconds(self._cost.gap)
 
     @property
     def lam(self) -> float:
-        """The machine's λ at this size, in units of t0; with levels, at the outermost."""
+        """The machine's λ at this size, in units of t0; with levels, at the outermost level."""
         return float(self._cost.lam)
 
     @cached_property
     def spent(self) -> Mapping[str, Fraction]:
-        """At which level our fastest schedule spends its time; empty where there are no levels."""
+        """Exact seconds that our fastest schedule spends at each level; empty without levels."""
         raced = self.race.best not in self.race.libraries
         return self.plan.time_spent(self.race.best) if raced else {}
 
@@ -236,8 +236,8 @@ class Outcome:
     def results(self) -> list[RaceResult]:
         """The race's results for the profile, for blocking calls and for persistent ones.
 
-        Empty where nothing of ours raced, where there were too few samples to learn from, and where
-        ranks were seen in another mesh than the one in which a communicator sees them.
+        Empty where only the library's calls ran, where samples were too few, and where the problem
+        sees the ranks in another mesh than calls on a communicator do.
         """
         problem = self.plan.problem
         if problem.shape != problem.usual_shape:
@@ -268,8 +268,8 @@ class Outcome:
 class Tuning:
     """The results of a session; equal on all ranks.
 
-    profile: what was measured, with the results of the races.   unraced: what was left out for want
-    of time, with the gain that the model predicts (None: it does not know).
+    profile: what was measured, with the results of the races.   unraced: tasks left out for want of
+    time, each with the speed-up that the model predicts (None: unknown).
     """
 
     profile: Profile
@@ -283,7 +283,7 @@ class Tuning:
         outcomes: Sequence[Outcome],
         unraced: Sequence[tuple[Task, float | None]] = (),
     ) -> "Tuning":
-        """What races teach a measured profile, also that it is wrong."""
+        """Add the races to a measured profile; it is noisy if a time is below a lower bound."""
         wrong = [str(o.task) for o in outcomes if o.race.impossible or o.blocking.impossible]
         if wrong:
             reasons = [profile.verdict] * (profile.verdict != STABLE)

@@ -1,4 +1,4 @@
-"""What a saved profile becomes when something new was measured: nothing is forgotten."""
+"""Merges new measurements into a saved profile, which keeps all that was not measured again."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ from collwise.system.files import locked
 
 
 class Merged(NamedTuple):
-    """A profile to save, and what became of the one that was there: phrases."""
+    """A profile to save, and phrases on what became of the one that was saved before."""
 
     profile: Profile
     kept: tuple[str, ...] = ()
@@ -35,12 +35,12 @@ class Merged(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        """For people; empty where nothing was there."""
+        """The phrases in lines for people; empty where no profile was saved before."""
         return [f"{name:<9}{'; '.join(what)}" for name, what in self.document.items() if what]
 
     @property
     def document(self) -> dict[str, list[str]]:
-        """The phrases by what they are about, for JSON."""
+        """The phrases under "kept", "replaced" and "dropped", for JSON."""
         return {name: list(getattr(self, name)) for name in ("kept", "replaced", "dropped")}
 
 
@@ -48,8 +48,8 @@ def merge(saved: Profile | None, new: Profile) -> Merged:
     """Add what was measured to the saved profile, if it is one of the same machine.
 
     What was measured again is replaced: the same size with the same placement of ranks, the same
-    race with the same placement.  All else stays, except races of algorithms that are no more, and
-    t0 and λ with the same placement but other levels.
+    race with the same placement.  All else stays, except races of algorithms that collwise has no
+    longer, and t0 and λ with the same placement but other levels.
     """
     if saved is None:
         return Merged(new)
@@ -82,7 +82,7 @@ def merge(saved: Profile | None, new: Profile) -> Merged:
 
 
 def _known(profile: Profile) -> tuple[list[RaceResult], tuple[str, ...]]:
-    """The races of algorithms that there are, and what is said of the others."""
+    """The races whose algorithms still exist, and phrases on the other races."""
     races = profile.race_results
     unknown = _races([race for race in races if not is_known(race.algorithm)])
     known = [race for race in races if is_known(race.algorithm)]
@@ -90,7 +90,7 @@ def _known(profile: Profile) -> tuple[list[RaceResult], tuple[str, ...]]:
 
 
 def save_merged(profile: Profile, path: Path) -> Merged:
-    """Save a profile with what the file knew before, whatever others save at the same time.
+    """Save a profile merged with the one in the file, even if others save there at the same time.
 
     Raises InvalidArgument if it cannot be written.
     """
@@ -116,9 +116,9 @@ def save_merged(profile: Profile, path: Path) -> Merged:
 
 
 def together(profiles: Iterable[Profile]) -> Merged:
-    """What several profiles of one machine know; what was measured later counts.
+    """Merge profiles of one machine; later measurements replace earlier ones of the same kind.
 
-    Of what became of the earlier ones, it says only what was dropped.
+    The phrases in the result are only on what was dropped.
     Raises InvalidArgument if they are of different machines.
     """
     first, *others = sorted(profiles, key=lambda profile: profile.provenance.created)
@@ -136,7 +136,7 @@ def together(profiles: Iterable[Profile]) -> Merged:
 
 
 def without(profile: Profile, collective: str | None, ranks: int | None) -> Profile:
-    """A profile without the races of a collective, on a number of ranks, or both."""
+    """The profile without its races of `collective` on `ranks` ranks; None stands for any."""
     kept = [
         race
         for race in profile.race_results
@@ -150,7 +150,7 @@ def _problem(race: RaceResult) -> tuple[object, ...]:
 
 
 def _races(races: Iterable[RaceResult]) -> list[str]:
-    """How many races, by the number of ranks."""
+    """Phrases that count the races, one for each number of ranks."""
     by_ranks = Counter(race.ranks for race in races)
     return [f"{formatting.count(n, 'race')} on {_ranks(p)}" for p, n in sorted(by_ranks.items())]
 
@@ -162,9 +162,9 @@ def _ranks(count: int) -> str:
 def _together(
     old: Measurements | None, new: Measurements, cores: int
 ) -> tuple[Measurements, list[str], list[str]]:
-    """Both measurements of one placement and the same levels.
+    """Merge two measurements with one placement and the same levels.
 
-    And which sizes were kept and replaced, as phrases.
+    Returns phrases, too, on the sizes of the old one that were kept, and that were replaced.
     """
     if old is None or old == new:  # nothing was measured again
         return new, [], []
@@ -194,24 +194,24 @@ def _joined(old: Iterable[Any], new: Sequence[Any], *about: str) -> list[Any]:
 
 
 def _combining(old: Measurements, new: Measurements) -> tuple[CombineTime, ...]:
-    """What combining takes, by both: the levels do not matter for it."""
+    """The new times of combining, and the old ones that were not measured again."""
     return tuple(_joined(old.combining, new.combining, "op", "dtype", "nbytes"))
 
 
 def _levels(measured: Measurements) -> str:
-    """What the measurements tell apart, as a phrase."""
+    """How many levels the measurements tell apart, as a phrase."""
     return f"with {len(measured.levels) + 1} levels" if measured.levels else "as one level"
 
 
 def _of_level(old: MeasuredLevel, new: MeasuredLevel) -> MeasuredLevel:
-    """A level measured again: sizes that were not measured this time are kept."""
+    """A level that was measured again, with the old sizes that were not measured this time."""
     port = sorted(_joined(old.port, new.port, "nbytes"), key=attrgetter("nbytes"))
     points = _in_segments(_joined(old.points, new.points, "mode", "nbytes"))
     return msgspec.structs.replace(new, points=points, port=tuple(port))
 
 
 def _in_segments(points: Sequence[MeasuredSize]) -> tuple[MeasuredSize, ...]:
-    """Points in order, the protocols found anew."""
+    """The points sorted by way of sending and size, with the protocols found anew."""
     numbered: list[MeasuredSize] = []
     for mode in MODES:
         of_mode = sorted((p for p in points if p.mode == mode), key=lambda p: p.nbytes)

@@ -44,14 +44,14 @@ log = logging.getLogger("collwise")
 MEASURING_SHARE = 0.4
 """The share of the time budget for measuring; the races share the rest."""
 LARGEST_PROVED = 256
-"""Schedules for up to this many ranks are proved right before they run."""
+"""Schedules for up to this many ranks are proved correct before they run."""
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and how far the session is, from 0 to 1 (on rank 0)."""
 
 
 def check_raceable(task: Task) -> None:
-    """Refuse what does not fit, and an operator whose result races cannot check."""
+    """Raise InvalidArgument for more bytes than the memory, or an operator races cannot check."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if (nbytes := task.problem.nbytes) > memory:
         seen = f"{nbytes} bytes are more than the memory here ({formatting.size(memory)})"
@@ -67,9 +67,9 @@ def check_raceable(task: Task) -> None:
 class Session:
     """Measures and races on the ranks of a communicator.  Every method is collective.
 
-    seed: of all random choices.   placement: where the ranks are, if it is not to be found out: MPI
-    knows nodes, and times tell groups of nodes.   Use it in a `with` statement: it holds a private
-    communicator, which its end frees.
+    seed: starts all random choices.   placement: the groups of the ranks at every level; if not
+    given, MPI tells the nodes, and measured times tell groups of nodes.   Use a session in a `with`
+    statement, whose end frees its private communicator.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Session:
 
     @cached_property
     def levels(self) -> NamedPlacement:
-        """Where the ranks are.  Collective when it is first asked for."""
+        """The placement of the ranks, with the levels' names.  Collective at the first access."""
         if (placement := self._placement) is not None:
             check_placement(placement, self.private.comm.Get_size())
             return worth_measuring(self.world, placement)
@@ -116,7 +116,7 @@ class Session:
 
         budget_s: seconds.   sizes: bytes of the messages; the usual ones, up to `largest`, if not
         given.
-        share: the part of the session that this is, for `progress`.
+        share: the part of the whole session that measuring takes, for `progress`.
         Raises InvalidArgument for values out of range, on all ranks.
         """
         profile = run_campaign(
@@ -143,13 +143,13 @@ class Session:
         known: Profile | None = None,
         announce: Callable[[str], object] = lambda line: None,
     ) -> Tuning:
-        """Measure, plan, race and learn; the most useful races come first (`most_useful_first`).
+        """Measure, plan, race and learn; the most useful races come first (`agenda`).
 
         tasks: what to race, with the seconds that a program spends on each, or 0.   budget_s:
-        seconds for everything; tasks for which nothing is left are not raced, except the first.  If
-        measuring takes longer than its share, races have theirs all the same.
-        known: what was measured before, instead of measuring.   announce: told, on rank 0, what
-        there is to do before it begins.
+        seconds for the session; once they are over, no task is begun except the first.  If
+        measuring takes longer than its share, the races have theirs all the same.
+        known: an earlier profile to use instead of measuring.   announce: called on rank 0 with a
+        line about the races before they begin.
         Raises InvalidArgument for values out of range, WrongResult for a wrong byte, on all ranks.
         """
         begin = time.monotonic()
@@ -183,7 +183,7 @@ class Session:
                 done, spent_s = items[:number], racing_s - remaining_s
                 share = share_s(items[number:], max(remaining_s, 0.0), done, spent_s)
                 outcomes.append(self.race(item.task, profile, share))
-            except NothingApplies as nothing:  # on all ranks alike: the library's own stays
+            except NothingApplies as nothing:  # raised on all ranks: the library's own stays
                 log.warning("not raced: %s", nothing)
         else:
             number = len(items)
@@ -200,12 +200,12 @@ class Session:
         algorithm: str | None = None,
         within: float = 0.0,
     ) -> Outcome:
-        """Plan one task, prove candidates right (up to LARGEST_PROVED ranks), race them, decide.
+        """Plan one task, prove candidates correct (up to LARGEST_PROVED ranks), race them, decide.
 
-        What is doubtful is raced again, interleaved anew; then that race decides.
-        budget_s: seconds for the race, half as many again for a second one.   repetitions: the
-        most of them.   algorithm: only this one.   within: the race ends once medians are known to
-        ± this share.
+        After a doubtful outcome (`Outcome.doubtful`) a second race, with another seed, decides.
+        budget_s: seconds for the race; a second one has those left, or half as many.   repetitions:
+        the largest number.   algorithm: race only this one.   within: the race ends once the
+        medians are known to ± this share.
         Raises what planning and racing raise, on all ranks.
         """
         placement = self.levels.placement
@@ -215,7 +215,7 @@ class Session:
             self.private.comm,
             lambda: worth_a_race(task.plan(profile, planned, placement), planned),
         )
-        problem = estimated.problem  # it knows where the ranks are
+        problem = estimated.problem  # with the ranks' placement
         bound_s = task.least_s(profile, placement)
         own = {} if planned is not None else self._own(estimated)
         if named is not None:
@@ -247,14 +247,14 @@ class Session:
 
         begin = time.monotonic()
         first = outcome(self.seed, budget_s)
-        left_s = budget_s - (time.monotonic() - begin)  # rank 0's counts
+        left_s = budget_s - (time.monotonic() - begin)  # only rank 0's value counts
         return outcome(self.seed + 1, max(left_s, budget_s / 2)) if first.doubtful else first
 
     def _own(self, estimated: Plan) -> dict[str, Candidate]:
-        """By label, the library's own algorithms to race.
+        """The library's own algorithms to race, by label.
 
-        Those that the model knows, as it has one of the same name, must not be hopeless by it, and
-        come last, the fastest first: where time is short, the others need the race more.
+        Where the planner has an algorithm of the same name, its prediction counts: much slower ones
+        are left out, the others come last, the fastest first.  Unpredicted ones need a race more.
         """
         problem = estimated.problem
         sizes = Counter(self.world.hosts).values()
@@ -286,10 +286,10 @@ class Session:
         behind: float = inf,
         within: float = 0.0,
     ) -> Race:
-        """Prove schedules of a problem right (up to LARGEST_PROVED ranks), and race them.
+        """Prove schedules of a problem correct (up to LARGEST_PROVED ranks), and race them.
 
         schedules, predicted_s: by label.   own: the library's own algorithms, by label.   The other
-        arguments are those of `race`.
+        arguments are those of `race_harness.race`.
         """
 
         def prove() -> None:

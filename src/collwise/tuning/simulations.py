@@ -24,7 +24,7 @@ from collwise.system.quantities import parse_size
 from collwise.timing import messages_played
 
 COMPARED_SHARE = 8
-"""Where algorithms are compared, each may send MAX_SIMULATED / COMPARED_SHARE messages."""
+"""When algorithms are compared, each may send MAX_SIMULATED / COMPARED_SHARE messages at most."""
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and how far the work is, from 0 to 1."""
@@ -42,7 +42,7 @@ class Traffic(NamedTuple):
 class LinkLoad(NamedTuple):
     """How long a link from one node to another was held.
 
-    busy: exact seconds in all.   share: of the schedule's time, 0 to 1.
+    busy: exact seconds in all.   share: `busy` over the schedule's time, 0 to 1.
     """
 
     link: int
@@ -53,7 +53,7 @@ class LinkLoad(NamedTuple):
 
 
 class LinkWaits(NamedTuple):
-    """How many messages waited for links; exact seconds in all, and of the longest wait."""
+    """How many messages waited for links; the sum of their waits and the longest, exact seconds."""
 
     messages: int
     total: Fraction
@@ -62,9 +62,9 @@ class LinkWaits(NamedTuple):
 
 @dataclass(frozen=True)
 class Simulation:
-    """A simulated schedule, and what happened on the way.
+    """A simulated schedule, with the trace of its messages.
 
-    settings: of its algorithm.   bound: no schedule of the problem is faster on this machine.
+    settings: its algorithm's.   bound: the time that no schedule of the problem can beat.
     """
 
     name: str
@@ -79,17 +79,17 @@ class Simulation:
 
     @property
     def problem(self) -> Problem:
-        """What was solved."""
+        """The problem that the schedule solves."""
         return self.trace.schedule.problem
 
     @property
     def linked(self) -> bool:
-        """Whether messages waited for links, or could have."""
+        """Whether messages passed links of a network, for which they may have to wait."""
         return any(passage.route for passage in self.trace.passages)
 
     @cached_property
     def traffic(self) -> Traffic:
-        """All messages."""
+        """The number of all messages, and their sizes."""
         sizes, times = self.trace.simulated.sizes
         if not len(sizes):
             return Traffic(0, 0, 0, 0)
@@ -125,13 +125,13 @@ def simulations(
     reason: str = "",
     progress: Progress = lambda what, done: None,
 ) -> tuple[list[Simulation], dict[str, str]]:
-    """Play the schedules of a problem on a machine, the fastest first; and why others do not apply.
+    """Simulate schedules of a problem: the fastest first; and by name, why others were left out.
 
-    algorithm: this one only, with these `settings`, as text; what they leave out is planned.   If
-    none is named, all that apply; of more than SEARCHED_RANKS ranks, the best by the model.
-    reason: why the problem's order of combining is asked for.
-    Raises UnknownName or InvalidArgument for what is no algorithm, setting or machine for it, or
-    for too many messages.
+    algorithm: simulate only this one, with these `settings`, as text; the planner chooses those not
+    given.   Without a name: all algorithms that apply; on more than SEARCHED_RANKS ranks, the best
+    by the model.   reason: why the problem's order of combining is asked for.
+    Raises UnknownName or InvalidArgument for an algorithm, setting or machine that does not fit the
+    problem, or for too many messages.
     """
     problem = placed(problem, machine)
     several = algorithm is None and problem.ranks <= SEARCHED_RANKS
@@ -178,8 +178,8 @@ def planned_schedule(
 ) -> tuple[str, Schedule]:
     """A schedule, with its algorithm and settings as text, without simulating it.
 
-    algorithm, settings: as of `simulations`; the planned ones where they are not given.
-    Raises as `simulations`.
+    algorithm, settings: as in `simulations`; the planner chooses those not given.
+    Raises what `simulations` raises.
     """
     if algorithm is not None:
         algorithm = find(algorithm, problem.collective).name
@@ -191,7 +191,7 @@ def planned_schedule(
 
 @dataclass
 class _Simulator:
-    """Simulates the schedules of one problem, each once."""
+    """Simulates schedules of one problem, each once, of up to MAX_SIMULATED / `share` messages."""
 
     problem: Problem
     machine: Machine
@@ -202,7 +202,7 @@ class _Simulator:
 
     @cached_property
     def bound(self) -> Bound:
-        """No schedule of the problem is faster on this machine."""
+        """The time on this machine that no schedule of the problem can beat."""
         return self.problem.lower_bounds(self.machine)[0]
 
     def run(self, algorithm: Algorithm, typed: Mapping[str, str]) -> Simulation:
@@ -230,7 +230,7 @@ class _Simulator:
         return Simulation(name, settings, self.traces[label], self.bound)
 
     def _check_size(self, schedule: Schedule) -> None:
-        """Refuse what would take the machine's memory, or hours."""
+        """Raise InvalidArgument for so many messages that they fill the memory or take hours."""
         program = schedule.program
         if isinstance(program, DownTree | UpTree):  # the planner counts their shapes only
             segments = -(-program.nbytes // (program.segment or program.nbytes or 1))
@@ -254,15 +254,18 @@ class _Simulator:
         settings: Mapping[str, Any],
         topology: Topology | None,
     ) -> Fraction:
-        """The planner's own score where ranks' own ports count; else the simulated time."""
+        """The planner's prediction if no links or shared ports count; else the simulated time."""
         if topology is None and machine.independent_ports:
-            with suppress(BeyondLimits):  # which are lower for planning than for simulating
+            with suppress(BeyondLimits):  # planning has lower limits than simulating
                 return predicted(algorithm, problem, machine, settings, topology)
         return self.run_with(algorithm.name, settings).trace.completion
 
 
 def read_settings(algorithm: Algorithm, typed: Mapping[str, str]) -> dict[str, Any]:
-    """Values of some parameters from text: 4, 9/5, 64k.  Raises InvalidArgument for odd ones."""
+    """The values of some parameters, read from text such as 4, 9/5 or 64k.
+
+    Raises InvalidArgument for text that is no value of its parameter, or unknown parameters.
+    """
     if set(typed) - set(algorithm.parameters):
         algorithm.settings(typed)  # raises, and names the parameters that there are
     return {name: _read(algorithm, name, text) for name, text in typed.items()}

@@ -30,7 +30,7 @@ from collwise.schedule.rounds import DownRounds, Rounds, UpRounds, highest
 from collwise.schedule.two_trees import TwoTrees
 
 SAMPLED = 16
-"""Rounds of this many pieces show how many rounds other numbers of pieces need."""
+"""Rounds for this many pieces are computed, to extrapolate how many rounds more pieces need."""
 _RoundsOf: TypeAlias = Callable[[Problem, Settings, int], Rounds]
 
 

@@ -1,7 +1,7 @@
-"""The settings of an algorithm that are worth trying: rough times order them, exact times decide.
+"""Finds the settings of an algorithm that are worth trying.
 
-An algorithm that knows rough times of its settings gives them along (`Rough`).  Then only the few
-settings with the least rough times are compared by exact times, within a budget of work.  It counts
+An algorithm with many possible settings states a rough time for each (`Rough`).  Only the few
+settings with the least rough times are compared by exact times, within a budget.  The budget counts
 messages, not seconds, so that all ranks compare the same settings and make the same choice.
 """
 

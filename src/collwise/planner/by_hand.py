@@ -42,7 +42,7 @@ class Choice(NamedTuple):
 
 
 Choices: TypeAlias = Mapping[str, Sequence[Choice]]
-"""By name of a collective, the user's choices for it, those for the smallest sizes first."""
+"""Maps the name of a collective to what the user chose for it, ordered by size, smallest first."""
 
 
 def parse_choices(text: str, where: str) -> dict[str, str]:
@@ -131,7 +131,7 @@ def own_choice(collective: str, label: str) -> Candidate | None:
 
 
 def choice_for(choices: Sequence[Choice], nbytes: int) -> Choice | None:
-    """The choice that serves calls of `nbytes` total bytes; None if all are for smaller calls."""
+    """The first choice for calls of `nbytes` total bytes; None if all are for smaller calls."""
     return next((c for c in choices if c.most is None or nbytes <= c.most), None)
 
 

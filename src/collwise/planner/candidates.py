@@ -61,9 +61,10 @@ TOO_MANY = "too many messages to simulate when planning"
 class Tried:
     """The result of a search.
 
-    best: by algorithm, its fastest candidate.   excluded: by algorithm that has none, the reason.
-    of: number of schedules that might be simulated.   simulated: how many of them were.
-    unknown: how many of them might be faster, but have too many messages to simulate.
+    best: maps an algorithm's name to its fastest candidate.   excluded: maps the name of an
+    algorithm without a candidate to the reason.   of: number of schedules that were considered.
+    simulated: number of schedules that were simulated.   unknown: number of schedules that may be
+    faster than the best one, but have too many messages to simulate.
     """
 
     best: dict[str, Candidate] = field(default_factory=dict)
@@ -203,10 +204,9 @@ def _choices(
 def _finalists(
     among: Sequence[Algorithm], problem: Problem, machine: Levels, reason: str
 ) -> list[tuple[Algorithm, Mapping[str, Any]]]:
-    """For each level, the choice if every message cost as much as it costs at that level.
+    """For each level, the fastest (algorithm, settings) if all messages cost what they cost there.
 
-    The result has pairs of an algorithm and its settings.   reason: why contributions have to be
-    combined in the problem's order.
+    reason: why contributions have to be combined in the problem's order.
     """
     plain, finalists = replace(problem, placement=None), []
     for law in dict.fromkeys(level.law for level in machine.by_level):
@@ -223,9 +223,9 @@ class _SimulationCache:
     def __init__(self, machine: Machine, topology: Topology | None) -> None:
         self.machine, self.topology = machine, topology
         self.known: dict[Program, tuple[Fraction | None, Fraction | None]] = {}
-        """By program, the limit of its last simulation (None: no limit), and its time.
+        """Maps a program to the time limit of its last simulation, and to its time in seconds.
 
-        The time is None if it exceeded the limit.
+        The limit is None if there was none; the time is None if it exceeded the limit.
         """
 
     def completion(self, schedule: Schedule, limit: Fraction | None) -> Fraction | None:

@@ -61,8 +61,9 @@ def shares(spent: Mapping[str, Fraction]) -> str:
 class Candidate:
     """One algorithm with its settings, its predicted time, and why it was chosen or not.
 
-    name: the algorithm's.   predicted: seconds, exact unless `estimate`.   verdict: why it is, or
-    is not, the choice.   measured_s: its median in a race, in seconds; None if it was not raced.
+    name: the algorithm's name.   predicted: its time in seconds, exact unless `estimate`.
+    verdict: why it was chosen, or why not.   measured_s: its median in a race, in seconds; None if
+    it was not raced.
     """
 
     name: str
@@ -186,7 +187,7 @@ class Plan:
         return {} if by_library(self.algorithm) else self.time_spent(self.choice.label)
 
     def time_spent(self, label: str) -> Mapping[str, Fraction]:
-        """The same as `level_times`, for the candidate with this label.
+        """The seconds that the candidate with this label spends at each level, as `level_times`.
 
         Raises UnknownName if there is none.
         """

@@ -144,9 +144,9 @@ def verdict(races: Iterable[RaceResult], problem: Problem, form: Form) -> Verdic
 
 
 def nearest_of_kind(races: Iterable[RaceResult], problem: Problem, form: Form) -> RaceResult | None:
-    """The race of the nearest size, of any distance, for this problem's collective and ranks.
+    """The race nearest in size, however far, for the problem's collective and number of ranks.
 
-    form: the form of the calls.   None if there is no such race.
+    form: the form of the calls, such as "blocking".   None if there is no such race.
     """
     alike = [race for race in races if _same_kind(race, problem, form)]
     return min(alike, key=lambda race: _distance(race, problem), default=None)
@@ -175,9 +175,9 @@ def _distance(race: RaceResult, problem: Problem) -> tuple[Fraction, int, int]:
 
 
 def _neighbours(alike: Iterable[RaceResult], problem: Problem) -> list[RaceResult]:
-    """The races of the next smaller and next larger size, with equally many sources.
+    """Among races with as many sources: that of the next smaller size, and of the next larger.
 
-    Empty if one of them is missing.
+    Empty if either is missing.
     """
     races = [race for race in alike if race.sources == len(problem.sources)]
     smaller = [race for race in races if race.nbytes <= problem.nbytes]
@@ -203,9 +203,9 @@ def _why_won(races: Sequence[RaceResult]) -> str:
 
 
 def _legal_verdict(race: RaceResult, because: str, problem: Problem) -> Verdict:
-    """The verdict of a race: its winner, for the reason `because`.
+    """The verdict that the winner of a race runs the call, for the reason `because`.
 
-    It is the MPI library's own collective if the winner's order of combining is not legal here.
+    The MPI library's own collective runs it if the winner combines in an order that is not legal.
     """
     name = LIBRARY if race.decision == LIBRARY else race.algorithm
     if name != LIBRARY and not keeps_order(name, problem):
@@ -217,7 +217,7 @@ def _legal_verdict(race: RaceResult, because: str, problem: Problem) -> Verdict:
 def keeps_order(algorithm: str, problem: Problem) -> bool:
     """Whether an algorithm combines in an order that is legal for a problem.
 
-    Nothing is known of the order in which the library's own algorithms combine.
+    The library's own algorithms are taken to keep every order but "rank".
     """
     if own_algorithm(algorithm) is not None:
         return not problem.kind.combines or problem.order != "rank"
@@ -227,9 +227,9 @@ def keeps_order(algorithm: str, problem: Problem) -> bool:
 def _why_undecided(
     races: Sequence[RaceResult], alike: Sequence[RaceResult], problem: Problem, form: Form
 ) -> str:
-    """Why no race decides calls for the problem, as a clause.
+    """The reason why no race decides calls for the problem, as a clause.
 
-    alike: those of `races` for the problem's collective and number of ranks, and the form.
+    alike: the `races` of the problem's collective, number of ranks and form of calls.
     """
     calls = f"{form} calls of {problem.collective}"
     if alike:

@@ -26,8 +26,9 @@ def least_time(schedule: Schedule, machine: Machine, limit: int = QUICK) -> Frac
     """A lower bound of a schedule's time: its exact seconds without contention; 0 if unknown.
 
     limit: the largest number of messages that is simulated.
-    It is unknown for all-port machines, and mostly in LogGP: there messages are received in the
-    order of arrival, so that it is a bound only if each rank receives from a single sender.
+    It is unknown for more messages, for several sources, where every rank combines in an order of
+    its own, for all-port machines, and in LogGP but for broadcasts down a tree: there messages are
+    received in the order of arrival, so it is a bound only if a rank has a single sender.
     """
     problem, free = schedule.problem, machine.ports_only()
     # In a census, combines may overtake sends: otherwise ranks would wait for each other.
@@ -47,7 +48,7 @@ def about(
 ) -> tuple[Fraction, bool]:
     """A rough time in seconds on a machine with levels, and whether it is good enough to choose by.
 
-    lists: by rank, its operations, for some ranks.
+    lists: maps some of the ranks to their operations.
     The time of a program made of parts is the sum of the parts' times.  If all ranks do the same,
     messages that leave a group at the same time are assumed to pass its port one after another, and
     so are the messages of a rank unless many are in flight.  In other programs all messages are
@@ -158,8 +159,8 @@ def _receives_in_turn(
 def load(lists: Mapping[int, Sequence[Operation]], machine: Machine) -> Fraction:
     """A lower bound of the time in seconds: for how long the busiest port of some ranks is busy.
 
-    lists: by rank, its operations, for some ranks.   A rank sends one message after another, in the
-    order of its list, and receives one after another.
+    lists: maps some of the ranks to their operations.   A rank sends one message after another, in
+    the order of its list, and receives one after another.
     """
     least = Fraction(0)
     message, receipt = cache(machine.message), cache(machine.receipt)

@@ -20,7 +20,7 @@ from collwise.schedule.operations import Recv, Send, size_of
 from collwise.schedule.problem import Problem
 
 LOOKED_AT = 16
-"""Number of ranks that are examined to find on how many other ranks each rank depends."""
+"""At most this many ranks are examined to find on how many other ranks each rank depends."""
 OVERHEADS = (Fraction(1, 16), Fraction(1, 4))
 """Extra times per message, in t0: for each, the candidate that would be the best is raced, too."""
 MOST_SLOWER = 3
@@ -55,7 +55,8 @@ def worth_a_race(
 def shortlist(estimate: Plan, most: int = 3, within: float = 1.5) -> tuple[Candidate, ...]:
     """The fastest candidates of a plan that have different schedules, the fastest first.
 
-    most: how many at most.   within: largest predicted time, as a multiple of the best one's.
+    most: the largest number of candidates to return.   within: the largest predicted time of a
+    candidate, as a multiple of the best candidate's.
     """
     limit = estimate.candidates[0].predicted * exact(within)
     picked: list[Candidate] = []
@@ -120,7 +121,7 @@ def _least_dependent(estimate: Plan) -> Candidate | None:
 
 
 def _depends_on_one(candidate: Candidate, problem: Problem) -> bool:
-    """Whether all examined ranks receive from at most one other, or all send to at most one."""
+    """Whether all examined ranks receive from at most one rank, or all send to at most one rank."""
     schedule = candidate.schedule(problem)
     step = -(-problem.ranks // LOOKED_AT)
     lists = [schedule.rank(rank) for rank in range(0, problem.ranks, step)]

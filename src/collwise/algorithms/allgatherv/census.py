@@ -99,7 +99,8 @@ def latencies(ranks: int, each: int, machine: Machine) -> list[int]:
 def census_time(ranks: int, each: int, latency: int, machine: Machine) -> Fraction:
     """Rough seconds of a census in which every rank contributes `each` bytes.
 
-    Every round takes as long as its own message keeps the port busy, or as its latency demands.
+    A round is taken to last as long as its message keeps a port busy, or the message's latency
+    divided by `latency`, the number of rounds that a message travels, if that is longer.
     """
     time = Fraction(0)
     for _, width in shifts(ranks, latency):

@@ -83,6 +83,8 @@ class FilePath(click.Path):
             self.fail(f"{path} {ending}; {remedy}", param, ctx)
         if self.writes and (trouble := unwritable(path)):
             self.fail(f"{path} {trouble}; name another file", param, ctx)
+        if trouble := named_twice(path, param, ctx):
+            self.fail(f"{path} {trouble}; name another file", param, ctx)
         return path
 
 
@@ -183,6 +185,25 @@ def unwritable(path: Path) -> str:
         return f"cannot be made: there is no folder {absolute.parents[1]}"
     if not os.access(folder, os.W_OK | os.X_OK):
         return f"cannot be made: {folder} may not be written"
+    return ""
+
+
+def named_twice(path: Path, param: click.Parameter | None, ctx: click.Context | None) -> str:
+    """Which other option has the same file, if one of the two writes it; empty if none has.
+
+    Several may write to a device or a pipe.
+    """
+    if param is None or ctx is None or (os.path.exists(path) and not os.path.isfile(path)):  # noqa: PTH110, PTH113
+        return ""
+    for other in ctx.command.get_params(ctx):
+        value = ctx.params.get(other.name or "")
+        if (
+            other is not param
+            and isinstance(value, Path)
+            and any(isinstance(one.type, FilePath) and one.type.writes for one in (param, other))
+            and os.path.realpath(value) == os.path.realpath(path)
+        ):
+            return f"is the file of {other.opts[-1]}, too"
     return ""
 
 

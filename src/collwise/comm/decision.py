@@ -21,6 +21,7 @@ from collwise.measure.race import LIBRARY, own_algorithm
 from collwise.model.levels import Levels
 from collwise.model.machine import Machine, checked_machine
 from collwise.model.placement import Placement, check_placement
+from collwise.mpi.library.switching import check_switch
 from collwise.mpi.runtime.world import World
 from collwise.planner.by_hand import Choices, choice_for, parse_choices, planned, read_choices
 from collwise.planner.candidates import predicted
@@ -140,6 +141,7 @@ class Decision:
         if used is not None and placement is None:
             nearest = used.at(len(world.hosts), world.ranks_per_node)
             placement = placement_on(nearest.every, world.hosts, world.nodes)
+        check_switch()
         decision = Decision(
             used,
             machine=machine,

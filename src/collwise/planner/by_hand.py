@@ -118,6 +118,10 @@ def _own_choice(collective: str, label: str, most: int | None) -> Choice:
     if match is None or not all(value for _, value in settings):
         seen, remedy = "that is no name with settings", f"write it as in {OWN}tree(k=4)"
         raise InvalidArgument(f"the algorithm {label!r}", seen, remedy)
+    for name, value in settings:
+        if name != "segment" and not re.fullmatch("[0-9]{1,20}", value):
+            seen, remedy = f"{name} = {value[:20]} is no whole number", "give one, such as k=4"
+            raise InvalidArgument(f"the algorithm {label[:60]!r}", seen, remedy)
     settings = [(name, str(parse_size(value))) for name, value in settings]
     return Choice(f"{collective}/{OWN}{match[1]}", tuple(settings), most)
 

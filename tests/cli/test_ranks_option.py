@@ -157,6 +157,9 @@ def test_tuning_goes_on(mpi: Library, measured: Path) -> None:
     assert (again.code, again.out.splitlines()[0]) == (
         0, "1 of 1 races are in the profile already"
     )  # fmt: skip
+    elsewhere = process(mpi, measured, *asked, "--bytes", "64", "--save", "new.json").out
+    assert elsewhere.startswith(f"note     t0 and λ are those of {measured / 'profile.json'}\n")
+    assert Profile.load(measured / "new.json").points == before.points
     (measured / "profile.json").unlink()
     process(mpi, measured, *asked).refused("there is no such file")
 

@@ -61,6 +61,9 @@ def _parse_order(text: str) -> Callable[[int], Sequence[int]]:
     """From `random:SEED`, or the name of a file of ranks: the order of so many ranks."""
     if random := re.fullmatch("random:([0-9]{1,18})", text):
         return lambda ranks: Random(int(random[1])).sample(range(ranks), ranks)
+    if text.startswith("random:"):
+        seen = f"{text[7:27]!r} is no seed"
+        raise InvalidArgument("a random order", seen, "give up to 18 digits, as in random:1")
     try:
         words = re.split(r"[\s,]+", read_input(Path(text)).decode(errors="replace").strip())
     except OSError as problem:
@@ -111,6 +114,10 @@ def _grid(values: dict[str, Any]) -> Grid:
     if (first, last, factor) != (None, None, None):
         if sizes is not None:
             raise click.UsageError("give --bytes, or -b, -e and -f")
+        if last is None and factor is not None:
+            raise click.UsageError("-f is the step from the smallest size to -e: give that, too")
+        if first is None and last < _NBYTES:
+            raise click.UsageError(f"-e {last} is below the smallest size, {_NBYTES}: give -b, too")
         first = _NBYTES if first is None else first
         sizes = size_range(first, first if last is None else last, factor or Fraction(2))
     return Grid(collectives or ("broadcast",), sizes or (_NBYTES,), counts)

@@ -138,7 +138,8 @@ class _Reader:
         number, first = next(lines, (1, ""))
         header = re.fullmatch(rf"num_ranks ({_NUMBER})", first)
         if header is None or not 1 <= int(header[1]) <= MOST_RANKS:
-            self._refuse(number, f"{first[:40]!r}", "begin with num_ranks and their number")
+            remedy = f"begin with num_ranks and their number, 1 to {MOST_RANKS}"
+            self._refuse(number, f"{first[:40]!r}", remedy)
         self.ranks = int(header[1])
         rank, begun = None, dict[int, int]()
         for number, line in lines:

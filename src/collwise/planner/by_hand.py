@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import zip_longest
 from typing import Any, NamedTuple, TypeAlias
 
-from collwise.algorithms.registry import find, parse_label
+from collwise.algorithms.registry import Algorithm, find, parse_label
 from collwise.errors import InvalidArgument
 from collwise.measure.race import LIBRARY, OWN
 from collwise.model.machine import Machine
@@ -132,6 +132,17 @@ def own_choice(collective: str, label: str) -> Candidate | None:
         return None
     choice = _own_choice(collective, label.strip(), None)
     return Candidate(choice.algorithm, dict(choice.settings), Fraction(0))
+
+
+def find_planned(name: str, collective: str) -> Algorithm:
+    """The algorithm of this name that makes schedules; raises UnknownName.
+
+    Raises InvalidArgument for one of the library's own.
+    """
+    if isinstance(name, str) and OWN in name:
+        seen = "the library's own algorithms have no schedule"
+        raise InvalidArgument(f"the algorithm {name!r}", seen, "only bench and Comm run them")
+    return find(name, collective)
 
 
 def choice_for(choices: Sequence[Choice], nbytes: int) -> Choice | None:

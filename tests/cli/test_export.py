@@ -61,11 +61,28 @@ def test_refused(collwise: Run, folder: Path) -> None:
         (("export", "smpi", *ASKED, "--out", "odd.goal/it"), "cannot be made"),
         (("simulate", *POSTAL), "Missing options -n and --bytes, or --goal."),
         (("simulate", "-n", 4, *POSTAL), "Missing option --bytes, or --goal."),
-        (("simulate", "--goal", "odd.goal", "-n", 4, *POSTAL), "--goal says what -n would"),
+        (
+            ("simulate", "--goal", "odd.goal", "-n", 4, *POSTAL),
+            "--goal FILE says what is sent: leave out -n",
+        ),
         (("simulate", "--goal", "odd.goal", *POSTAL), "line 3: there is no rank 7"),
         (("simulate", "--goal", "none", *POSTAL), "No such file"),
     ):
         collwise(*words).refused(*said)
     (folder / "odd.goal").write_text("num_ranks 2\n")
     asked = ("simulate", "--goal", "odd.goal", "--algorithm", "binomial", *POSTAL)
-    collwise(*asked).refused("--goal says what --algorithm would; leave them out")
+    collwise(*asked).refused("--goal FILE says what is sent: leave out --algorithm")
+    others = (
+        "--root 1", "--op max", "--dtype int32", "--order rank", "--sources all", "--shape 1x2",
+        "--pattern equal", "--set k=4", "--bytes 8", "reduce",
+    )  # fmt: skip
+    for other in others:
+        name = other.split()[0] if other.startswith("-") else "COLLECTIVE"
+        ended = collwise("simulate", "--goal", "odd.goal", *other.split(), *POSTAL)
+        ended.refused(f"leave out {name}")
+    both = collwise("simulate", "broadcast", "--root", 0, "--goal", "odd.goal", *POSTAL)
+    both.refused("leave out COLLECTIVE, --root")
+    assert collwise("simulate", "--goal", "odd.goal", *POSTAL).code == 0
+    for command in ("plan", "simulate", "export goal"):
+        planned = (*command.split(), *ASKED, "--algorithm", "library:binomial")
+        collwise(*planned).refused("own algorithms have no schedule; only bench and Comm run them")

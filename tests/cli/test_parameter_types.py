@@ -88,7 +88,8 @@ def test_numbers_at_the_ends_of_their_ranges(collwise: Run) -> None:
         ),
         (["bench", "--collective", "allgatherv", "--pattern", "x"], ["source distribution 'x'"]),
         (["bench", "--collective", "s_to_q"], ["collective 's_to_q'", "mean s_to_p?"]),
-        (["bench", "--order", "random:x"], ["random:x cannot be read", "or random:1"]),
+        (["bench", "--order", "random:x"], ["'x' is no seed", "as in random:1"]),
+        (["bench", "--order", "absent"], ["absent cannot be read", "or random:1"]),
         (["bench", "--algorithm", "brin"], ["algorithm 'brin'"]),
         (["tune", "--collective", "broadcast", "--pattern", "row"], ["broadcast with --pattern"]),
         (
@@ -111,6 +112,14 @@ def test_summaries_that_cannot_be_read(collwise: Run, folder: Path) -> None:
     (folder / "deep").write_text(f'{{"format": "collwise calls", "x": {"[" * 99_999}')
     collwise("tune", "-n", 2, "--from-summary", "deep").refused("in each other too deeply")
     collwise("tune", "-n", 2, "--from-summary", "absent").refused("No such file or directory")
+    for option, value in (
+        ("--bytes", "8"),
+        ("--collective", "all"),
+        ("--root", 0),
+        ("--op", "max"),
+    ):
+        ended = collwise("tune", "-n", 2, "--from-summary", "x.py", option, value)
+        ended.refused(f"--from-summary says what to race: leave out {option}")
 
 
 @pytest.mark.parametrize("asked", [["--op", "max"], ["--sources", "1,"], ["--root", "1"]])
@@ -168,10 +177,19 @@ def test_ranges_of_sizes(text: str, sizes: tuple[int, ...]) -> None:
         (["--bytes", "8:16:2:3"], ["more than three parts"]),
         (["--bytes", ":8"], ["'' is no size"]),
         (["--bytes", "8", "-b", "8"], ["give --bytes, or -b, -e and -f"]),
-        (["-e", "8"], ["from 512 to 8 bytes"]),
-        (["--on", "2,x"], ["'x' is none"]),
-        (["--on", "0"], ["'0' is none"]),
-        (["--precision", "200%"], ["no share"]),
+        (["-e", "8"], ["-e 8 is below the smallest size, 512: give -b, too"]),
+        (["-f", "8"], ["-f is the step from the smallest size to -e: give that, too"]),
+        (["-b", "8", "-f", "8"], ["-f is the step"]),
+        (["--on", "2,x"], ["'x' is no number of ranks; give some such as 2,4,8"]),
+        (["--on", "0"], ["'0' is no number of ranks"]),
+        (["--precision", "200%"], ["200% is no share; give 0% to 100%"]),
+        (["--precision", "5"], ["5 is no share; give 0% to 100%, such as 2%"]),
+        (["--collective", "all,x"], ["known: allgather", ", all\n"]),
+        (["--collective", "all,brodcast"], ["did you mean broadcast, "]),
+        (["--order", "random:"], ["'' is no seed; give up to 18 digits, as in random:1"]),
+        (["--order", "random:-1"], ["'-1' is no seed"]),
+        (["--algorithm", "library:recexch(k=-5)"], ["k = -5 is no whole number"]),
+        (["--algorithm", "library:recexch(k=1e9)"], ["k = 1e9 is no whole number"]),
         (["--resume"], ["name it with --record"]),
         (["--record", "old.json"], ["it is there already; add --resume"]),
         (["--record", "old.json", "--resume"], ["read the record old.json: its format is None"]),

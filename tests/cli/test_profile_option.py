@@ -13,7 +13,7 @@ from collwise.cli import profile_option
 from collwise.errors import InvalidArgument
 from collwise.profiles import store
 from collwise.profiles.fingerprint import local_fingerprint
-from collwise.profiles.profile import Profile, with_measurements
+from collwise.profiles.profile import Profile, is_profile, with_measurements
 from collwise.profiles.store import default_path
 from tests.attack.test_public_api import soon
 from tests.cli.conftest import Run
@@ -160,6 +160,57 @@ def test_what_cannot_be_saved_is_refused_before_measuring(
     monkeypatch.setenv("COLLWISE_PROFILE", str(folder / "file" / "it"))
     collwise(command).refused("cannot be made: ", "name another file in COLLWISE_PROFILE")
     assert [path.name for path in folder.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("command", ["tune", "measure"])
+def test_what_is_no_profile_is_not_replaced(
+    collwise: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """It is refused before ranks are started; a profile of any version counts as one."""
+    measured = json.dumps({"format": "collwise measurement", "profile": example().to_document()})
+    for number, text in enumerate(("important", "{}", '["collwise profile"]', "\0\xff", measured)):
+        kept = folder / f"{number}.json"
+        kept.write_text(text, encoding="latin-1")
+        collwise(command, "--save", kept).refused("is there and is no profile; name another file")
+        monkeypatch.setenv("COLLWISE_PROFILE", str(kept))
+        collwise(command).refused("is no profile", "name another file in COLLWISE_PROFILE")
+        collwise("wisdom", "import", example().save(folder / "it.json")).refused("is no profile")
+        assert kept.read_text(encoding="latin-1") == text
+    large = folder / "large.json"
+    with large.open("wb") as file:
+        file.truncate(1 << 34)  # a hole: it takes no room
+    collwise(command, "--save", large).refused("large.json cannot be read: it has more than")
+
+
+def test_what_counts_as_a_profile() -> None:
+    text = example().to_json().encode()
+    other = json.dumps(dict(reversed(json.loads(text).items())) | {"version": 99}).encode()
+    for content in (text, text[: len(text) // 2], b"\xef\xbb\xbf" + text, other):
+        assert is_profile(content)
+    for content in (b"", b"x", b"[1]", text[5:], other[: len(other) // 2], b"\xff" + text):
+        assert not is_profile(content)
+
+
+@pytest.mark.parametrize(
+    ("asked", "option", "other"),
+    [
+        ("bench --csv x --record ./x", "record", "csv"),
+        ("bench --report x.svg --picture x.svg", "picture", "report"),
+        ("bench --profile x --csv x", "csv", "profile"),
+        ("tune --save x --report x", "report", "save"),
+        ("tune --save collwise-report.html", "report", "save"),
+        ("tune --report profile.json", "save", "report"),
+        ("tune --report link/x --save x", "save", "report"),
+        ("run --profile x --json x script.py", "json", "profile"),
+    ],
+)
+def test_one_file_for_two_options(
+    collwise: Run, folder: Path, asked: str, option: str, other: str
+) -> None:
+    """Nothing is started where one result would replace another, or what is read."""
+    (folder / "link").symlink_to(folder)
+    collwise(*asked.split()).refused(f"'--{option}'", f"is the file of --{other}, too; name")
+    assert [path.name for path in folder.iterdir()] == ["link"]
 
 
 def test_a_folder_without_permission(

@@ -248,7 +248,7 @@ def test_what_is_no_script(collwise: Run, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "variable", "seen"),
     [
-        ("--learn 200%", "", "it is no share of the time"),
+        ("--learn 200%", "", "200% is no share; give 0% to 100%"),
         ("", "COLLWISE_LEARN=much", "learning while running"),
         ("", "COLLWISE_ALGORITHMS=nonsense", "'nonsense' is no choice"),
         ("", "COLLWISE_ALGORITHMS=broadcast=binomal", "did you mean broadcast/binomial, "),

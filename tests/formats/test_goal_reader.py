@@ -59,7 +59,7 @@ def test_lines_are_the_order_of_sends(tmp_path: Path) -> None:
     [
         ("", "line 1: ''; begin with num_ranks"),
         ("ranks 2", "line 1: 'ranks 2'; begin with num_ranks"),
-        ("num_ranks 0", "line 1: 'num_ranks 0'"),
+        ("num_ranks 0", "line 1: 'num_ranks 0'; begin with num_ranks and their number, 1 to "),
         ("num_ranks 2||send 8b to 1", "line 3: 'send 8b to 1'; write rank NUMBER"),
         ("num_ranks 2|rank 2 {|}", "line 2: rank 2 is none of 2"),
         ("num_ranks 2|rank 0 { }|rank 0 { }", "line 3: rank 0 is there twice"),

@@ -2,6 +2,7 @@
 
 import csv
 import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,20 @@ def test_files_grow_with_the_sweep(tmp_path: Path) -> None:
     assert (tmp_path / "s.png").stat().st_size > 1000
     page = Page((tmp_path / "s.html").read_text())
     assert "svg" in {tag for tag, _ in page.tags}
+
+
+def test_a_pipe_gets_the_sweep_once(tmp_path: Path) -> None:
+    """It cannot be replaced as a file is, so nothing is written before the end."""
+    os.mkfifo(path := tmp_path / "pipe")
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    keeper = SweepKeeper(sweep(), "blocking", {"csv": path}, None)
+    for nbytes in (8, 4096):
+        keeper.add(outcome(nbytes), "MPI")
+    assert os.read(reader, 1 << 16) == b""
+    (save,) = keeper.savings
+    save()
+    assert len(os.read(reader, 1 << 16).splitlines()) == 3
+    os.close(reader)
 
 
 def test_a_full_disk_ends_the_sweep_and_loses_nothing(

@@ -53,7 +53,8 @@ def test_the_verdict_of_a_sweep() -> None:
     assert sweep(calm).verdict("blocking") == "stable"
     found = sweep(calm, wild).verdict("blocking")
     assert found.startswith("noisy: 1 of 2 races did not get to ± 5% in the median (the worst: ± ")
-    assert sweep(calm, wild, within=0.0).verdict("blocking") == "stable"
+    assert sweep(calm, wild, within=0.0).verdict("blocking") == found
+    assert sweep(calm, wild, within=9.0).verdict("blocking") == "stable"
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def test_bandwidths(collective: str, ranks: int, sources: tuple[int, ...], share
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"format": "else"}, "its format is 'else', not one of 'collwise sweep'"),
+        ({"format": "else"}, "its format is 'else', not 'collwise sweep'; name a file that bench"),
         ({"version": 2}, "its version is 2; this collwise reads 1"),
         ({"cells": [{}]}, "missing required field `collective`"),
         ({"order": "x"}, "Expected `array`"),
@@ -96,7 +97,13 @@ def test_sweeps_that_cannot_be_read(tmp_path: Path, change: dict[str, Any], word
 
 def test_records_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "cut.json").write_text('{"format": "collwise sw')
-    for name, words in (("cut.json", "truncated"), ("none", "No such file"), (".", "directory")):
+    (tmp_path / "empty.json").touch()
+    for name, words in (
+        ("cut.json", "truncated"),
+        ("empty.json", "it is empty"),
+        ("none", "No such file"),
+        (".", "directory"),
+    ):
         with pytest.raises(InvalidArgument, match=words):
             read_record(tmp_path / name)
 
@@ -125,6 +132,13 @@ def test_a_sweep_goes_on_where_it_was_begun(tmp_path: Path) -> None:
     assert later.goes_on(tmp_path, earlier).cells == earlier.cells
     with pytest.raises(InvalidArgument, match="the ranks were in another order; name another"):
         sweep(order=(4, 3, 2, 1, 0)).goes_on(tmp_path, earlier)
+    with pytest.raises(InvalidArgument, match="it is of 5 ranks, here are 2; name another"):
+        sweep(order=(0, 1)).goes_on(tmp_path, earlier)
+    with pytest.raises(InvalidArgument, match="races of the best few algorithms, not of flat;"):
+        sweep(algorithm="flat").goes_on(tmp_path, earlier)
+    with pytest.raises(InvalidArgument, match="races of flat, not of the best few"):
+        later.goes_on(tmp_path, sweep(outcome(8), algorithm="flat"))
+    assert sweep(algorithm="flat").goes_on(tmp_path, sweep(outcome(8), algorithm="flat")).cells
     elsewhere = msgspec.structs.replace(PROFILE.fingerprint, mpi_library="MPI 9")
     with pytest.raises(InvalidArgument, match="MPI library: "):
         msgspec.structs.replace(later, fingerprint=elsewhere).goes_on(tmp_path, earlier)

@@ -49,10 +49,10 @@ def radices(ranks: int) -> list[int]:
 
 
 def choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
-    """The settings to compare, each number of pieces with two latencies.
+    """The settings to compare; each number of pieces above 1 comes with two latencies.
 
-    A rough time assumes that only the first piece waits for messages.  Empty for one rank, for too
-    many ranks, and for fewer elements than ranks.
+    Their rough times assume that only the first piece waits for messages.  There are no settings
+    for one rank, for too many ranks, and for fewer elements than ranks.
     """
     ranks, items = problem.ranks, problem.nbytes // problem.itemsize
     gathers = problem.kind.output != "own block"

@@ -37,7 +37,7 @@ from collwise.cli.profile_option import profile_for, profile_option
 from collwise.cli.ranks_option import on_ranks
 from collwise.errors import InvalidArgument
 from collwise.profiles.profile import Profile
-from collwise.profiles.records import FORMS, Form
+from collwise.profiles.records import FORMS, USUAL_WITHIN, Form
 from collwise.system import formatting
 from collwise.system.files import read_input
 from collwise.system.launcher import launched
@@ -61,6 +61,9 @@ def _parse_order(text: str) -> Callable[[int], Sequence[int]]:
     """From `random:SEED`, or the name of a file of ranks: the order of so many ranks."""
     if random := re.fullmatch("random:([0-9]{1,18})", text):
         return lambda ranks: Random(int(random[1])).sample(range(ranks), ranks)
+    if text.startswith("random:"):
+        seen = f"{text[7:27]!r} is no seed"
+        raise InvalidArgument("a random order", seen, "give up to 18 digits, as in random:1")
     try:
         words = re.split(r"[\s,]+", read_input(Path(text)).decode(errors="replace").strip())
     except OSError as problem:
@@ -111,6 +114,10 @@ def _grid(values: dict[str, Any]) -> Grid:
     if (first, last, factor) != (None, None, None):
         if sizes is not None:
             raise click.UsageError("give --bytes, or -b, -e and -f")
+        if last is None and factor is not None:
+            raise click.UsageError("-f is the step from the smallest size to -e: give that, too")
+        if first is None and last < _NBYTES:
+            raise click.UsageError(f"-e {last} is below the smallest size, {_NBYTES}: give -b, too")
         first = _NBYTES if first is None else first
         sizes = size_range(first, first if last is None else last, factor or Fraction(2))
     return Grid(collectives or ("broadcast",), sizes or (_NBYTES,), counts)
@@ -137,13 +144,12 @@ def _earlier(record: Path, resume: bool) -> "Sweep | None":
     """The sweep to go on with; raises InvalidArgument for a record that would be lost."""
     from collwise.tuning.race_records import read_sweep
 
+    if not (record.is_file() and record.stat().st_size):
+        return None
     if resume:
-        return read_sweep(record) if record.exists() else None
-    if record.is_file() and record.stat().st_size:
-        seen = "it is there already"
-        remedy = "add --resume to go on with it, or name another file"
-        raise InvalidArgument(f"a new record {record}", seen, remedy)
-    return None
+        return read_sweep(record)
+    remedy = "add --resume to go on with it, or name another file"
+    raise InvalidArgument(f"a new record {record}", "it is there already", remedy)
 
 
 def _limit_s(options: dict[str, Any]) -> float:
@@ -193,7 +199,7 @@ def _limit_s(options: dict[str, Any]) -> float:
     "--precision",
     "within",
     type=PRECISION,
-    default="5%",
+    default=f"{USUAL_WITHIN:.0%}",
     help="End a race once its medians are known to ± so much; 0 for never.",
 )
 @click.option("--repetitions", type=POSITIVE, default=1000, help="The most repetitions.")
@@ -272,7 +278,13 @@ def command(
     fingerprint, made = here.fingerprint(), here.provenance()
 
     def begin() -> "tuple[Profile | None, Sweep]":
-        sweep = Sweep(within=within, order=order, fingerprint=fingerprint, provenance=made)
+        sweep = Sweep(
+            within=within,
+            order=order,
+            algorithm=algorithm,
+            fingerprint=fingerprint,
+            provenance=made,
+        )
         if record_path is not None and (earlier := _earlier(record_path, resume)):
             sweep = sweep.goes_on(record_path, earlier)
         return profile_for(fingerprint, profile_path), sweep

@@ -5,6 +5,9 @@ from functools import partial, wraps
 from typing import Any
 
 import click
+from click.core import ParameterSource
+
+_WRITTEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
 
 class _Grouped(click.Option):
@@ -49,6 +52,16 @@ def gathered(
         return all_of(*options)(run)
 
     return add
+
+
+def said(*names: str) -> list[str]:
+    """Which of these options and arguments the user wrote, as they are written."""
+    ctx = click.get_current_context()
+    return [
+        param.opts[0] if isinstance(param, click.Option) else (param.name or "").upper()
+        for param in ctx.command.get_params(ctx)
+        if param.name in names and ctx.get_parameter_source(param.name) in _WRITTEN
+    ]
 
 
 class GroupedCommand(click.Command):

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import click
 
-from collwise.errors import InvalidArgument
+from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.level_notation import parse_placement
 from collwise.schedule.collectives import COLLECTIVES as ALL_COLLECTIVES
 from collwise.schedule.collectives import find_collective
@@ -83,6 +83,8 @@ class FilePath(click.Path):
             self.fail(f"{path} {ending}; {remedy}", param, ctx)
         if self.writes and (trouble := unwritable(path)):
             self.fail(f"{path} {trouble}; name another file", param, ctx)
+        if trouble := named_twice(path, param, ctx):
+            self.fail(f"{path} {trouble}; name another file", param, ctx)
         return path
 
 
@@ -132,8 +134,8 @@ def _parse_counts(text: str) -> tuple[int, ...]:
     """Numbers of ranks, ascending and distinct: 2,4,8."""
     counts = _items(text, "number of ranks")
     if odd := [count for count in counts if not re.fullmatch("[1-9][0-9]{0,7}", count)]:
-        remedy = "give some such as 2,4,8"
-        raise InvalidArgument("numbers of ranks", f"{odd[0][:20]!r} is none", remedy)
+        seen, remedy = f"{odd[0][:20]!r} is no number of ranks", "give some such as 2,4,8"
+        raise InvalidArgument("numbers of ranks", seen, remedy)
     return tuple(sorted(set(map(int, counts))))
 
 
@@ -162,9 +164,13 @@ def _parse_collective(text: str) -> str:
 
 def _parse_collectives(text: str) -> tuple[str, ...]:
     """Some collectives, each once, or "all" of them; raises UnknownName."""
-    if text.strip().lower() == "all":
-        return tuple(ALL_COLLECTIVES)
-    names = [_parse_collective(name) for name in _items(text, "collective")]
+    names: list[str] = []
+    for item in _items(text, "collective"):
+        try:
+            names += ALL_COLLECTIVES if item.lower() == "all" else [_parse_collective(item)]
+        except UnknownName as problem:
+            also = ", all" * problem.remedy.startswith("known: ")
+            raise UnknownName(problem.asked, problem.seen, problem.remedy + also) from None
     return tuple(dict.fromkeys(names))
 
 
@@ -183,6 +189,25 @@ def unwritable(path: Path) -> str:
         return f"cannot be made: there is no folder {absolute.parents[1]}"
     if not os.access(folder, os.W_OK | os.X_OK):
         return f"cannot be made: {folder} may not be written"
+    return ""
+
+
+def named_twice(path: Path, param: click.Parameter | None, ctx: click.Context | None) -> str:
+    """Which other option has the same file, if one of the two writes it; empty if none has.
+
+    Several may write to a device or a pipe.
+    """
+    if param is None or ctx is None or (os.path.exists(path) and not os.path.isfile(path)):  # noqa: PTH110, PTH113
+        return ""
+    for other in ctx.command.get_params(ctx):
+        value = ctx.params.get(other.name or "")
+        if (
+            other is not param
+            and isinstance(value, Path)
+            and any(isinstance(one.type, FilePath) and one.type.writes for one in (param, other))
+            and os.path.realpath(value) == os.path.realpath(path)
+        ):
+            return f"is the file of {other.opts[-1]}, too"
     return ""
 
 

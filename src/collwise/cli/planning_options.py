@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from collwise.cli import output
-from collwise.cli.grouped_command import all_of, gathered
+from collwise.cli.grouped_command import all_of, gathered, said
 from collwise.cli.machine_options import (
     MACHINE_OPTIONS,
     ChosenMachine,
@@ -18,6 +18,7 @@ from collwise.cli.parameter_types import COLLECTIVE, FILE, PICTURE, RANKS, SIZE
 from collwise.cli.problem_options import (
     BYTES_HELP,
     COLLECTIVE_NAMES,
+    PROBLEM,
     ProblemOptions,
     problem_options,
 )
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 SLOW_FROM_RANKS = 128
 """Ranks from which on it takes seconds to simulate all schedules."""
+_IN_GOAL = ("collective", "ranks", "nbytes", "algorithm", "settings", *PROBLEM)
+"""Options, by their names here, that have no meaning beside a GOAL program."""
 MANY_OBJECTS = 200_000
 """New objects after which Python looks for circles among them; lists of operations have none."""
 
@@ -139,11 +142,9 @@ def _question(values: dict[str, Any]) -> PlanningQuestion | GoalQuestion:
     request: ProblemOptions = values.pop("request")
     described = {name: values.pop(name) for name in MACHINE_OPTIONS}
     given = {"-n": ranks, "--bytes": nbytes}
-    algorithm, settings = values.get("algorithm"), values.get("settings")
     if (path := values.pop("goal_path", None)) is not None:
-        given |= {"--algorithm": algorithm, "--set": settings or None}
-        if both := [name for name, value in given.items() if value is not None]:
-            raise click.UsageError(f"--goal says what {' and '.join(both)} would; leave them out")
+        if both := said(*_IN_GOAL):
+            raise click.UsageError(f"--goal FILE says what is sent: leave out {', '.join(both)}")
         from collwise.formats.goal_reader import read_goal
 
         goal = read_goal(path)
@@ -152,7 +153,7 @@ def _question(values: dict[str, Any]) -> PlanningQuestion | GoalQuestion:
     if missing := [name for name, value in given.items() if value is None]:
         plural = "s" if missing[1:] else ""
         raise click.UsageError(f"Missing option{plural} {' and '.join(missing)}, or --goal.")
-    if settings and algorithm is None:
+    if values.get("settings") and values.get("algorithm") is None:
         raise click.UsageError("--set is about one algorithm: name it with --algorithm")
     request.check([collective])
     if values.get("picture") is not None:

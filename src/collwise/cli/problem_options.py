@@ -160,6 +160,10 @@ class ProblemOptions:
         return tuple(listed) if self.pattern is None else distribute(self.pattern, shape, count)
 
 
+PROBLEM = tuple(field.name for field in fields(ProblemOptions))
+"""The names of these options."""
+
+
 def check_amount(ranks: int, sources: int, most: int, why: str) -> None:
     """Raise InvalidArgument where ranks × sources exceed `most`.   why: the reason to show."""
     if ranks * max(sources, 1) > most:
@@ -218,5 +222,4 @@ def problem_options(*, order: bool = False, default_sources: str = "") -> Callab
 
 
 def _request(values: dict[str, Any]) -> ProblemOptions:
-    names = [field.name for field in fields(ProblemOptions)]
-    return ProblemOptions(**{name: values.pop(name, None) for name in names})
+    return ProblemOptions(**{name: values.pop(name, None) for name in PROBLEM})

@@ -4,12 +4,13 @@ from pathlib import Path
 
 import click
 
-from collwise.cli.parameter_types import FILE, OUTPUT, PLACEMENT, unwritable
+from collwise.cli.parameter_types import FILE, OUTPUT, PLACEMENT, named_twice, unwritable
 from collwise.errors import InvalidArgument
 from collwise.profiles.fingerprint import Fingerprint
-from collwise.profiles.profile import ENVIRONMENT, Profile
+from collwise.profiles.profile import ENVIRONMENT, Profile, is_profile
 from collwise.profiles.store import chosen, default_path, find
 from collwise.report.tables import Saved
+from collwise.system.files import read_input
 
 profile_option = click.option(
     "--profile",
@@ -27,11 +28,22 @@ placement_option = click.option(
 
 
 def _can_be_saved(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """A usage error, before measuring, if the file that the environment names is not writable."""
-    if path is None and (named := chosen()) and (trouble := unwritable(named)):
-        message = f"{named} {trouble}; name another file in {ENVIRONMENT}"
-        raise click.BadParameter(message, ctx, param)
+    """Refuse a file that cannot be written, or would be lost, before measuring."""
+    remedy = "name another file" + f" in {ENVIRONMENT}" * (path is None)
+    if (named := path or chosen()) and (
+        trouble := unwritable(named) or _holds_else(named) or named_twice(named, param, ctx)
+    ):
+        raise click.BadParameter(f"{named} {trouble}; {remedy}", ctx, param)
     return path
+
+
+def _holds_else(path: Path) -> str:
+    """Why a file cannot be replaced by a profile; empty if it can: it is one, or empty, or new."""
+    try:
+        content = read_input(path) if path.is_file() else b""
+    except OSError as problem:
+        return f"cannot be read: {problem.strerror}"
+    return "" if not content.strip() or is_profile(content) else "is there and is no profile"
 
 
 save_option = click.option(
@@ -47,7 +59,10 @@ def save(profile: Profile, path: Path | None) -> Saved:
     """Merge a profile into the one saved at `path`, or where collwise finds this machine's."""
     from collwise.tuning.saving import save_merged  # imported late: it loads the algorithms
 
-    path = path or default_path(profile.fingerprint)
+    if (named := path or chosen()) and (trouble := _holds_else(named)):
+        remedy = f"name another file with --save, or in {ENVIRONMENT}"
+        raise InvalidArgument(f"save the profile as {named}", f"it {trouble}", remedy)
+    path = named or default_path(profile.fingerprint)
     try:
         merged = save_merged(profile, path)
     except InvalidArgument as problem:

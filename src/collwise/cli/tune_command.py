@@ -9,11 +9,12 @@ import click
 from msgspec.structs import replace
 
 from collwise.cli import output
-from collwise.cli.grouped_command import GroupedCommand
+from collwise.cli.grouped_command import GroupedCommand, said
 from collwise.cli.parameter_types import BUDGET, COLLECTIVES, FILE, INTEGER, OUTPUT, SIZES
 from collwise.cli.problem_options import (
     COLLECTIVE_NAMES,
     DEFAULT_SOURCES,
+    PROBLEM,
     ProblemOptions,
     problem_options,
 )
@@ -23,6 +24,7 @@ from collwise.errors import InvalidArgument
 from collwise.model.placement import Placement
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import Profile
+from collwise.profiles.store import default_path
 from collwise.report.tables import Saved
 from collwise.system.launcher import launched
 
@@ -34,17 +36,21 @@ def _check(options: dict[str, Any]) -> None:
     from collwise.tuning.occurred import read_summary
 
     options["request"].check(options["collectives"])
-    if options["summary_path"] is not None and launched() is None:  # on ranks, only 0 may have it
-        read_summary(options["summary_path"])
+    if options["summary_path"] is not None:
+        if both := said("sizes", "collectives", *PROBLEM):
+            raise click.UsageError(f"--from-summary says what to race: leave out {', '.join(both)}")
+        if launched() is None:  # else rank 0 alone may have it
+            read_summary(options["summary_path"])
 
 
-def _known(fingerprint: Fingerprint, path: Path | None) -> Profile:
-    """The profile that --continue goes on with.  Raises InvalidArgument if there is none."""
-    profile = profile_for(fingerprint, path if path is not None and path.exists() else None)
+def _known(fingerprint: Fingerprint, path: Path | None) -> tuple[Profile, Path]:
+    """The profile of --continue, and its file.  Raises InvalidArgument if there is none."""
+    path = path if path is not None and path.exists() else None
+    profile = profile_for(fingerprint, path)
     if profile is None:
         seen, remedy = "no profile of this machine is saved", "tune without --continue first"
         raise InvalidArgument("go on with a tuning", seen, remedy)
-    return profile
+    return profile, path or default_path(fingerprint)
 
 
 @click.command("tune", cls=GroupedCommand)
@@ -141,7 +147,9 @@ def command(
         tasks = dict.fromkeys(wanted, 0.0)
     else:
         tasks = on_root(comm, lambda: tasks_of(summary_path, comm.size))
-    known = on_root(comm, lambda: _known(here.fingerprint(), save_path)) if goes_on else None
+    known, origin = None, save_path
+    if goes_on:
+        known, origin = on_root(comm, lambda: _known(here.fingerprint(), save_path))
     every = len(tasks)
     if known is not None:
         tasks = {task: tasks[task] for task in not_raced(tasks, known, here.ranks_per_node)}
@@ -157,6 +165,8 @@ def command(
         tuning = session.tune(tasks, budget, known, said)
 
     def show() -> None:
+        if origin != save_path is not None:
+            output.write(f"note     t0 and λ are those of {origin}")
         if len(tasks) < every:
             output.write(f"{every - len(tasks)} of {every} races are in the profile already")
         output.table(tuning_table(tuning, f"{comm.size} ranks, {here.library}"))

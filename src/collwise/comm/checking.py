@@ -38,10 +38,14 @@ FactsOf: TypeAlias = Callable[[MPI.Intracomm, Mapping[str, Any]], Facts]
 def check_limit_s() -> float:
     """Seconds that checked calls wait for all ranks, from the environment; 0 for no checks.
 
-    Raises InvalidArgument for a limit that is no time.
+    Raises InvalidArgument for a limit that is no time, and for other words than on and off.
     """
-    if os.environ.get(ENVIRONMENT, "") in ("", "0"):
+    said = os.environ.get(ENVIRONMENT, "")
+    if said in ("", "0", "off"):
         return 0.0
+    if said not in ("1", "on"):
+        remedy = "say 1 or on; 0, off or nothing for no checks"
+        raise InvalidArgument(f"{ENVIRONMENT}={said}", "it is no such word", remedy)
     return float(parse_time(os.environ.get(LIMIT) or str(LIMIT_S), LIMIT))
 
 

@@ -22,6 +22,7 @@ from collwise.model.levels import Levels
 from collwise.model.machine import Machine, checked_machine
 from collwise.model.placement import Placement, check_placement
 from collwise.mpi.engine.node_transport import TRANSPORTS, chosen_transport
+from collwise.mpi.library.switching import check_switch
 from collwise.mpi.runtime.world import World
 from collwise.planner.by_hand import Choices, choice_for, parse_choices, planned, read_choices
 from collwise.planner.candidates import predicted
@@ -144,6 +145,7 @@ class Decision:
         if used is not None and placement is None:
             nearest = used.at(len(world.hosts), world.ranks_per_node)
             placement = placement_on(nearest.every, world.hosts, world.nodes)
+        check_switch()
         decision = Decision(
             used,
             machine=machine,
@@ -244,10 +246,7 @@ class Decision:
         return CallProblem(problem, elements, allowed.reason)
 
     def chosen(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Chosen:
-        """What serves a call, and why; it is logged.
-
-        timed: False if no predicted time is needed; a known algorithm is then not simulated.
-        """
+        """What serves a call, and why; it is logged.   timed: False to simulate nothing needless."""
         chosen = self.explained(asked, form, timed=timed)
         quiet = chosen.plan is not None and "not legal here" not in chosen.why
         log.log(logging.DEBUG if quiet else logging.INFO, "%s: %s", asked.problem, chosen.why)

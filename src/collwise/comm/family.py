@@ -88,8 +88,8 @@ class Inheritable(MPI.Intracomm):
         """Start serving calls by this decision.
 
         later: MPI has not finished making this communicator, so nothing can be sent on it yet.
-        like: another object for the same communicator, whose duplicate is shared.
-        way: the kind of call that blocking calls count as.
+        like: another object for the same communicator; this one uses the same private duplicate.
+        way: the kind of calls as which blocking calls are recorded, such as those of objects.
         """
         ranks, record = len(world.hosts), self._record
         names = decision.served(ranks) if record is None else COLLECTIVES.keys()

@@ -86,8 +86,8 @@ class Goal(Program):
     def time(self, machine: Machine, topology: Topology | None = None) -> Timing:
         """The exact times of all messages and calcs on a machine.
 
-        Raises InvalidArgument for calcs on a LogGP machine, whose law has none, for a topology
-        where the machine knows no links, and where ranks wait for each other in a circle.
+        Raises InvalidArgument if there are calcs and the machine is LogGP, which cannot time them;
+        if a topology is given to a machine without links; if ranks wait for each other in a circle.
         """
         asked, rows = f"the times of {self.name}", self.messages
         check_simulable(asked, self.schedule, machine, topology)
@@ -138,7 +138,8 @@ class _Reader:
         number, first = next(lines, (1, ""))
         header = re.fullmatch(rf"num_ranks ({_NUMBER})", first)
         if header is None or not 1 <= int(header[1]) <= MOST_RANKS:
-            self._refuse(number, f"{first[:40]!r}", "begin with num_ranks and their number")
+            remedy = f"begin with num_ranks and their number, 1 to {MOST_RANKS}"
+            self._refuse(number, f"{first[:40]!r}", remedy)
         self.ranks = int(header[1])
         rank, begun = None, dict[int, int]()
         for number, line in lines:

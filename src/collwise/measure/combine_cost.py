@@ -60,7 +60,7 @@ def cells() -> list[CombineSetting]:
 
 
 def slowest(samples: Sequence[CombineSamples]) -> tuple[CombineTime, ...]:
-    """The records of a measurement, from each rank's samples: the slowest rank's median counts."""
+    """Turn the samples of all ranks into a record per setting, with the slowest rank's median."""
     records = []
     for cell in samples[0]:
         of_ranks = [by_cell[cell] for by_cell in samples]

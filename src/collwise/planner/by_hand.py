@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import zip_longest
 from typing import Any, NamedTuple, TypeAlias
 
-from collwise.algorithms.registry import find, parse_label
+from collwise.algorithms.registry import Algorithm, find, parse_label
 from collwise.errors import InvalidArgument
 from collwise.measure.race import LIBRARY, OWN
 from collwise.model.machine import Machine
@@ -118,6 +118,10 @@ def _own_choice(collective: str, label: str, most: int | None) -> Choice:
     if match is None or not all(value for _, value in settings):
         seen, remedy = "that is no name with settings", f"write it as in {OWN}tree(k=4)"
         raise InvalidArgument(f"the algorithm {label!r}", seen, remedy)
+    for name, value in settings:
+        if name != "segment" and not re.fullmatch("[0-9]{1,20}", value):
+            seen, remedy = f"{name} = {value[:20]} is no whole number", "give one, such as k=4"
+            raise InvalidArgument(f"the algorithm {label[:60]!r}", seen, remedy)
     settings = [(name, str(parse_size(value))) for name, value in settings]
     return Choice(f"{collective}/{OWN}{match[1]}", tuple(settings), most)
 
@@ -128,6 +132,17 @@ def own_choice(collective: str, label: str) -> Candidate | None:
         return None
     choice = _own_choice(collective, label.strip(), None)
     return Candidate(choice.algorithm, dict(choice.settings), Fraction(0))
+
+
+def find_planned(name: str, collective: str) -> Algorithm:
+    """The algorithm of this name that makes schedules; raises UnknownName.
+
+    Raises InvalidArgument for one of the library's own.
+    """
+    if isinstance(name, str) and OWN in name:
+        seen = "the library's own algorithms have no schedule"
+        raise InvalidArgument(f"the algorithm {name!r}", seen, "only bench and Comm run them")
+    return find(name, collective)
 
 
 def choice_for(choices: Sequence[Choice], nbytes: int) -> Choice | None:

@@ -19,6 +19,7 @@ from collwise.model.levels import Levels
 from collwise.model.machine import Machine, checked_machine
 from collwise.model.topology import Topology
 from collwise.model.topology.base import checked_topology
+from collwise.planner.by_hand import find_planned
 from collwise.planner.candidates import Score, Tried, predicted, rank, tried
 from collwise.planner.operator_order import NOTHING_COMBINED, legal
 from collwise.planner.plans import Candidate, Plan
@@ -136,7 +137,7 @@ def plan_for(
             raise InvalidArgument(asked, seen, "leave the topology out, or the levels")
         problem = placed(problem, machine)
     if algorithm is not None:
-        algorithm = find(algorithm, problem.collective).name
+        algorithm = find_planned(algorithm, problem.collective).name
     # The cache would keep a user's own score, and what it refers to, in memory.
     choose = _plan if score in (predicted, unpredicted) else _plan.__wrapped__
     return choose(problem, machine, topology, algorithm, reason, score)

@@ -343,6 +343,20 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return target
 
 
+def is_profile(content: bytes) -> bool:
+    """Whether the content of a file is a profile by its format: of any version, also a damaged one.
+
+    A truncated one counts as long as its beginning is there.
+    """
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    if re.match(rb'\s*\{\s*"format":\s*"%b"' % FORMAT.encode(), content):
+        return True
+    try:
+        return bool(decode_json(content, _Header).format == FORMAT)
+    except ValueError:  # msgspec's errors are ValueErrors
+        return False
+
+
 def with_measurements(profile: Profile, **changes: Any) -> Profile:
     """The profile with other values of some fields of what was measured last."""
     measurements = msgspec.structs.replace(profile.measurements, **changes)

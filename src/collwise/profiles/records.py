@@ -251,6 +251,8 @@ def _lowest(records: tuple[Record, ...]) -> tuple[Record, ...]:
 
 Form: TypeAlias = Literal["blocking", "persistent"]
 FORMS: tuple[Form, ...] = ("blocking", "persistent")
+USUAL_WITHIN = 0.05
+"""A race whose medians are not known to ± this share is uncertain, if nothing else was asked."""
 
 
 class RaceResult(ProfileRecord, frozen=True, kw_only=True):

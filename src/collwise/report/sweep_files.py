@@ -1,7 +1,7 @@
 """A sweep while it grows: its record, its CSV, its picture and its page.
 
-What was measured is kept race by race, so nothing is lost if the sweep is interrupted.  Drawing
-loads Matplotlib, which takes seconds.
+What was measured is kept race by race, so nothing is lost if the sweep is interrupted; a pipe or a
+device gets all of it in the end.  Drawing loads Matplotlib, which takes seconds.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ from collwise.profiles.records import Form
 from collwise.report.sweep_tables import sweep_csv, sweep_lines, sweep_row
 from collwise.report.tables import Saved, Table
 from collwise.report.tuning_tables import race_document
-from collwise.system.files import save_text
+from collwise.system.files import is_written_in_place, save_text
 from collwise.tuning.outcomes import Outcome, Task
 from collwise.tuning.race_records import RaceRecord, Sweep
 
@@ -52,7 +52,8 @@ class SweepKeeper:
         self.sweep = msgspec.structs.replace(self.sweep, cells=cells)
         try:
             for kind in {"record", "csv"} & self.paths.keys():
-                self._write(kind)
+                if not is_written_in_place(self.paths[kind]):
+                    self._write(kind)
         except InvalidArgument:
             self.lost = True  # `savings` say so in the end
         if self.show is not None:

@@ -58,17 +58,22 @@ def decode_json(content: bytes | str, form: type[T]) -> T:
         raise msgspec.DecodeError("its values are in each other too deeply") from None
 
 
+def is_written_in_place(path: Path) -> bool:
+    """Whether what is written there cannot be replaced: a device, a pipe, a file that is open."""
+    if not path.exists():
+        return False
+    return stat.S_IFMT(path.stat().st_mode) in _KINDS or path.parent in _OPEN_FILES
+
+
 def replace_file(path: Path, content: bytes) -> None:
     """Replace a file (through symbolic links) by one with this content, all or nothing.
 
     Devices, named pipes with a reader and open files such as /dev/stdout are written in place.
     Raises OSError; a regular file is then as it was.
     """
-    if path.exists():
-        kind = stat.S_IFMT(path.stat().st_mode)
-        if kind in _KINDS or path.parent in _OPEN_FILES:
-            _write_in_place(path, kind, content)
-            return
+    if is_written_in_place(path):
+        _write_in_place(path, stat.S_IFMT(path.stat().st_mode), content)
+        return
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name[:200]}.{os.getpid()}-{secrets.token_hex(4)}.tmp")

@@ -67,7 +67,7 @@ def parse_share(text: str, what: str) -> float:
     text = text.strip()
     share = parse_number(text.removesuffix("%") or "0", what) / (100 if text[-1:] == "%" else 1)
     if not 0 <= share <= 1:
-        raise InvalidArgument(what, "it is no share of the time", "give one, such as 2%")
+        raise InvalidArgument(what, f"{text[:20]} is no share", "give 0% to 100%, such as 2%")
     return float(share)
 
 

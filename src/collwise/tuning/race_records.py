@@ -15,7 +15,7 @@ from collwise.measure.stability import STABLE
 from collwise.measure.statistics import Interval
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import Profile
-from collwise.profiles.records import FORMS, Bounds, Form, Provenance
+from collwise.profiles.records import FORMS, USUAL_WITHIN, Bounds, Form, Provenance
 from collwise.schedule.collectives import kind_of
 from collwise.system import formatting
 from collwise.system.files import decode_json, read_input, save_text
@@ -102,8 +102,8 @@ class RaceRecord(msgspec.Struct, frozen=True):
     def bandwidths(self, time_s: float) -> tuple[float, float]:
         """Bytes per second: of the result, and through the busiest port (NCCL's "bus bandwidth").
 
-        Of n bytes, a port must let through 2n(p − 1)/p where all get what is combined, n(p − 1)/p
-        where each gets its block of it, and what others contribute where ranks gather.
+        For a result of n bytes, the busiest port carries 2n(p − 1)/p in an allreduce, n(p − 1)/p in
+        a reduce-scatter, n minus the smallest contribution in an allgather of all, and otherwise n.
         """
         kind, share = kind_of(self.collective), 1.0
         if kind.combines and kind.output != "root":
@@ -117,14 +117,17 @@ class RaceRecord(msgspec.Struct, frozen=True):
 class Sweep(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Races of one `collwise bench`.
 
-    within: medians were to be known to ± this share.   order: of the ranks.   cells: the documents
-    of the races; `RaceRecord` reads the part of them that is needed again.
+    within: medians were to be known to ± this share; 0 if races did not end by it, then they are
+    judged by USUAL_WITHIN.   order: of the ranks.   algorithm: the only one that was raced; None
+    for the best few.   cells: the documents of the races; `RaceRecord` reads the part of them that
+    is needed again.
     """
 
     format: str = SWEEP
     version: int = VERSION
     within: float
     order: tuple[int, ...]
+    algorithm: str | None = None
     fingerprint: Fingerprint
     provenance: Provenance
     cells: tuple[dict[str, Any], ...] = ()
@@ -136,8 +139,11 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def uncertain(self, form: Form) -> list[RaceRecord]:
         """The races that did not get as precise as asked."""
-        wide = [race for race in self.races if race.forms[form].uncertainty > self.within]
-        return wide if self.within else []
+        return [race for race in self.races if race.forms[form].uncertainty > self._yardstick]
+
+    @property
+    def _yardstick(self) -> float:
+        return self.within or USUAL_WITHIN
 
     def verdict(self, form: Form) -> str:
         """Whether all intervals are as narrow as asked; else which is the widest."""
@@ -146,7 +152,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         most = max(race.forms[form].uncertainty for race in wide)
         races = formatting.count(len(self.cells), "race")
         return (
-            f"noisy: {len(wide)} of {races} did not get to ± {self.within:.0%} in the median"
+            f"noisy: {len(wide)} of {races} did not get to ± {self._yardstick:.0%} in the median"
             f" (the worst: ± {most:.0%})"
         )
 
@@ -162,11 +168,18 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def goes_on(self, path: Path, other: "Sweep") -> "Sweep":
         """The sweep with the cells of an earlier record of it.
 
-        Raises InvalidArgument where that is of another machine or order.
+        Raises InvalidArgument where that is of another machine, number or order of ranks, or of
+        another algorithm.
         """
-        differences = self.fingerprint.differences(other.fingerprint)
-        if self.order != other.order:
-            differences = [*differences, "the ranks were in another order"]
+        differences = [*self.fingerprint.differences(other.fingerprint)]
+        there, here = len(other.order), len(self.order)
+        if there != here:
+            differences.append(f"it is of {formatting.count(there, 'rank')}, here are {here}")
+        elif self.order != other.order:
+            differences.append("the ranks were in another order")
+        if self.algorithm != other.algorithm:
+            raced = [sweep.algorithm or "the best few algorithms" for sweep in (other, self)]
+            differences.append(f"it has races of {raced[0]}, not of {raced[1]}")
         if differences:
             remedy = "name another file with --record"
             raise InvalidArgument(f"resume {path}", "; ".join(differences), remedy)
@@ -195,7 +208,8 @@ class Record(msgspec.Struct, frozen=True):
 
 def read_sweep(path: Path) -> Sweep:
     """The record of a sweep.  Raises InvalidArgument for what is none."""
-    sweep: Sweep = _read(path, {SWEEP: Sweep})[1]
+    remedy = "name a file that bench --record wrote, or a new one"
+    sweep: Sweep = _read(path, {SWEEP: Sweep}, remedy)[1]
     return sweep
 
 
@@ -205,7 +219,8 @@ def read_record(path: Path) -> Record:
     Raises InvalidArgument, and DamagedProfile for a profile that is one by its format only.
     """
     forms = {SWEEP: Sweep, TUNING: _Tuning, MEASUREMENT: _Tuning, Profile.format: msgspec.Raw}
-    kind, read = _read(path, forms)
+    remedy = "give what bench, tune or measure printed with --json, or a saved profile"
+    kind, read = _read(path, forms, remedy)
     name = f"a {kind.removeprefix('collwise ')}"
     if isinstance(read, Sweep):
         return Record(path, name, read.fingerprint, read.races)
@@ -214,14 +229,16 @@ def read_record(path: Path) -> Record:
     return Record(path, name, profile.fingerprint, races, profile)
 
 
-def _read(path: Path, forms: Mapping[str, type[Any]]) -> tuple[str, Any]:
+def _read(path: Path, forms: Mapping[str, type[Any]], remedy: str) -> tuple[str, Any]:
     """The format of a document, and what it says.   forms: how to read each format."""
     try:
-        content = read_input(path)
+        if not (content := read_input(path)).strip():
+            raise ValueError("it is empty")
         header = decode_json(content, _Header)
         if header.format not in forms:
             known = ", ".join(map(repr, forms))
-            raise ValueError(f"its format is {header.format!r}, not one of {known}")
+            one_of = "one of " * (len(forms) > 1)
+            raise ValueError(f"its format is {header.format!r}, not {one_of}{known}")
         if header.format != Profile.format and header.version != VERSION:
             raise ValueError(f"its version is {header.version!r}; this collwise reads {VERSION}")
         read = decode_json(content, forms[header.format])
@@ -229,6 +246,5 @@ def _read(path: Path, forms: Mapping[str, type[Any]]) -> tuple[str, Any]:
             _ = read.races  # raises for what is none
     except (OSError, ValueError) as problem:  # msgspec's errors are ValueErrors
         seen = getattr(problem, "strerror", None) or str(problem)
-        remedy = "give what bench, tune or measure printed with --json, or a saved profile"
         raise InvalidArgument(f"read the record {path}", seen, remedy) from None
     return str(header.format), read

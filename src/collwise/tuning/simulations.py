@@ -13,6 +13,7 @@ from collwise.model.bounds import Bound
 from collwise.model.limits import MAX_SIMULATED, SEARCHED_RANKS
 from collwise.model.machine import Machine
 from collwise.model.topology import Topology
+from collwise.planner.by_hand import find_planned
 from collwise.planner.candidates import predicted
 from collwise.planner.choose import plan_for
 from collwise.schedule.data_movement import DownTree
@@ -64,7 +65,8 @@ class LinkWaits(NamedTuple):
 class Simulation:
     """A simulated schedule, with the trace of its messages.
 
-    settings: its algorithm's.   bound: the time that no schedule of the problem can beat.
+    settings: the settings of the schedule's algorithm.   bound: a time that no schedule of the
+    problem can beat.
     """
 
     name: str
@@ -137,7 +139,7 @@ def simulations(
     several = algorithm is None and problem.ranks <= SEARCHED_RANKS
     simulator = _Simulator(problem, machine, topology, reason, COMPARED_SHARE if several else 1)
     if algorithm is not None:
-        named = find(algorithm, problem.collective)
+        named = find_planned(algorithm, problem.collective)
         progress(f"simulating {named.name}", 0.5)
         return [simulator.run(named, settings or {})], {}
     if not several:
@@ -182,7 +184,7 @@ def planned_schedule(
     Raises what `simulations` raises.
     """
     if algorithm is not None:
-        algorithm = find(algorithm, problem.collective).name
+        algorithm = find_planned(algorithm, problem.collective).name
     plan = plan_for(problem, machine, algorithm, topology=topology, reason=reason)
     chosen = find(plan.algorithm)
     combined = chosen.settings({**plan.settings, **read_settings(chosen, settings or {})})

@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
 import collwise as cw
-from collwise.comm.checking import ENVIRONMENT, LIMIT
+from collwise.comm.checking import ENVIRONMENT, LIMIT, check_limit_s
 from collwise.errors import InvalidArgument
 from tests.mpi.programs.alike import MACHINE
 from tests.mpi.programs.checks import check, raises
@@ -32,6 +33,20 @@ def refused(comm: MPI.Intracomm, call: Callable[[], Any]) -> list[str]:
     with raises((InvalidArgument, TypeError, ValueError, BufferError)) as caught:
         call()
     return comm.allgather(str(caught.value))
+
+
+@check
+def the_environment_switches_checks(comm: MPI.Intracomm) -> None:
+    words: dict[str, float | None] = {"": 0.0, "0": 0.0, "off": 0.0, "1": 60.0, "on": 60.0}
+    try:
+        for word, limit_s in words.items():
+            os.environ[ENVIRONMENT] = word
+            assert check_limit_s() == limit_s
+        os.environ[ENVIRONMENT] = "maybe" if comm.rank == 0 else "1"
+        told = refused(comm, partial(cw.Comm, comm, profile=False))
+        assert all(f"{ENVIRONMENT}=maybe: it is no such word; say 1 or on" in one for one in told)
+    finally:
+        os.environ.pop(ENVIRONMENT, None)
 
 
 @check

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -411,6 +412,34 @@ def ranks_that_disagree_keep_the_default(comm: MPI.Intracomm) -> None:
     with warnings(), wrapped(comm, algorithms={"broadcast": own("Bcast")[0]}) as ours:
         assert ours._dispatch.own.refused == f"rank 0: {switching.SWITCH}=never"
     os.environ.pop(switching.SWITCH, None)
+    for odd in (0, comm.size - 1):  # rank 0's word is read by all, others' before they switch
+        if comm.rank == odd:
+            os.environ[switching.SWITCH] = "maybe"
+        calls = OwnCalls(comm)
+        with raises(InvalidArgument, match=f"{switching.SWITCH}=maybe: .* say always or never"):
+            if odd == 0:
+                cw.Comm(comm, profile=False)
+            calls.agree()
+        os.environ.pop(switching.SWITCH, None)
+
+
+@check
+def settings_that_the_library_has_not_are_refused(comm: MPI.Intracomm) -> None:
+    """MPICH lists its compositions in words; a radix below 2 divides by zero in some libraries."""
+    calls = OwnCalls(comm)
+    for form, method in product(FORMS, ("Bcast", "Allreduce", "Allgather")):
+        for name, algorithm in catalogue(method, form).algorithms.items():
+            if isinstance(catalogue(method, form).find(name, comm.size), str):
+                continue
+            if "composition" in algorithm.parameters:
+                refused = calls.why_not(method, form, name, {"composition": "99"})
+                assert "there is no composition 99; it has 0, 1, 2" in refused
+                for known in ("0", "1", "2"):
+                    assert not calls.why_not(method, form, name, {"composition": known})
+            if "k" in algorithm.parameters:
+                refused = calls.why_not(method, form, name, {"k": "1"})
+                assert "k is too small; give 2 or more" in refused
+                assert not calls.why_not(method, form, name, {"k": "2"})
 
 
 @check

@@ -16,7 +16,10 @@ from collwise.schedule.trees import Tree
 
 @dataclass(frozen=True)
 class SourceTree(Deliveries):
-    """The program.   tree: the tree for root 0, which is rotated to the first source."""
+    """All other sources send to the first source, which broadcasts everything down a tree.
+
+    tree: built for root 0; its ranks are shifted so that the first source is the root.
+    """
 
     tree: Tree
 

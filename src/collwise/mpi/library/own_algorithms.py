@@ -34,6 +34,8 @@ _RADIX = 4
 """Algorithms with a radix are raced with the library's own value, and with this one."""
 _FLAT = re.compile(r"\b(\d+) NM only")
 """Finds the number of MPICH's composition that treats all ranks alike, whatever their nodes."""
+_COMPOSITIONS = re.compile(r"\b(\d+) [A-Z]")
+"""MPICH's numbers of compositions: each stands before its words."""
 _LISTED = re.compile(r"^\s*(\w+)\s+-\s", re.MULTILINE)
 
 
@@ -60,9 +62,16 @@ class OwnAlgorithm(NamedTuple):
         for name, value in settings.items():
             if name not in self.parameters:
                 raise UnknownName.of(f"setting of {OWN}{self.name}", name, self.parameters)
+            asked = f"{OWN}{self.name} with {name} = {value}"
             if (number := parse_size(str(value))) > _LARGEST:
-                asked = f"{OWN}{self.name} with {name} = {value}"
                 raise InvalidArgument(asked, "it does not fit an integer", "give a smaller number")
+            listed = _COMPOSITIONS.findall(self.parameters[name].description)
+            if name == "composition" and listed and str(number) not in listed:
+                raise InvalidArgument(
+                    asked, f"there is no composition {number}", f"it has {', '.join(listed)}"
+                )
+            if name == "k" and number < 2:
+                raise InvalidArgument(asked, "k is too small", "give 2 or more")
             chosen.append((self.parameters[name], number))
         return tuple(chosen)
 

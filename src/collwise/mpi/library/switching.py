@@ -148,13 +148,17 @@ class OwnCalls:
     def agree(self, *, local: bool = False) -> bool:
         """Whether something forbids the library's own algorithms; equal on all ranks.
 
-        Collective until the ranks have agreed, unless `local`.
+        Collective until the ranks have agreed, unless `local`.  Then it raises InvalidArgument on
+        all ranks if one rank's SWITCH has a word that means nothing.
         """
         if self.refused is None and not local:
-            here = sha256(own_algorithms.digest().encode()).digest(), _forbidden(self._one_thread)
+            said, known = os.environ.get(SWITCH, ""), sha256(own_algorithms.digest().encode())
+            here = said, known.digest(), _forbidden(said, self._one_thread)
             every = self.of.allgather(here)
-            reasons = [f"rank {rank}: {why}" for rank, (_, why) in enumerate(every) if why]
-            if len({known for known, _ in every}) > 1:
+            for word in {said for said, _, _ in every}:
+                check_switch(word)
+            reasons = [f"rank {rank}: {why}" for rank, (_, _, why) in enumerate(every) if why]
+            if len({known for _, known, _ in every}) > 1:
                 reasons.append("ranks have different variables of the library")
             self.refused = "; ".join(reasons[:1])
         return self.refused != ""
@@ -185,11 +189,16 @@ class OwnCalls:
         self._duplicates.clear()
 
 
-def _forbidden(one_thread: bool) -> str:
-    """Why this process may not switch algorithms; empty if it may."""
-    said = os.environ.get(SWITCH, "")
+def check_switch(said: str | None = None) -> None:
+    """Raise InvalidArgument for what SWITCH cannot say.   said: None for what it says here."""
+    said = os.environ.get(SWITCH, "") if said is None else said
     if said not in ("", "always", "never"):
-        return f"{SWITCH}={said} is no such word: say always or never, or nothing"
+        remedy = "say always or never, or nothing"
+        raise InvalidArgument(f"{SWITCH}={said}", "it is no such word", remedy)
+
+
+def _forbidden(said: str, one_thread: bool) -> str:
+    """Why this process may not switch algorithms; empty if it may.   said: SWITCH's word."""
     if said == "never":
         return f"{SWITCH}=never"
     if one_thread or said == "always" or MPI.Query_thread() < MPI.THREAD_MULTIPLE:

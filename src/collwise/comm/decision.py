@@ -246,7 +246,7 @@ class Decision:
         return CallProblem(problem, elements, allowed.reason)
 
     def chosen(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Chosen:
-        """What serves a call, and why; it is logged.   timed: False to simulate nothing needless."""
+        """What serves a call, and why; it is logged.   timed: False if no time is needed."""
         chosen = self.explained(asked, form, timed=timed)
         quiet = chosen.plan is not None and "not legal here" not in chosen.why
         log.log(logging.DEBUG if quiet else logging.INFO, "%s: %s", asked.problem, chosen.why)

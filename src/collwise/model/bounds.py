@@ -40,9 +40,9 @@ def broadcast(machine: Machine, ranks: int, nbytes: int) -> Bound:
     nbytes.
     2. All bytes must leave the root: nbytes times the least t0(x)/x.  Then the last message must
     arrive, (λ − 1)·t0 after it has left the root (earlier than that where λ < 1, as in LogGP).
-    3. Take the byte that first leaves the root later than all others do.  They have left by then,
-    and this byte still needs T_λ(p)·t0 to reach every rank; more, if its message of x bytes takes
-    longer than the cheapest message does.
+    3. Take the byte whose first departure from the root is the last one.  All other bytes have left
+    by then, and this byte still needs T_λ(p)·t0 to reach every rank; more, if its message of x
+    bytes takes longer than the cheapest message does.
     4. As `pace` has it, messages from the root need the time to arrive.  Let the last message that
     brings new bytes from the root have x bytes: when it starts, T_λ(p)·t0 is left at least, and
     more as in 3.  So beside sending, the root is idle for that time less t0(x).
@@ -107,7 +107,7 @@ def broadcast_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
 def combining_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
     """A bound if no vector is cut in combining: T_λ(p)·t0 for messages of 1 to p vectors.
 
-    An algorithm may combine only in the end, and send several vectors in one message: that may be faster.
+    An algorithm that combines only in the end sends several vectors together, perhaps faster.
     """
     if ranks == 1 or nbytes == 0:
         return NOTHING

@@ -27,8 +27,8 @@ ASKED = "a machine with levels"
 GROUP_NAMES: tuple[str, ...] = ("node", "rack", "site")
 """What groups are called by default, the innermost first; a profile keeps the names in it."""
 Port: TypeAlias = tuple[tuple[int, Fraction], ...]
-"""(bytes, exact seconds that a message keeps a group's port busy), ascending; straight lines
-between, as in a measured machine.  Empty where the group shares no port."""
+"""Pairs (bytes, exact seconds that a message keeps a group's port busy), ascending; straight lines
+between them, as in a measured machine.  Empty where the group shares no port."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Levels(KeptHash, Machine):
         return self.by_level[0].law.combining_sizes()
 
     def _slower(self, seconds: Fraction) -> "Levels":
-        """The outermost groups' ports take all `seconds` longer; levels, in proportion to t0."""
+        """The outermost groups' ports get slower by `seconds`; each level by a share, as its t0 is."""
         whole, slower = self.gap_outside(1), []
         for level in self.by_level:
             share = min(level.law.message(1).gap / whole, Fraction(1))
@@ -116,7 +116,7 @@ class Levels(KeptHash, Machine):
         return replace(self, by_level=tuple(slower))
 
     def gap_outside(self, nbytes: int) -> Fraction:
-        """Seconds between messages of one rank at the last level: t0, or its group's port's."""
+        """Seconds from one message to the next at the last level: t0, or the port's if longer."""
         depth = len(self.by_level)
         port = self.port(depth - 1, nbytes) if depth > 1 else Fraction(0)
         return max(self.at(depth, nbytes).gap, port)

@@ -27,8 +27,8 @@ LISTED_RANKS = 1 << 20
 SEARCHED_RANKS = 4096
 """Ranks up to which settings are searched, and schedules are compared message by message."""
 MAX_INSIDE = 1024
-"""Ranks up to which algorithms without levels are also tuned for the inner levels.  Beyond, rough
-times of such algorithms may decide whether they are chosen."""
+"""Ranks up to which algorithms without levels are also tuned for the inner levels.  Beyond, their
+rough times may decide whether they are chosen."""
 MAX_LOOKS = 256
 """Ranks up to which algorithms without levels are also tuned as if groups shared no ports."""
 RING_RANKS = 1024

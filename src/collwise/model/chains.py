@@ -106,9 +106,7 @@ def _first(
         number <= np.array(lengths)[:, None]
     )
     block = gaps[0]  # no step depends on one less than this before it
-    most = np.zeros(
-        (*counts.shape, 1 + horizon + block)
-    )  # Y_h(t) is at 1 + t; 0 is before the start
+    most = np.zeros((*counts.shape, 1 + horizon + block))  # Y_h(t) is entry 1 + t
     most[:, 0, 1:] = 1
     for begin in range(0, horizon, block):
         now, where = begin + np.arange(block)[:, None], slice(begin + 1, begin + 1 + block)

@@ -104,7 +104,7 @@ class Levels(KeptHash, Machine):
         return self.by_level[0].law.combining_sizes()
 
     def _slower(self, seconds: Fraction) -> "Levels":
-        """The outermost groups' ports get slower by `seconds`; each level by a share, as its t0 is."""
+        """The outermost groups' ports get slower by `seconds`, laws in proportion to their t0."""
         whole, slower = self.gap_outside(1), []
         for level in self.by_level:
             share = min(level.law.message(1).gap / whole, Fraction(1))

@@ -1,4 +1,4 @@
-"""Lower bounds: no schedule can be faster on this machine.  Each says which argument it uses."""
+"""Lower bounds of times: on this machine no schedule is faster.  Each comes with its argument."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -29,31 +29,32 @@ NOTHING = Bound(Fraction(0), "nothing has to be sent")
 LEAVING = "leave the root"
 CHAINED = "every rank needs every byte of every rank: long messages leave time for few ways"
 PACED = "all of them in messages that have the time to travel"
-"""What the argument for a bound says where `pace` makes it larger."""
+"""The argument of a bound that `pace` makes larger than its others."""
 
 
 def broadcast(machine: Machine, ranks: int, nbytes: int) -> Bound:
-    """For every broadcast of nbytes to `ranks` ranks, segmented ones included.
+    """A bound for every broadcast of nbytes to `ranks` ranks, segmented ones included.
 
-    The largest of four:
+    It is the largest of four:
     1. Some byte must reach every rank: T_λ(p)·t0 with the least t0 and λ·t0 of all sizes up to
     nbytes.
     2. All bytes must leave the root: nbytes times the least t0(x)/x.  Then the last message must
-    arrive, (λ − 1)·t0 after it left (before, where λ < 1, as LogGP can have it).
-    3. Of all bytes, take the one whose first departure from the root is the last.  All others have
-    left by then, and it still needs T_λ(p)·t0 to reach every rank; more, if the message of x bytes
-    that it is in takes longer than the least.
-    4. As `pace` has it, messages from the root have the time to arrive.  The last one with bytes of
-    which none left before, of x bytes, starts when T_λ(p)·t0 is left at least, and more as in 3.
-    So sending all of them leaves the root idle for that less t0(x).
+    arrive, (λ − 1)·t0 after it has left the root (earlier than that where λ < 1, as in LogGP).
+    3. Take the byte whose first departure from the root is the last one.  All other bytes have left
+    by then, and this byte still needs T_λ(p)·t0 to reach every rank; more, if its message of x
+    bytes takes longer than the cheapest message does.
+    4. As `pace` has it, messages from the root need the time to arrive.  Let the last message that
+    brings new bytes from the root have x bytes: when it starts, T_λ(p)·t0 is left at least, and
+    more as in 3.  So beside sending, the root is idle for that time less t0(x).
     """
     return _pipelined(machine, ranks, nbytes, LEAVING)
 
 
 def _pipelined(machine: Machine, ranks: int, nbytes: int, move: str) -> Bound:
-    """The bound of a broadcast; a reduce reverses it.   move: what bytes do at the root.
+    """The bound of `broadcast`, and of a reduce, which is a broadcast reversed in time.
 
-    Messages of a reduce may carry the vectors of several ranks, at one byte's cost.
+    move: what bytes do at the root, in words for the argument; LEAVING marks a broadcast.
+    A byte that a reduce sends may combine the contributions of several ranks.
     """
     if ranks == 1 or nbytes == 0:
         return NOTHING
@@ -81,7 +82,7 @@ def _paced(machine: Machine, most: int, nbytes: int | Fraction, idle: Fraction) 
 
 
 def _gap(machine: Machine, nbytes: int) -> Fraction:
-    """t0 of a size; 0 where a rank has many ports."""
+    """t0 of a message of nbytes; 0 on a machine whose ranks have many ports."""
     return Fraction(0) if machine.all_port else machine.message(nbytes).gap
 
 
@@ -94,7 +95,7 @@ def _volume(machine: Machine, most: int, move: str, nbytes: int) -> Bound:
 
 
 def broadcast_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
-    """For broadcasts that send everything in one message: T_λ(p)·t0 at that size.
+    """A bound for broadcasts that send all nbytes in one message: T_λ(p)·t0 of that size.
 
     Source: [BarNoyKipnis1994].
     """
@@ -104,9 +105,9 @@ def broadcast_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
 
 
 def combining_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
-    """For collectives that combine vectors which nobody cuts: T_λ(p)·t0 for one, or for several.
+    """A bound if no vector is cut in combining: T_λ(p)·t0 for messages of 1 to p vectors.
 
-    What combines only in the end sends several vectors in one message, which may even take less.
+    An algorithm that combines only in the end sends several vectors together, perhaps faster.
     """
     if ranks == 1 or nbytes == 0:
         return NOTHING
@@ -114,24 +115,25 @@ def combining_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
 
 
 def reduce(machine: Machine, ranks: int, nbytes: int) -> Bound:
-    """For every reduce of vectors of nbytes over `ranks` ranks, segmented ones included.
+    """A bound for every reduce of vectors of nbytes over `ranks` ranks, segmented ones included.
 
-    A reduce with free combining is a broadcast reversed in time, so a broadcast's three bounds
+    A reduce with free combining is a broadcast reversed in time, so a broadcast's four bounds
     hold: every rank's contribution must reach the root, the root must receive nbytes at least, and
-    of the byte that is complete at the root first, all contributions arrive before the rest. One
-    more: every rank but the root sends nbytes at least, and every byte is combined p − 1 times. So
-    some rank has to receive (p − 1)/p·n at the best rate, and to combine as much, which keeps its
-    ports busy.
+    of the byte that is complete at the root first, all contributions arrive before the rest.  A
+    fifth: every rank but the root sends nbytes at least, and every byte is combined p − 1 times.
+    So some rank has to receive (p − 1)/p·n bytes at the best rate, and to combine as many, which
+    keeps its ports busy.
     """
     return _combining(machine, ranks, nbytes, sent=1)
 
 
 def allreduce(machine: Machine, ranks: int, nbytes: int) -> Bound:
-    """For every allreduce of vectors of nbytes over `ranks` ranks, segmented ones included.
+    """A bound for every allreduce of vectors of nbytes over `ranks` ranks, segmented ones included.
 
-    As for a reduce; but n bytes have to be sent p − 1 times to be combined, and p − 1 times more to
-    be known everywhere, so the share of some rank is 2(p − 1)/p·n.  Source: [PatarasukYuan2009].
-    One more: in short time there are ways between all ranks in short messages only (`chains`).
+    The bounds of a reduce hold; but n bytes must be sent p − 1 times to be combined, and p − 1
+    times more to be known everywhere, so some rank receives 2(p − 1)/p·n of them.
+    Source: [PatarasukYuan2009].
+    One more, by `chains`: in a short time only short messages connect all ranks with each other.
     """
     bound = _combining(machine, ranks, nbytes, sent=2)
     if bound == NOTHING or not machine.independent_ports:
@@ -154,9 +156,10 @@ def _combining(machine: Machine, ranks: int, nbytes: int, sent: int) -> Bound:
 def _share(machine: Machine, ranks: int, nbytes: int, sent: int, *, to_root: bool) -> Fraction:
     """Seconds of receiving (p − 1)/p·n bytes `sent` times, and of combining them once.
 
-    The first receipt does not wait for the one before: where λ < 1 it may take less than t0, else
-    it takes (λ − 1)·t0 more, during which the rank has nothing to combine either.  In a reduce some
-    ranks receive nothing; elsewhere `pace` holds of what ranks do in the mean, too.
+    to_root: whether only the root needs the result, so that some ranks may receive nothing.
+    The first message to a rank waits for none before: where λ < 1 it may take less than t0, else it
+    takes (λ − 1)·t0 more, during which the rank has nothing to combine either.  The bound of `pace`
+    holds for the mean over the ranks, too, unless some of them receive nothing.
     """
     least, share = _least(machine, ranks * nbytes, of=nbytes), Fraction(ranks - 1, ranks) * nbytes
     idle = share * least.combining_per_byte
@@ -166,7 +169,7 @@ def _share(machine: Machine, ranks: int, nbytes: int, sent: int, *, to_root: boo
 
 
 def reduce_scatter(machine: Machine, ranks: int, nbytes: int) -> Bound:
-    """For every reduce-scatter of vectors of nbytes, all p blocks together, over `ranks` ranks.
+    """A bound for every reduce-scatter over `ranks` ranks.   nbytes: all p blocks of a vector.
 
     Each rank is the root of a reduce of its block: contributions of all ranks must reach it, which
     takes a broadcast's hops, reversed.  Each rank sends its contributions to all blocks but its
@@ -192,7 +195,7 @@ def reduce_scatter(machine: Machine, ranks: int, nbytes: int) -> Bound:
 
 
 def reduce_scatter_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
-    """For reduce-scatters that cut no block: T_λ(p)·t0 for one block, with or without others."""
+    """A bound if no block is cut: T_λ(p)·t0 for messages of one block, or of several."""
     if ranks == 1 or nbytes == 0:
         return NOTHING
     words = "if every block goes in one message"
@@ -200,10 +203,10 @@ def reduce_scatter_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bou
 
 
 def allgatherv(machine: Machine, ranks: int, contributions: Sequence[int]) -> Bound:
-    """For every s-to-p broadcast of sources that give so many bytes (each >= 1).
+    """A bound for every s-to-p broadcast.   contributions: bytes of each source, all >= 1.
 
-    A broadcast's bounds hold for one source.  For more, a byte of some source must reach every
-    rank, and some rank receives all that it did not give.
+    With one source the bounds of `broadcast` hold.  With several, a byte of some source must reach
+    every rank, and some rank receives all bytes that it did not contribute.
     """
     others = sum(contributions) - (min(contributions) if len(contributions) == ranks else 0)
     if ranks == 1 or not others:
@@ -216,9 +219,10 @@ def allgatherv(machine: Machine, ranks: int, contributions: Sequence[int]) -> Bo
 
 
 def allgatherv_unsegmented(machine: Machine, ranks: int, contributions: Sequence[int]) -> Bound:
-    """For s-to-p broadcasts that cut no contribution: T_λ(p)·t0 for the largest one.
+    """A bound for s-to-p broadcasts that cut no contribution: T_λ(p)·t0 for the largest one.
 
-    It may travel with others: the least t0 and λ·t0 count of all sizes from its own to everything.
+    It may share messages with others, so t0 and λ·t0 are the least of all sizes from that of the
+    largest contribution to that of all together.
     """
     if ranks == 1 or not contributions:
         return NOTHING
@@ -243,9 +247,9 @@ class _Least(NamedTuple):
 
 
 def _informing(machine: Machine, ranks: int, words: str, most: int, least: int = 1) -> Bound:
-    """T_λ(p)·t0 for messages of `least` to `most` bytes.   words: of which messages.
+    """T_λ(p)·t0 for messages of `least` to `most` bytes; `words` say so in the argument.
 
-    With levels, also the time to reach all groups of a level, if that is longer.
+    On a machine with levels, the time to reach all groups of some level, if that is longer.
     """
     bound = Bound(_least(machine, most, least).informing(ranks), f"T_λ(p)·t0, {words}")
     if not isinstance(machine, Levels) or machine.placement.ranks != ranks:
@@ -259,11 +263,12 @@ def _informing(machine: Machine, ranks: int, words: str, most: int, least: int =
 
 
 def _reaching(machine: Levels, level: int, sizes: Sequence[int]) -> Fraction:
-    """The least time in which messages of level `level` and outer ones can reach every group below.
+    """The least time in which messages of level `level` and outer ones reach all groups below it.
 
-    A group of q ranks, once reached, starts its message number j (0, 1, …) no earlier than
-    max(⌊j/q⌋·t0, j·g) later, with the least t0, λ·t0 and g of these sizes.  As if all of its ranks
-    had the data at once: T_λ of the groups is no bound, since several ranks of one can send.
+    A group of up to q ranks starts its message number j (0, 1, …) no earlier than
+    max(⌊j/q⌋·t0, j·g) after it is reached, as if all of its ranks then had the data.  t0, λ·t0 and
+    g, the time of the group's port, are the least of these sizes.  (T_λ of the number of groups is
+    no bound, since several ranks of a group can send at once.)
     """
     groups = machine.placement.members[level - 2]
     most = max(map(len, groups))
@@ -271,7 +276,7 @@ def _reaching(machine: Levels, level: int, sizes: Sequence[int]) -> Fraction:
     gap, latency = min(c.gap for c in costs), min(c.latency for c in costs)
     port = min(machine.port(level - 1, n) for n in sizes)
     time = Fraction(0)
-    arrivals = [(latency, Fraction(0), 0)]  # when, from a group reached when, its message number
+    arrivals = [(latency, Fraction(0), 0)]  # arrival; when its sender was reached; message number
     for _ in groups[1:]:
         time, since, j = heappop(arrivals)
         heappush(arrivals, (time + latency, time, 0))
@@ -283,8 +288,8 @@ def _reaching(machine: Levels, level: int, sizes: Sequence[int]) -> Fraction:
 def _least(machine: Machine, most: int, least: int = 1, of: int | None = None) -> _Least:
     """The least costs of sizes from `least` to `most` bytes.  With many ports, t0 counts as 0.
 
-    of: as many bytes of a vector a message carries at most, in whatever number of versions.
-    All are monotone between the sizes at which the laws change slope or jump.
+    of: bytes of the vector; a longer message has some of them twice, so it brings `of` at most.
+    All costs are monotone between the sizes at which the laws change slope or jump.
     """
     of = most if of is None else of
     sizes = list({*_sizes(machine, most, least), of})
@@ -302,6 +307,6 @@ def _least(machine: Machine, most: int, least: int = 1, of: int | None = None) -
 
 
 def _sizes(machine: Machine, most: int, least: int) -> list[int]:
-    """The sizes at which costs can be least."""
+    """The sizes from `least` to `most` bytes at which a cost can be least."""
     knots = {x + d for x in (*machine.sizes(), *machine.combining_sizes()) for d in (-1, 0)}
     return [x for x in knots | {least, most} if least <= x <= most]

@@ -1,4 +1,4 @@
-"""The names of collectives that are understood beside those that are shown."""
+"""Names of collectives that users may write, but that Collwise never shows."""
 
 ALIASES = {"s_to_p": "allgatherv"}
 """[Hambrusch1998] calls an allgatherv in which only some ranks have data an s-to-p broadcast."""

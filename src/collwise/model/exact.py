@@ -1,4 +1,4 @@
-"""Exact numbers: how floats come in (`exact`) and how seconds go out (`seconds`)."""
+"""Exact numbers: floats become fractions (`exact`), and exact times become floats (`seconds`)."""
 
 from fractions import Fraction
 
@@ -20,5 +20,5 @@ def seconds(x: Fraction) -> float:
 
 
 def rounded_latency(lam: Fraction) -> Fraction:
-    """A measured λ as it enters the postal model: ≥ 1, with a small denominator."""
+    """A measured λ rounded for the postal model: to >= 1, with a small denominator."""
     return max(Fraction(1), lam.limit_denominator(LARGEST_DENOMINATOR))

@@ -22,17 +22,17 @@ from collwise.model.exact import Number, exact
 from collwise.system.integers import checked_integer
 
 MAX_DIMENSIONS = 1024
-"""Dimensions of a cube: more than any machine has, and few enough to be quick."""
+"""The most dimensions of a cube: more than any machine has, and few enough to be quick."""
 
 Strategy: TypeAlias = tuple[int, ...]
 """(S_0, …, S_(d−1)): S_j is 1 if vectors are halved in direction j, 0 if exchanged whole."""
 
 Curve: TypeAlias = Callable[[int], Number]
-"""A cost by the number of items: exact, not negative, never falling."""
+"""A function from a number of items to a cost, which is exact, not negative and never falls."""
 
 
 class _Steps(NamedTuple):
-    """Costs after 0, 1, … d halvings: a message, combining, and (not for 0) a half sent back."""
+    """Costs after 0 … d halvings: a message, combining, and (not for 0) sending a half back."""
 
     transfer: list[Fraction]
     combine: list[Fraction]
@@ -97,8 +97,8 @@ def to_root_time(
     """Time to combine to one root of 2^d ranks by the strategy S, d = len(strategy).
 
     Where S_j = 0, one rank of each pair sends its vector and is done; where S_j = 1, both combine
-    halves, which are gathered at the end.  Others have less to do, but the root receives and
-    combines all that it does in `time`: the times are equal, and `best` is optimal here too.
+    halves, which are gathered at the end.  The other ranks have less to do than in `time`, but the
+    root receives and combines as much: the times are equal, and `best` is optimal here too.
     (0, …, 0) is the spanning tree, (1, …, 1) is halving and gathering.
     Arguments, units and errors are those of `time`.
     Source: [vandeGeijn1991] §5 (in its Fig 6 every rank sends in the gather; only those do whose
@@ -113,8 +113,8 @@ def best(nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number) -> 
     k is the least integer, 0 <= k < d, with n(k(β + γ) + γ) >= 2^(d−k)·α, or d if there is none;
     where the left side's factor is 0 (γ = 0 for k = 0) halving gains nothing, and does not count.
     Arguments, units and errors are those of `version1`.
-    Returns (S_0, …, S_(d−1)).  Of equally fast ones it is the one that halves most often, but for
-    what gains nothing (for α = γ = 0, the last halving).
+    Returns (S_0, …, S_(d−1)).  Of equally fast strategies it is the one that halves most often, but
+    without a halving that gains nothing by the rule above (if α = γ = 0, the last one).
     Source: [vandeGeijn1991] Theorem 1, Note 3.
 
     >>> [sum(best(n, 6, 525, 2, ".35")) for n in (64, 128, 256, 1024, 2048, 8192, 96000)]
@@ -149,7 +149,7 @@ def time_for(
     to_root: whether the result goes to one root only (see `to_root_time`).
     Returns the time in the unit of the curves.  Of an odd number of items the larger half decides:
     rank 0 keeps it every time, ⌈n/2^h⌉ items after h halvings, and no rank has more to do.  A root
-    has kept it too, and gathers the smaller one.  With no items nothing is sent.
+    keeps the larger halves, too, and gathers the smaller ones.  With no items nothing is sent.
     Raises InvalidArgument if nitems is no integer >= 0, or a curve's value is negative or NaN.
     Source: [vandeGeijn1991] §3.4, §6.
     """
@@ -163,9 +163,10 @@ def best_for(
     """The fastest of all 2^d strategies for any cost curves, by dynamic programming.
 
     d: dimensions of the cube, >= 0.   The other arguments and errors are those of `time_for`.
-    Returns the strategy of the least `time_for`; halving, where both are equally fast.  For α + mβ
-    and mγ, and n a multiple of 2^d, it is `best`.  O(d²); the curves are asked O(d) times.
-    What is left to do depends only on the direction and the number of halvings so far.
+    Returns the strategy for which `time_for` is least; in a tie between halving and exchanging
+    whole vectors, it halves.  For α + mβ and mγ with α > 0, and n a multiple of 2^d, it is `best`.
+    It takes O(d²) steps and O(d) values of the curves, since the time that is left depends only on
+    the direction and the number of halvings so far.
     Source: our own, for the rule of [vandeGeijn1991] §6 (`short_message_rule`).
 
     >>> start_up = lambda m: (419 if m <= 25 else 480) + 2 * m
@@ -214,7 +215,7 @@ def checked_strategy(strategy: Iterable[int], d: int | None = None) -> Strategy:
 
 
 def _total(strategy: Strategy, steps: _Steps) -> Fraction:
-    """Sum of the steps: one message where vectors stay whole; there and back where halved."""
+    """The time of a strategy: in a direction that halves, a half is also sent back."""
     total, halvings = Fraction(0), 0
     for halves in reversed(strategy):
         halvings += halves
@@ -224,7 +225,7 @@ def _total(strategy: Strategy, steps: _Steps) -> Fraction:
 
 
 def _fastest(steps: _Steps) -> Strategy:
-    """The strategy of the least `_total`; in whole multiples of a common unit, which is faster."""
+    """The strategy for which `_total` is least; it computes with integers, which is faster."""
     unit = lcm(*(cost.denominator for costs in steps for cost in costs))
     transfer, combine, back = ([int(cost * unit) for cost in costs] for costs in steps)
     step = [sent + combined for sent, combined in zip(transfer, combine, strict=True)]
@@ -243,7 +244,7 @@ def _fastest(steps: _Steps) -> Strategy:
 
 
 def _first_halved(n: Fraction, d: int, alpha: Fraction, beta: Fraction, gamma: Fraction) -> int:
-    """The k of Theorem 1, at most d; nothing is divided."""
+    """The k of Theorem 1: the last direction in which vectors are halved; d if in none."""
     for k in range(d):
         gain = k * (beta + gamma) + gamma
         if gain and n * gain >= (1 << (d - k)) * alpha:
@@ -272,7 +273,7 @@ def _measured(cost: Curve, combine: Curve, nitems: int, d: int, to_root: bool) -
 
 
 def _of(curve: Curve, name: str, m: int) -> Fraction:
-    """The curve's value for m items, 0 for none.  Raises InvalidArgument if it is no cost."""
+    """The curve's value for m items, 0 for m = 0.  Raises InvalidArgument if it is no cost."""
     if not callable(curve):
         remedy = "give a function from a number of items to a time"
         raise InvalidArgument(name, f"it is {shown(curve)}", remedy)
@@ -282,13 +283,13 @@ def _of(curve: Curve, name: str, m: int) -> Fraction:
 def _checked(
     nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number
 ) -> tuple[Fraction, int, Fraction, Fraction, Fraction]:
-    """The arguments, exact.  Raises InvalidArgument if anything is negative or no number."""
+    """The arguments as exact numbers.  Raises InvalidArgument if one is negative or no number."""
     n, d, alpha = _amount(nitems, "nitems"), _dimensions(d), _amount(alpha, "alpha")
     return n, d, alpha, _amount(beta, "beta"), _amount(gamma, "gamma")
 
 
 def _amount(x: Number, name: str) -> Fraction:
-    """A cost or a length.  Raises InvalidArgument if it is negative or no finite number."""
+    """The number x, exact.  Raises InvalidArgument if it is negative or no finite number."""
     value = exact(x, name)
     if value < 0:
         raise InvalidArgument(name, f"{name} = {x}", "give a number of 0 or more")
@@ -300,5 +301,5 @@ def _count(x: int, name: str) -> int:
 
 
 def _dimensions(d: int) -> int:
-    """The dimensions of a cube.  Raises InvalidArgument unless 0 <= d <= MAX_DIMENSIONS."""
+    """The integer d, checked.  Raises InvalidArgument unless 0 <= d <= MAX_DIMENSIONS."""
     return checked_integer(d, "the dimensions of a cube", "d", 0, MAX_DIMENSIONS)

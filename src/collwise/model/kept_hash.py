@@ -1,4 +1,4 @@
-"""Hashes that are computed once, for what plans are cached by."""
+"""Hashes that are computed once, for objects that are keys in a cache of plans."""
 
 from dataclasses import fields
 from functools import cached_property
@@ -6,9 +6,9 @@ from typing import Any
 
 
 class KeptHash:
-    """Base of frozen dataclasses whose fields are slow to hash: Fractions, or one for every rank.
+    """Base of frozen dataclasses that keep their hash, since their fields are slow to hash.
 
-    Each of them says `__hash__ = KeptHash.__hash__`; a dataclass would make its own otherwise.
+    Each subclass says `__hash__ = KeptHash.__hash__`; otherwise `dataclass` would make another one.
     """
 
     def __hash__(self) -> int:
@@ -19,5 +19,5 @@ class KeptHash:
         return hash(tuple(self.__getstate__().values()))
 
     def __getstate__(self) -> dict[str, Any]:
-        """The fields alone: what is kept beside them is not pickled."""
+        """The fields alone, by name: neither the hash nor other caches are pickled."""
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]

@@ -2,9 +2,9 @@
 
     2x4x16: 200ns,2,300ns; 1.7us+0.8ns/B,4; 10us,20us
 
-That is 2 racks of 4 nodes of 16 ranks.  For each level, the innermost first: t0; λ, or the time
-after which a message arrives; and how long it keeps the port of a group of this level busy, if
-anybody notices.  A time may have a part per byte.
+That is 2 racks of 4 nodes of 16 ranks.  Then each level, the innermost first, has two terms or
+three: t0; λ, or the time after which a message arrives; and how long a message keeps the port of a
+group of this level busy, if the group has one.  A time may have a part per byte.
 """
 
 import re
@@ -26,9 +26,9 @@ from collwise.system.toml_files import read_toml
 
 FORM = "4x16: 200ns,2,300ns; 1.7us+0.8ns/B,4 (nodes x ranks: t0,λ,port of a level; of the next)"
 MOST_LEVELS = 32
-"""In a file: more are a mistake."""
+"""The most levels in a file: more are a mistake."""
 FAR = 1 << 20
-"""A line α + nβ is kept as its values for 0 and for so many bytes."""
+"""A line α + nβ is kept as its values for 0 bytes and for FAR bytes."""
 
 
 def parse(text: str) -> Levels:
@@ -46,10 +46,10 @@ def parse(text: str) -> Levels:
 
 
 def parse_placement(text: str) -> Placement:
-    """Where ranks are: 4x16, "2 racks x 4 nodes x 16 ranks", 3+5+4, either with ", round robin".
+    """A placement from text: 4x16, "2 racks x 4 nodes x 16 ranks" or 3+5+4.
 
-    3+5+4: nodes of so many ranks; 2x(3+5+4+4) puts them into two racks, as does "3+5+4+4, two
-    racks" or "4 nodes x 16 ranks, two racks".
+    3+5+4 stands for nodes of 3, 5 and 4 ranks.  2x(3+5+4+4) puts nodes into two racks, as does
+    "3+5+4+4, two racks" or "4 nodes x 16 ranks, two racks".  All may end in ", round robin".
     """
     asked, written = "a placement", repr(text.strip()[:40])
     where, *clauses = (part.strip() for part in text.lower().split(","))
@@ -81,7 +81,7 @@ _WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight"
 
 
 def parse_costs(text: str) -> tuple[list[Postal | Measured], list[Port | None]]:
-    """The law of every level, and the port of every level but the last."""
+    """The law of each level in "1us,2; 5us,4", and the port of each level but the last."""
     laws: list[Postal | Measured] = []
     ports: list[Port | None] = []
     for number, level in enumerate(text.split(";"), 1):
@@ -116,7 +116,7 @@ def _law(asked: str, t0: str, arrival: str) -> Postal | Measured:
 
 
 def _line(text: str, asked: str) -> Port:
-    """A time such as 1.7us+0.8ns/B: one value if there is no part per byte, else two."""
+    """A time such as 1.7us+0.8ns/B as pairs (bytes, seconds): one pair if no part is per byte."""
     match = re.fullmatch(r"(.*?[a-zµμ])(?:\s*\+\s*(.*?)\s*/\s*[Bb](?:yte)?)?", text)
     if match is None:
         remedy = "write a time with its unit, such as 1.7us or 1.7us+0.8ns/B"
@@ -148,7 +148,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 def load(path: Path) -> Levels:
     """A machine with levels from a TOML file; `docs/levels.md` shows one.
 
-    Raises InvalidArgument, which names the place.
+    Raises InvalidArgument, which names the place in the file.
     """
     return read_toml(path, _File, _machine, "the file of levels", "docs/levels.md")
 

@@ -17,8 +17,8 @@ from collwise.model.machine import Machine
 class LevelPreset:
     """A kind of machine with levels.
 
-    costs: as `level_notation` reads them.   notes: for each level, by its name, what is published
-    and what an estimate.
+    costs: of all levels, as `level_notation` reads them.   groups: what groups are called, the
+    innermost first.   notes: for each level, by its name, which costs are published or estimates.
     """
 
     name: str
@@ -28,7 +28,7 @@ class LevelPreset:
     notes: Mapping[str, str] = field(compare=False)
 
     def machine(self, placement: str) -> Levels:
-        """With its ranks placed as written, such as "4x16".  Raises InvalidArgument."""
+        """A machine of this kind, placed as in "4x16".  Raises InvalidArgument if that is unfit."""
         laws, ports = parse_costs(self.costs)
         where = parse_placement(placement)
         if where.depth != len(laws):
@@ -43,7 +43,7 @@ class LevelPreset:
 
     @property
     def example(self) -> str:
-        """A placement that fits."""
+        """A placement with as many levels as such a machine has, like "4x16"."""
         return "x".join(["2", "4", "16"][-len(self.groups) - 1 :])
 
 

@@ -1,4 +1,4 @@
-"""Machines with levels: another law for messages inside a node, between nodes, between sites."""
+"""Machines with levels: messages inside a node, between nodes and between sites differ in cost."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -25,19 +25,19 @@ from collwise.system.integers import checked_integer
 
 ASKED = "a machine with levels"
 GROUP_NAMES: tuple[str, ...] = ("node", "rack", "site")
-"""What groups are called if nobody says, the innermost first; profiles keep the names they have."""
+"""What groups are called by default, the innermost first; a profile keeps the names in it."""
 Port: TypeAlias = tuple[tuple[int, Fraction], ...]
-"""(bytes, exact seconds that a message keeps a group's port busy), ascending; straight lines
-between, as in a measured machine.  Empty where the group shares no port."""
+"""Pairs (bytes, exact seconds that a message keeps a group's port busy), ascending; straight lines
+between them, as in a measured machine.  Empty where the group shares no port."""
 
 
 @dataclass(frozen=True)
 class Level:
-    """What messages cost whose ends first meet in a group of this level.
+    """The costs of messages between ranks whose smallest common group is of this level.
 
-    name: of one such group, "node" or "rack".   law: t0 and λ, postal or measured.   port: how long
-    a message that leaves or enters a group of this level keeps that group's port busy (a node's
-    network card, the uplink of a site).
+    name: what a group of this level is called, such as "node".   law: t0 and λ of the messages,
+    postal or measured.   port: how long a message that leaves or enters a group of this level keeps
+    that group's port busy (a node's network card, the uplink of a site).
     """
 
     name: str
@@ -49,7 +49,7 @@ class Level:
 class Levels(KeptHash, Machine):
     """A machine with levels, the innermost first, and the placement of its ranks.
 
-    Build one with `Machine.levels`.   `message` is the least that any message costs.
+    Build one with `Machine.levels`.  For the cost of a message, see `at` and `between`.
     """
 
     by_level: tuple[Level, ...]
@@ -66,7 +66,10 @@ class Levels(KeptHash, Machine):
         return Cost(min(c.gap for c in costs), min(c.latency for c in costs))
 
     def at(self, level: int, nbytes: int) -> Cost:
-        """The cost of a message whose ends meet at a level, 1 … the number of levels."""
+        """The cost of a message between two ranks that meet at this level.
+
+        level: from 1 to the number of levels.
+        """
         return self._level(level).law.message(nbytes)
 
     def between(self, source: int, target: int, nbytes: int) -> Cost:
@@ -77,7 +80,7 @@ class Levels(KeptHash, Machine):
         return self.at(level, nbytes)
 
     def port(self, level: int, nbytes: int) -> Fraction:
-        """For how long a message keeps the port of a group of this level busy."""
+        """Seconds for which a message keeps a port of this level's groups busy; 0 without one."""
         points, nbytes = self._level(level).port, checked_nbytes(nbytes)
         return interpolated(points, nbytes)[0] if points else Fraction(0)
 
@@ -90,7 +93,7 @@ class Levels(KeptHash, Machine):
         return any(level.port for level in self.by_level[:-1])
 
     def combine(self, nbytes: int) -> Fraction | None:
-        """What combining costs inside a group of the first level: it is local."""
+        """The cost of combining by the first level's law: a rank does it without messages."""
         return self.by_level[0].law.combine(nbytes)
 
     def sizes(self) -> tuple[int, ...]:  # noqa: D102
@@ -101,7 +104,7 @@ class Levels(KeptHash, Machine):
         return self.by_level[0].law.combining_sizes()
 
     def _slower(self, seconds: Fraction) -> "Levels":
-        """The ports of the outermost groups take all of it; levels, in proportion to their t0."""
+        """The outermost groups' ports get slower by `seconds`, laws in proportion to their t0."""
         whole, slower = self.gap_outside(1), []
         for level in self.by_level:
             share = min(level.law.message(1).gap / whole, Fraction(1))
@@ -113,7 +116,7 @@ class Levels(KeptHash, Machine):
         return replace(self, by_level=tuple(slower))
 
     def gap_outside(self, nbytes: int) -> Fraction:
-        """How far apart messages follow each other at the outermost level."""
+        """Seconds from one message to the next at the last level: t0, or the port's if longer."""
         depth = len(self.by_level)
         port = self.port(depth - 1, nbytes) if depth > 1 else Fraction(0)
         return max(self.at(depth, nbytes).gap, port)
@@ -123,7 +126,7 @@ class Levels(KeptHash, Machine):
         return self.by_level[-1].law.planning_lam(nbytes)
 
     def placed(self, placement: Placement) -> "Levels":
-        """The same kind of machine with its ranks elsewhere.
+        """The same levels with the ranks placed by `placement`.
 
         Raises InvalidArgument for a placement with another number of levels.
         """
@@ -134,19 +137,19 @@ class Levels(KeptHash, Machine):
         return replace(self, placement=placement)
 
     def crossing(self, level: int) -> str:
-        """What a message that meets at a level does: "inside a node", "between racks"."""
+        """Where messages of a level travel: "inside a node", "between racks"."""
         self._level(level)
         return crossing([own.name for own in self.by_level[:-1]], level)
 
     @property
     def crossings(self) -> tuple[str, ...]:
-        """`crossing` of every level."""
+        """Where messages travel (`crossing`), for each level, the innermost first."""
         return tuple(map(self.crossing, range(1, len(self.by_level) + 1)))
 
     def oddities(self, nbytes: int) -> tuple[str, ...]:
         """Sentences on what is allowed, but seldom meant: an outer level faster than an inner one.
 
-        nbytes: the size of message for which to say it.
+        nbytes: the message size at which the levels are compared.
         """
         costs = [level.law.message(nbytes) for level in self.by_level]
         sentences = []
@@ -172,7 +175,7 @@ class Levels(KeptHash, Machine):
 
 
 def crossing(names: Sequence[str], level: int) -> str:
-    """What a message that meets at a level does.   names: of the groups of each inner level."""
+    """Where messages of a level travel.   names: of groups of each level but the last."""
     if level == 1:
         return f"inside a {names[0]}" if names else "in the network"
     return f"between {names[level - 2]}s"
@@ -180,11 +183,11 @@ def crossing(names: Sequence[str], level: int) -> str:
 
 @dataclass(frozen=True)
 class OneLevel(PortsOnly):
-    """A machine with levels, seen as one of a single level.
+    """A postal machine with the costs of one level of a machine with levels.
 
-    level: that of the messages, which also pass the ports of the levels below.   overhead: exact
-    seconds that each of them takes besides.   crowd: how many ranks of a group send whenever one
-    does, through the group's port.
+    level: at which all messages meet; they also pass the ports of the levels below.   overhead:
+    exact seconds that each message takes more.   crowd: how many ranks of a group send through its
+    port at the same time.
     """
 
     machine: Levels

@@ -1,7 +1,7 @@
 """Limits of searching, planning and simulating, in one place, each with its unit and reason.
 
 All ranks must choose the same plan, so limits count messages, pieces or ranks, never seconds.  A
-limit with several users suits the slowest of them.  Limits of a picture, a file or a table are
+limit used in several places suits the slowest one.  Limits of a picture, a file or a table are
 defined where they are used.  *Work* is the result of `timing.messages_played`: the number of
 messages, each counted AS_LISTS times if operation lists have to be written out for it.
 """
@@ -27,8 +27,8 @@ LISTED_RANKS = 1 << 20
 SEARCHED_RANKS = 4096
 """Ranks up to which settings are searched, and schedules are compared message by message."""
 MAX_INSIDE = 1024
-"""Ranks up to which algorithms without levels are also tuned for the inner levels.  Beyond, rough
-times may decide."""
+"""Ranks up to which algorithms without levels are also tuned for the inner levels.  Beyond, their
+rough times may decide whether they are chosen."""
 MAX_LOOKS = 256
 """Ranks up to which algorithms without levels are also tuned as if groups shared no ports."""
 RING_RANKS = 1024

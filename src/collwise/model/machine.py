@@ -88,7 +88,7 @@ class Machine:
     def with_overhead(self, overhead_s: Number) -> "Machine":
         """A machine like this one on which every message takes overhead_s seconds longer.
 
-        Laws without such a time return the machine unchanged.  Raises InvalidArgument if
+        A machine whose law has no room for this is returned unchanged.  Raises InvalidArgument if
         overhead_s < 0.
         """
         (overhead,) = not_negative_times(overhead_s=overhead_s)

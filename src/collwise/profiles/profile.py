@@ -228,7 +228,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return msgspec.structs.replace(self, race_results=ordered)
 
     def check(self, fingerprint: Fingerprint) -> None:
-        """Raise ForeignProfile, which names every difference, if the machine's fingerprint differs."""
+        """Raise ForeignProfile, which names every difference, if the fingerprint differs."""
         if differences := self.fingerprint.differences(fingerprint):
             made = self.provenance
             hosts = ", ".join(list(made.hosts)[:3]) + (", …" if len(made.hosts) > 3 else "")

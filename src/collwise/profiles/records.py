@@ -62,8 +62,8 @@ class MeasuredSize(ProfileRecord, frozen=True, kw_only=True):
     """The number of the library's protocol for this size, from 0 in each mode."""
     verdict: str
     fitted: bool = False
-    """Whether t0 was read off a line through all sizes of the same protocol, because this size's own
-    samples could not tell t0 from 0."""
+    """Whether t0 was read off a line through all sizes of the same protocol, because this size's
+    own samples could not tell t0 from 0."""
 
 
 class MedianTime(ProfileRecord, frozen=True, kw_only=True):
@@ -267,7 +267,7 @@ class RaceResult(ProfileRecord, frozen=True, kw_only=True):
     """How many ranks had data, in a collective with sources; nbytes is then their total."""
     algorithm: str
     settings: dict[str, Any]
-    """The algorithm's settings, in JSON values only: fractions as strings, lists instead of tuples."""
+    """Its settings, as JSON values only: fractions as strings, lists instead of tuples."""
     ours_s: NotNegative
     library_s: NotNegative
     speedup_low: NotNegative

@@ -4,7 +4,7 @@ In every model `message(nbytes)` says for how long the sender is busy (`gap`) an
 send began the receiver has the message (`latency`).  These two are the postal model's t0 and λ·t0
 [Bruck1996 §2.1]; LogGP maps onto them as in [Culler1993].
 Times are exact Fractions in seconds; `collwise.model.exact.seconds` turns them into floats.
-`measured_machine` has the machine whose t0 and λ were measured, `levels` that of nodes and racks.
+`measured_machine` has the machine with measured t0 and λ, `levels` the one with nodes and racks.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,7 +40,7 @@ class Cost(NamedTuple):
 
 
 Law: TypeAlias = Literal["postal", "hockney", "one partner", "loggp", "wormhole", "levels"]
-"""The laws of *Exact time* in `docs/design.md`; "one partner" is Hockney's, with one at a time."""
+"""The laws of *Exact time* in `docs/design.md`; "one partner": Hockney's, one partner at a time."""
 
 
 class Machine:
@@ -51,26 +51,26 @@ class Machine:
 
     kind: str = ""
     law: ClassVar[Law | None] = None
-    """By which law messages go: it decides what simulates them, and which rules are checked."""
+    """The law that messages obey; it decides what simulates them, and which rules are checked."""
     independent_ports: bool = True
-    """False if messages delay each other beyond their ports, or cost more between some ranks than
-    between others: at LogGP's one processor, on the links of a wormhole network, with levels.
-    There no closed form holds, and schedules have to be simulated."""
+    """False if messages can delay each other elsewhere than at ports (at LogGP's one processor, on
+    the links of a wormhole network), or cost more between some ranks than others (with levels).
+    For such a machine no closed form holds, and schedules have to be simulated."""
     ports_block: ClassVar[bool] = False
     """True if a send waits until its receiver's port is free for it."""
     all_port: bool = False
-    """True if a rank sends and receives one message in every direction at once."""
+    """True if a rank can send and receive one message on each of its links at once."""
 
     def message(self, nbytes: int) -> Cost:
         """Cost of one message of `nbytes` >= 0 between two idle ranks."""
         raise NotImplementedError
 
     def receipt(self, nbytes: int) -> Fraction:
-        """Seconds between the receipts of two messages at least, the second one of nbytes."""
+        """The least seconds between two receipts, of which the second is of a message of nbytes."""
         return self.message(nbytes).gap
 
     def combine(self, nbytes: int) -> Fraction | None:
-        """Seconds for combining two vectors of `nbytes`, both ports busy; None if it is free."""
+        """Seconds for combining two vectors of `nbytes`, both ports busy; None if that is free."""
         return None
 
     def sizes(self) -> tuple[int, ...]:
@@ -83,29 +83,30 @@ class Machine:
 
     def planning_lam(self, nbytes: int) -> Fraction:
         """The λ for which trees are built for messages of this size."""
-        return max(self.message(nbytes).lam, postal.SMALLEST_LATENCY)  # below 1 only in LogGP
+        return max(self.message(nbytes).lam, postal.SMALLEST_LATENCY)  # λ < 1 only in LogGP
 
     def with_overhead(self, overhead_s: Number) -> "Machine":
-        """The same machine, on which every message takes so many seconds more.
+        """A machine like this one on which every message takes overhead_s seconds longer.
 
-        The machine itself for laws that cannot say.  Raises InvalidArgument unless >= 0.
+        A machine whose law has no room for this is returned unchanged.  Raises InvalidArgument if
+        overhead_s < 0.
         """
         (overhead,) = not_negative_times(overhead_s=overhead_s)
         return self._slower(overhead)
 
     def _slower(self, seconds: Fraction) -> "Machine":
-        """Add so many exact seconds to every message."""
+        """A machine whose messages take `seconds` (exact) longer; itself if that is impossible."""
         return self
 
     def ports_only(self) -> "Machine":
         """A machine with the same costs on which nothing but ranks' own ports delays messages.
 
-        Where ranks receive in the order of their lists no schedule is slower on it.
+        If ranks receive in the order of their lists, no schedule takes longer on the new machine.
         """
         return self if self.independent_ports else PortsOnly(self)
 
     def describe(self) -> str:
-        """One line for people."""
+        """The machine in one line of text, for people."""
         raise NotImplementedError
 
     @staticmethod
@@ -150,10 +151,10 @@ class Machine:
     ) -> "Wormhole":
         """Cut-through routing: a message holds all links of its route while it passes.
 
-        n bytes over h links, from the start of the send: the software of the sender takes send_s
-        (and copy_s for every byte, where it copies before it sends), the header hop_s for every
-        link, the body beta_s per byte.  Then the sender and the links are free, and the receiver's
-        software takes receive_s before the message is there.
+        From the start of the send, the sender's software takes send_s (and copy_s per byte, if it
+        copies before it sends), then the header takes hop_s per link and the body beta_s per byte.
+        Then the sender and the links are free, and the receiver's software takes receive_s before
+        the receiver has the message.
         gamma_s: seconds per combined byte.   all_port: a rank has a port for each of its links.
         Source: [NiMcKinley1993]; all ports: [vandeGeijn1991] §7.
         """
@@ -171,13 +172,13 @@ class Machine:
     ) -> "Levels":
         """A machine whose messages cost more the farther apart their ends are.
 
-        laws: for messages inside a node, between nodes, …: postal or measured machines, the
-        innermost first.   placement: where the ranks are, with as many levels.
-        ports: for every level but the last, how long (seconds, or pairs of bytes and seconds) a
-        message that leaves or enters a group keeps the port busy that the group's ranks share, such
-        as a node's network card; none is shared where it is None.   names: of a group of each of
-        these levels, "node", "rack" and "site" if not given.
-        Raises InvalidArgument for other laws, and for a placement with other levels.
+        laws: a postal or measured machine for each level: messages inside a node, then between
+        nodes, ….   placement: where the ranks are, with as many levels as there are laws.
+        ports: one entry for every level but the last.  The ranks of a group share a port, such as a
+        node's network card, which a message into or out of the group keeps busy for this long
+        (seconds, or pairs of bytes and seconds); None if they share none.   names: what a group is
+        called at every level but the last; "node", "rack" and "site" if not given.
+        Raises InvalidArgument for laws of other kinds, and for another number of levels.
         """
         from collwise.model.levels import with_levels
 
@@ -185,7 +186,7 @@ class Machine:
 
 
 def checked_machine(machine: object, asked: str) -> Machine:
-    """The machine, if it is one; raise InvalidArgument for anything else.   asked: what for."""
+    """The argument itself if it is a Machine; else raise InvalidArgument for what was `asked`."""
     if isinstance(machine, Machine):
         if machine.law not in get_args(Law):
             remedy = 'give its class law = "postal" or "hockney", or derive it from one that has it'
@@ -202,7 +203,7 @@ def _truth(value: object, name: str) -> bool:
 
 
 def checked_nbytes(nbytes: int) -> int:
-    """The size of a message.  Raises InvalidArgument unless it is an integer >= 0."""
+    """The size of a message in bytes.  Raises InvalidArgument unless nbytes is an integer >= 0."""
     if type(nbytes) is int and nbytes >= 0:
         return nbytes
     return checked_integer(nbytes, "the cost of a message", "nbytes", 0)
@@ -231,7 +232,7 @@ class Postal(Machine):
 
 @dataclass(frozen=True)
 class PortsOnly(Machine):
-    """A postal machine with the costs of another one, whose messages also wait for other things."""
+    """A postal machine with the costs of `machine`, on which only busy ports delay messages."""
 
     machine: Machine
     kind = "relaxed"
@@ -255,7 +256,7 @@ class PortsOnly(Machine):
 
 @dataclass(frozen=True)
 class Hockney(Machine):
-    """α + nβ on both ports, γ per combined byte."""
+    """Hockney's law: a message keeps both ports busy for α + nβ; combining takes γ per byte."""
 
     alpha: Fraction
     beta: Fraction
@@ -280,7 +281,7 @@ class Hockney(Machine):
 
 @dataclass(frozen=True)
 class ExchangeOnly(Hockney):
-    """Hockney's law, with one partner at a time: no closed form for independent ports holds."""
+    """Hockney's law where a rank has one partner at a time, so that no closed form holds."""
 
     law = "one partner"
     independent_ports = False
@@ -309,11 +310,11 @@ class LogGP(Machine):
         return Cost(max(self.o, self.g + body), self.L + 2 * self.o + body)
 
     def receipt(self, nbytes: int) -> Fraction:
-        """A receipt keeps the processor busy for o and for every byte, where a send does not."""
+        """Seconds between two receipts: overhead and the bytes' time add up, unlike in a send."""
         return max(self.o, self.g) + max(checked_nbytes(nbytes) - 1, 0) * self.G
 
     def sizes(self) -> tuple[int, ...]:
-        """The size from which on the gap is longer than the overhead."""
+        """The size in bytes, if any, from which on a message's gap is longer than the overhead."""
         return (int((self.o - self.g) / self.G) + 2,) if self.G and self.o > self.g else ()
 
     def describe(self) -> str:  # noqa: D102
@@ -322,7 +323,7 @@ class LogGP(Machine):
 
 @dataclass(frozen=True)
 class Wormhole(Machine):
-    """Software overheads at both ends, and between them all links of the route at once."""
+    """Software overheads at both ends; between, a message holds all links of its route."""
 
     send: Fraction
     receive: Fraction
@@ -345,7 +346,7 @@ class Wormhole(Machine):
         return checked_nbytes(nbytes) * self.gamma
 
     def planning_lam(self, nbytes: int) -> Fraction:
-        """The λ between neighbours with a small denominator (`exact.rounded_latency`)."""
+        """The λ between neighbours, rounded to a small denominator (`exact.rounded_latency`)."""
         return rounded_latency(self.message(nbytes).lam)
 
     def describe(self) -> str:  # noqa: D102
@@ -356,14 +357,14 @@ class Wormhole(Machine):
 
 
 def _told(law: str, times: Mapping[str, Fraction], per_byte: Mapping[str, Fraction]) -> str:
-    """A machine's numbers by their symbols, for people."""
+    """The name of a law and the machine's numbers by their symbols, as text for people."""
     terms = [f"{symbol} = {chosen_time(time)}" for symbol, time in times.items()]
     terms += [f"{symbol} = {chosen_time(time)}/B" for symbol, time in per_byte.items()]
     return f"{law}: {', '.join(terms)}"
 
 
 def positive_time(x: Number, name: str) -> Fraction:
-    """A machine's time, exact.  Raises InvalidArgument if it is not above 0."""
+    """A machine's parameter in exact seconds.  Raises InvalidArgument if it is not above 0."""
     value = exact(x, name)
     if value <= 0:
         remedy = "give a time above 0, in seconds"
@@ -372,7 +373,7 @@ def positive_time(x: Number, name: str) -> Fraction:
 
 
 def not_negative_times(**times: Number) -> list[Fraction]:
-    """A machine's times by their names, exact.  Raises InvalidArgument if one is below 0."""
+    """A machine's parameters in exact seconds.  Raises InvalidArgument if one is below 0."""
     values = [exact(x, name) for name, x in times.items()]
     for (name, x), value in zip(times.items(), values, strict=True):
         if value < 0:

@@ -1,14 +1,15 @@
-"""How soon a port can have received so many bytes, if long messages also travel for long.
+"""How soon a port can have received n bytes, if long messages also travel for long.
 
-No message is received before λ·t0 of its size is over.  So where λ is above 1 the first ones must
-be short, and short messages cost most for a byte.
+No message is received before λ·t0 of its size is over.  So where λ is above 1 the first messages
+must be short, and short messages cost most per byte.
 
 Let t0(x) ≥ a + b·x and the latency ≥ λ·(a + b·x) for all sizes, and let g_i = a + b·x_i for the m
-messages that a port receives, counted from the last one back.  Of the time T in which all is done,
-r_i is left before the last i have come in: r_0 = T, and r_i ≤ r_(i−1) − g_i, since the port is busy
-for t0.  Message i comes in at r_(i−1) at the latest, having travelled for λ·g_i at least, so
-g_i ≤ r_(i−1)/λ.  By induction over m the sum of all g_i is at most T·(1 − q^m), q = 1 − 1/λ: it is
-g_1 + (T − g_1)·(1 − q^(m−1)) at most, which grows with g_1 ≤ T/λ.  And it is a·m + b·n for n bytes.
+messages that a port receives, counted from the last one back.  All is done in time T, and r_i is
+the part of T before the port receives the last i messages: r_0 = T, and r_i ≤ r_(i−1) − g_i, since
+the port is busy for t0.  Message i comes in at r_(i−1) at the latest, having travelled for λ·g_i at
+least, so g_i ≤ r_(i−1)/λ.  By induction over m the sum of all g_i is at most T·(1 − q^m),
+q = 1 − 1/λ: it is g_1 + (T − g_1)·(1 − q^(m−1)) at most, which grows with g_1 ≤ T/λ.  And it is
+a·m + b·n for n bytes.
 So T is at least the smallest of (a·m + b·n)/(1 − q^m) over all m; and of a·m + b·n + idle, if the
 port does something else, or nothing, for so long.  Backwards in time all this is true of sending.
 
@@ -24,13 +25,13 @@ from typing import NamedTuple
 from collwise.model.machine import Machine
 
 SAFE = 1 - 1e-9
-"""The result is computed in floats, and so much less is claimed."""
+"""The factor by which the bound is lowered, since it is computed in floats."""
 LARGEST = 10**15
-"""Times in units of a beyond which messages are so long that a does not count."""
+"""If b·n or the idle time is more than so many a, then a does not count, and no bound is given."""
 
 
 class Line(NamedTuple):
-    """Costs in exact seconds that no message is below: t0 ≥ a + b·x, and λ of that."""
+    """A lower bound of message costs, in exact seconds: t0 ≥ a + b·x, latency ≥ λ·(a + b·x)."""
 
     a: Fraction
     b: Fraction
@@ -38,10 +39,11 @@ class Line(NamedTuple):
 
 
 def soonest(machine: Machine, sizes: tuple[int, ...], nbytes: Fraction, idle: Fraction) -> Fraction:
-    """The least seconds in which a port receives nbytes, and is idle, or busy else, for `idle`.
+    """A lower bound of the seconds in which a port receives (or sends) nbytes.
 
-    sizes: those between which the machine's costs are straight, from the least to the largest.
-    0 where ports are not independent, or no bound follows.
+    idle: seconds in which the port meanwhile does something else, or nothing.   sizes: the least
+    size of a message, the largest, and all between them at which costs change their slope.
+    Returns 0 where ports are not independent, or no bound follows.
     """
     lines = lines_below(machine, sizes) if machine.independent_ports and nbytes else ()
     times = (_soonest(line, nbytes * line.b, idle) for line in lines if line.lam > 1)
@@ -50,7 +52,7 @@ def soonest(machine: Machine, sizes: tuple[int, ...], nbytes: Fraction, idle: Fr
 
 @lru_cache(maxsize=1024)
 def lines_below(machine: Machine, sizes: tuple[int, ...]) -> tuple[Line, ...]:
-    """The edges of the convex hull below t0, as far as they begin above 0."""
+    """The edges of the lower convex hull of t0 over the sizes that have a > 0, b > 0 and λ ≥ 1."""
     costs = {x: machine.message(x) for x in sorted(sizes)}
     hull: list[tuple[int, Fraction]] = []
 
@@ -71,7 +73,11 @@ def lines_below(machine: Machine, sizes: tuple[int, ...]) -> tuple[Line, ...]:
 
 
 def _soonest(line: Line, all_bytes: Fraction, idle: Fraction) -> Fraction:
-    """all_bytes: b·n.   The time falls and then rises with m, so it is searched by thirds."""
+    """The bound of `soonest` for one line of costs, in seconds.   all_bytes: b·n seconds.
+
+    The bound first falls and then rises with the number m of messages, so a ternary search finds
+    its minimum.
+    """
     if max(all_bytes, idle) > LARGEST * line.a:
         return Fraction(0)
     volume, more = float(all_bytes / line.a), float(idle / line.a)

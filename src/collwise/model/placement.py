@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 ASKED = "a placement of ranks"
 MAX_RANKS = 1 << 20
-"""Ranks that are placed one by one."""
+"""The most ranks that a placement can have, since it stores a number for each."""
 
 
 def _checked_number(ranks: int | None) -> int:
@@ -40,9 +40,10 @@ def _listed(values: Iterable[T], name: str) -> list[T]:
 
 @dataclass(frozen=True)
 class Placement(KeptHash):
-    """For every level but the last, the number of each rank's group.  Build one with the methods.
+    """Where ranks are: for every level but the last, the number of each rank's group.
 
-    Groups are numbered in the order of their first ranks, so equal placements are equal.
+    Build one with `of`, `regular`, `nodes` or `of_members`.  Groups are numbered in the order of
+    their first ranks, so placements that mean the same compare equal.
     """
 
     ranks: int
@@ -57,11 +58,12 @@ class Placement(KeptHash):
 
     @staticmethod
     def of(*labels: Sequence[Hashable], ranks: int | None = None) -> "Placement":
-        """From a label for every rank, such as its node's name; a sequence per level, inside first.
+        """A placement from a label for every rank, such as its node's name.
 
-        ranks: needed where there is no sequence, since all ranks are one group.
-        Raises InvalidArgument for what are no sequences of labels, or have different lengths, and
-        for groups that overlap: two ranks of one node in different racks.
+        labels: a sequence of labels per level, the innermost level first.   ranks: their number,
+        needed only without labels; then all ranks are one group.
+        Raises InvalidArgument if labels are no sequences or differ in length, and for groups that
+        overlap: two ranks of one node in different racks.
 
         >>> Placement.of(["a", "b", "a", "b"]).groups
         ((0, 1, 0, 1),)
@@ -92,10 +94,10 @@ class Placement(KeptHash):
 
     @staticmethod
     def regular(*sizes: int, round_robin: bool = False) -> "Placement":
-        """Equal groups, the number at the outermost level first: 2, 4, 16 for 2 racks of 4 nodes.
+        """A placement in equal groups: sizes 2, 4, 16 mean 2 racks of 4 nodes of 16 ranks.
 
-        The last size is the ranks of a node.   round_robin: rank r is on node r modulo the nodes,
-        instead of next to its neighbours.
+        round_robin: whether rank r is on node r modulo the number of nodes; otherwise one node
+        after another is filled.
 
         >>> Placement.regular(2, 3).groups, Placement.regular(2, 3, round_robin=True).groups
         (((0, 0, 0, 1, 1, 1),), ((0, 1, 0, 1, 0, 1),))
@@ -111,10 +113,10 @@ class Placement(KeptHash):
     def nodes(
         sizes: Sequence[int], around: Sequence[int] = (), *, round_robin: bool = False
     ) -> "Placement":
-        """Nodes of so many ranks each.
+        """A placement on nodes, of which node i has sizes[i] ranks.
 
-        around: numbers of equal groups of nodes, the outermost first.   round_robin: one rank for
-        each node in turn, until the nodes are full.
+        around: how many equal groups each group around the nodes has, the outermost level first.
+        round_robin: whether nodes get one rank each in turn, until they are full.
         """
         sizes, around = _listed(sizes, "the nodes"), _listed(around, "the groups around")
         sizes = [checked_integer(size, ASKED, "the ranks of a node", 0) for size in sizes]
@@ -136,10 +138,11 @@ class Placement(KeptHash):
 
     @staticmethod
     def of_members(levels: Sequence[Sequence[Iterable[int]]], ranks: int) -> "Placement":
-        """From lists of the ranks of each group; a sequence of groups per level, inside first.
+        """A placement from the lists of the ranks of each group.
 
+        levels: the groups of each level, the innermost level first.   ranks: how many there are.
         Raises InvalidArgument for a level without groups, a group without ranks, a rank in two
-        groups of a level or in none, and for what are no lists.
+        groups of a level or in none, and for arguments that are no lists.
         """
         rows, ranks = [], _checked_number(ranks)
         for level, given in enumerate(_listed(levels, "levels"), 1):
@@ -167,9 +170,10 @@ class Placement(KeptHash):
         return Placement.of(*rows, ranks=ranks)
 
     def part(self, ranks: Sequence[int]) -> "Placement":
-        """The placement of some ranks alone, which are numbered anew, in this order.
+        """The placement of the given ranks alone, which are renumbered 0, 1, … in the order given.
 
-        Raises InvalidArgument, as `meeting`, `group` and `sizes` do, for what there is not.
+        Raises InvalidArgument for a rank that does not exist, as `meeting`, `group` and `sizes` do
+        for ranks and levels.
         """
         ranks = [self._rank(rank) for rank in _listed(ranks, "the ranks of a part")]
         return Placement.of(
@@ -177,7 +181,7 @@ class Placement(KeptHash):
         )
 
     def from_rank(self, rank: int) -> "Placement":
-        """Count the ranks from one of them on, which becomes 0."""
+        """The placement with ranks renumbered cyclically, so that `rank` becomes rank 0."""
         rank = self._rank(rank)
         if not rank or not self.groups:
             return self
@@ -195,7 +199,7 @@ class Placement(KeptHash):
         return len(self.groups) + 1
 
     def meeting(self, one: int, other: int) -> int:
-        """The first level at which two ranks are in one group; 0 for a rank and itself."""
+        """The innermost level at which two ranks are in one group; 0 if both are the same rank."""
         one, other = self._rank(one), self._rank(other)
         if one == other:
             return 0
@@ -203,7 +207,7 @@ class Placement(KeptHash):
         return next((level for level, row in rows if row[one] == row[other]), self.depth)
 
     def meetings(self, ones: Ints, others: Ints) -> Ints:
-        """`meeting` of many pairs of different ranks at once, which are not checked."""
+        """The `meeting` of every pair ones[i], others[i] of different ranks, not checked."""
         levels = np.full(len(ones), self.depth, dtype=np.int64)
         for level, row in reversed(list(enumerate(self.table, 1))):
             levels[row[ones] == row[others]] = level
@@ -231,7 +235,7 @@ class Placement(KeptHash):
         return self.groups[level - 1][rank] if level < self.depth else 0
 
     def sizes(self, level: int) -> list[int]:
-        """How many groups of the level below (ranks, for level 1) each group has."""
+        """For each group of a level, how many groups of the level below (or ranks) it has."""
         level = self._level(level)
         if self.depth == 1:
             return [self.ranks]
@@ -243,13 +247,14 @@ class Placement(KeptHash):
         return counts
 
     def lines_up(self) -> bool:
-        """Whether the ranks of every group follow one another."""
+        """Whether every group consists of consecutive ranks."""
         return all((np.diff(row) >= 0).all() for row in self.table)  # numbered by first ranks
 
     def describe(self, names: Sequence[str] = ()) -> str:
-        """Such as "2 racks × 4 nodes × 16 ranks", or "3 nodes × 2 to 5 ranks".
+        """The placement as text: "2 racks × 4 nodes × 16 ranks", or "3 nodes × 2 to 5 ranks".
 
-        names: of the groups of each level but the last, inside first; numbers only if not given.
+        names: what a group is called at each level but the last, the innermost first; if not given,
+        groups are only counted.
         """
         return " × ".join(reversed(list(self._words(names or [""] * len(self.groups)))))
 
@@ -261,7 +266,7 @@ class Placement(KeptHash):
 
 
 def _numbered(rows: Sequence[Ints]) -> Placement:
-    """From numbers of groups that nest, from 0 on; they are renumbered by their first ranks."""
+    """A placement from each level's group numbers, which are renumbered by their first ranks."""
     groups = []
     for row in rows:
         first = np.zeros(row.max() + 1, np.int64)
@@ -274,7 +279,7 @@ def _numbered(rows: Sequence[Ints]) -> Placement:
 
 
 def checked_placement(placement: object, asked: str) -> Placement:
-    """The placement, if it is one; raise InvalidArgument for anything else.   asked: what for."""
+    """The argument itself if it is a Placement; else raise InvalidArgument for what was `asked`."""
     if isinstance(placement, Placement):
         return placement
     remedy = "give a collwise.Placement, such as Placement.regular makes"
@@ -282,6 +287,6 @@ def checked_placement(placement: object, asked: str) -> Placement:
 
 
 def check_placement(placement: object, ranks: int) -> None:
-    """Raise InvalidArgument for anything but a placement of so many ranks."""
+    """Raise InvalidArgument unless `placement` is a Placement of `ranks` ranks."""
     if (seen := checked_placement(placement, ASKED).ranks) != ranks:
         raise InvalidArgument(f"{ranks} ranks", f"the placement has {seen}", "give as many to both")

@@ -23,10 +23,10 @@ from collwise.model.topology import Hypercube, Mesh, Topology, Torus
 class Preset:
     """A machine of the papers.
 
-    machine: its wormhole law, per byte.   make, sizes: the class of its topology and its usual
-    sizes.   notes: for every number of the machine, by its parameter's name, whether it is
-    published and where, or an estimate and from what.   contention_free: the law that its paper
-    measured or assumed without contention, if it did; for closed forms and plans.
+    machine: its wormhole law, per byte.   make, sizes: the class of its topology, and the usual
+    sizes.   notes: by a parameter's name, where its value is published, or from what it is
+    estimated.   contention_free: the law that closed forms and plans use, if the machine's paper
+    measured or assumed one without contention.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Preset:
     contention_free: Machine | None = None
 
     def topology(self, *sizes: int) -> Topology:
-        """Its network: of these sizes, or of its usual ones.  Raises InvalidArgument as that does.
+        """The machine's network, of its usual sizes by default; InvalidArgument for wrong ones.
 
         >>> PRESETS["paragon"].topology(10, 10).describe()
         'mesh of 10 × 10'
@@ -46,7 +46,7 @@ class Preset:
         return self.make(*(sizes or self.sizes))
 
     def describe(self) -> str:
-        """A line for each number, with its origin."""
+        """The machine as text: a line for each of its numbers, with the number's origin."""
         usual = f"  network: {self.topology().describe()} if no sizes are given"
         notes = [f"  {name}: {note}" for name, note in self.notes.items()]
         return "\n".join([f"{self.name}: {self.summary}", usual, *notes])
@@ -60,7 +60,7 @@ PACKET = 512
 
 
 def _delta_curve(machine: Machine) -> Machine:
-    """The wormhole law between neighbours from one packet on; below, λ falls to 1.3 at one byte."""
+    """The law without contention: wormhole from a packet on; below, λ falls to 1.3 at one byte."""
     ends = [(n, *machine.message(n)) for n in (PACKET, 32 * PACKET)]
     rows = [(n, gap, latency / gap) for n, gap, latency in ends]
     return measured([[(1, machine.message(1).gap, "1.3"), *rows]])

@@ -24,9 +24,9 @@ from collwise.system.integers import Shape, checked_integer, checked_shape
 class Distribution:
     """A pattern of sources on a mesh.
 
-    name: for `distribute`.   symbol: the paper's.   summary: one line.
-    place: from (rows, columns, number of sources) to the ranks in the order in which the pattern
-    is filled; arguments are not checked.
+    name: the one that `distribute` takes.   symbol: the paper's name.   summary: a line of text.
+    place: a function from (rows, columns, number of sources) to the ranks in the order in which the
+    pattern is filled; it does not check its arguments.
     """
 
     name: str
@@ -58,7 +58,7 @@ def rows_of(shape: Shape, count: int, rows: Iterable[int]) -> tuple[int, ...]:
     """`count` ranks, ascending, that fill the given rows one after another, the last one partly.
 
     shape: (rows, columns) of the mesh.   rows: distinct, filled from the left in the order in which
-    they are given; any that are not needed stay empty.   Raises InvalidArgument for a row out of
+    they are given; rows that are not needed stay empty.   Raises InvalidArgument for a row out of
     range or given twice, or if the rows have fewer than `count` places.
 
     >>> rows_of((3, 4), 6, (2, 0))
@@ -116,7 +116,7 @@ def picture(shape: Shape, sources: Iterable[int]) -> str:
 
 
 def _evenly(count: int, room: int) -> list[int]:
-    """`count` <= room places among 0 … room − 1: the first, and gaps that differ by at most 1."""
+    """`count` <= room places among 0 … room − 1, from 0 on, with gaps that differ by at most 1."""
     return [i * room // count for i in range(count)]
 
 
@@ -131,12 +131,12 @@ def _column(rows: int, columns: int, count: int) -> Iterable[int]:
 
 
 def _equal(rows: int, columns: int, count: int) -> Iterable[int]:
-    """Rank 0 and every ⌊p/s⌋-th or ⌈p/s⌉-th, in such a mixture that they are s."""
+    """`count` evenly spaced ranks (s of p), rank 0 first; neighbours are ⌊p/s⌋ or ⌈p/s⌉ apart."""
     return _evenly(count, rows * columns)
 
 
 def _diagonals(rows: int, columns: int, starts: Iterable[int]) -> Iterator[int]:
-    """The diagonals that go down to the right from these columns of row 0, one after another.
+    """The ranks of the diagonals down to the right from the columns `starts` of row 0, in order.
 
     Columns are taken modulo c, so that each diagonal has a rank in every row, whatever the shape,
     and c of them are the whole mesh.
@@ -147,7 +147,7 @@ def _diagonals(rows: int, columns: int, starts: Iterable[int]) -> Iterator[int]:
 
 
 def _right_diagonal(rows: int, columns: int, count: int) -> Iterable[int]:
-    """⌈s/r⌉ diagonals, evenly spaced, that from (0, 0) first; the last is filled from the top."""
+    """⌈s/r⌉ evenly spaced diagonals, the first from (0, 0); the last is filled from the top."""
     starts = _evenly(-(-count // rows), columns)
     return islice(_diagonals(rows, columns, starts), count)
 
@@ -175,11 +175,11 @@ def _band(rows: int, columns: int, count: int) -> Iterable[int]:
 
 
 def _cross(rows: int, columns: int, count: int) -> Iterable[int]:
-    """R(h) and C(h) together, for an h at which they first have s ranks.
+    """The patterns R(h) of rows and C(h) of columns together, for the least h with s ranks in all.
 
-    Ranks at which rows and columns cross count once.  With h the two parts grow by one rank each,
-    and their overlap never shrinks; so at most one rank is too many, and it is left out at the end
-    of the column part.
+    Ranks at which rows and columns cross count once.  When h grows by 1, both patterns grow
+    by one rank, and their overlap never shrinks; so at most one rank is too many, and it is left
+    out at the end of the column pattern.
     """
 
     def union(half: int) -> list[int]:

@@ -6,5 +6,5 @@ fields), `level_machine` (the machine that it describes), `store` (where the fil
 
 A new field has a default, since files of earlier versions stay readable.  `VERSION` and the
 `Literal` of versions in `profile` rise with it: earlier programs refuse fields that they do not
-know.  What says which machine it is has a label in `LABELS` of `fingerprint`.
+know.  A new field of a fingerprint has a label in `LABELS` of `fingerprint`.
 """

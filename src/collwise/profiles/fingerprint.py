@@ -19,27 +19,27 @@ Layout: TypeAlias = Literal["one node", "several nodes"]
 class Fingerprint(
     msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """A kind of machine with an MPI library.  A profile is used only where it is equal."""
+    """A kind of machine with an MPI library.  A profile is used only on an equal one."""
 
     cpu_model: str
     architecture: str
-    """As the operating system calls it, such as "x86_64"."""
+    """The operating system's name for it, such as "x86_64"."""
     cores_per_node: int
-    """Logical processors."""
+    """The number of logical processors of a node."""
     operating_system: str
     mpi_library: str
     """Name and version, such as "MPICH 5.0.2"."""
     layout: Layout
     """Whether the ranks share one node's memory or talk over a network."""
     emulated: str = ""
-    """The network that `collwise lab` emulates between the ranks; empty on a real one."""
+    """The network that `collwise lab` emulates between the ranks; empty on a real network."""
 
     network: str = ""
     """What MPI uses between nodes; empty on one node, on an emulated network, and in old files."""
 
     @property
     def is_here(self) -> bool:
-        """Whether this machine could have it: what only MPI can tell may be anything."""
+        """Whether this machine has this fingerprint, apart from what only MPI can tell."""
         lab = os.environ.get(LAB, "")
         return not self.differences(local_fingerprint(self.mpi_library, self.layout, lab))
 

@@ -17,15 +17,16 @@ from collwise.system.formatting import count
 from collwise.system.integers import ratio
 
 NODE = GROUP_NAMES[0]
-"""The level whose groups MPI knows."""
+"""The name of the level whose groups, the nodes, MPI itself can tell."""
 
 
 def machine_of(
     points: Iterable[MeasuredSize], mode: Mode, below: Sequence[PortTime] = ()
 ) -> Measured:
-    """The machine of points measured with one way of sending.
+    """The machine of the points that were measured with one way of sending.
 
-    below: the port that these messages pass.   Where a single sender filled it, its own t0 counts.
+    below: times of the port that the messages pass.   Where one sender alone filled the port, t0 is
+    the time for which the sender itself was busy.
     """
 
     def row(point: MeasuredSize) -> tuple[int, Fraction, Fraction]:
@@ -41,9 +42,9 @@ def machine_of(
 
 
 def _alone(point: MeasuredSize, below: Sequence[PortTime]) -> float:
-    """How long a message keeps its sender busy: never longer than it takes to send the next.
+    """How long a message keeps its sender itself busy, in seconds: at most the point's t0.
 
-    As measured at the nearest size, by ratio, or on the straight line.
+    It is t0 if no sender alone filled the port at the nearest size (by ratio), else interpolated.
     """
     if min(below, key=lambda time: ratio(time.nbytes, point.nbytes)).rank_s is None:
         return point.t0_s
@@ -55,9 +56,9 @@ def _alone(point: MeasuredSize, below: Sequence[PortTime]) -> float:
 def level_machine(
     measurements: Measurements, placement: Placement, combining: Sequence[tuple[int, float]] = ()
 ) -> Levels:
-    """The machine with all levels that were measured, its ranks placed so.
+    """The machine with all levels that were measured, its ranks placed as `placement` says.
 
-    combining: what combining takes, (bytes, seconds), ascending.
+    combining: how long combining takes, as ascending pairs (bytes, seconds).
     """
     inner = measurements.levels
     laws: list[Machine] = [
@@ -79,9 +80,10 @@ def level_machine(
 def placement_on(
     measured_with: Iterable[Measurements], hosts: Sequence[str], nodes: Sequence[int]
 ) -> Placement | None:
-    """Where ranks are, in the levels of the first measurements that have inner ones.
+    """The placement of ranks in the levels of the first measurements that fit.
 
-    hosts, nodes: of every rank.   None where none have levels, or do not know one of the hosts.
+    hosts, nodes: every rank's host and the number of its node.   Measurements fit if they have
+    inner levels and know the hosts' groups beyond nodes, if any.   None if none fit.
     """
     for known in measured_with:
         rows: list[Sequence[int]] = [nodes for level in known.levels[:1] if level.name == NODE]
@@ -103,9 +105,9 @@ def check_depth(placement: Placement, measured_with: Sequence[Measurements]) -> 
 
 
 def filled(measurements: Measurements, ranks: int) -> Placement | None:
-    """So many ranks on nodes that are filled as when it was measured, one node after the other.
+    """A placement that fills node after node, with as many ranks as the fullest measured.
 
-    None where nodes are not the only inner level.
+    None unless nodes are the only inner level.
     """
     if [level.name for level in measurements.levels] != [NODE]:
         return None
@@ -114,13 +116,13 @@ def filled(measurements: Measurements, ranks: int) -> Placement | None:
 
 
 def _rising(port: Sequence[PortTime]) -> list[tuple[int, float]] | None:
-    """A port's times, which never fall."""
+    """A port's times, smoothed so that they never fall, as (bytes, seconds); None if none."""
     times = rising([time.port_s for time in port])
     return [(own.nbytes, round(busy, 12)) for own, busy in zip(port, times, strict=True)] or None
 
 
 def rising(times: Iterable[float]) -> list[float]:
-    """The times that never fall and are nearest to these, by squares: neighbours that do, averaged.
+    """The nearest times (least squares) that never fall: falling neighbours are averaged.
 
     >>> rising([1, 4, 2, 9])
     [1, 3.0, 3.0, 9]

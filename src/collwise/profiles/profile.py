@@ -42,8 +42,8 @@ ENVIRONMENT = "COLLWISE_PROFILE"
 
 FORMAT = "collwise profile"
 VERSION: Final = 6
-"""Version 1 knows no placements, version 2 no levels, version 3 nothing learned while running,
-version 4 no networks.  Version 6 calls a race's placement ranks_per_node."""
+"""Files of version 1 have no placements, of 2 no levels, of 3 no results that programs learned
+while running, of 4 no networks.  Version 6 calls a race's placement ranks_per_node."""
 
 
 class _Header(msgspec.Struct):
@@ -52,7 +52,7 @@ class _Header(msgspec.Struct):
 
 
 class _File(Measurements, frozen=True, kw_only=True):
-    """What a profile's file holds: what was measured last lies beside the profile's own fields."""
+    """The layout of a profile's file: fields of `measurements` lie beside the profile's own."""
 
     format: Literal["collwise profile"]
     version: Literal[1, 2, 3, 4, 5, 6] = VERSION
@@ -67,7 +67,7 @@ Asked = ParamSpec("Asked")
 
 
 class _Latest(Generic[Value]):
-    """What was measured last: an attribute of `measurements`, seen as one of the profile."""
+    """A descriptor by which an attribute of `measurements` is one of the profile, too."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -78,7 +78,7 @@ class _Latest(Generic[Value]):
 
 
 def _understands_placement(method: Callable[Asked, Value]) -> Callable[Asked, Value]:
-    """The method with `ranks_per_node` also by its former name."""
+    """A decorator: the method also takes `ranks_per_node` by its former name, and then warns."""
 
     @wraps(method)
     def called(*args: Asked.args, **named: Asked.kwargs) -> Value:
@@ -91,10 +91,10 @@ def _understands_placement(method: Callable[Asked, Value]) -> Callable[Asked, Va
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """A measured machine.  Immutable; `Profile.load(path)`, `profile.save(path)`.
+    """What was measured on a machine.  Immutable; `Profile.load(path)`, `profile.save(path)`.
 
-    What it says of itself is what was measured last; `at` finds what was measured with another
-    number or placement of ranks.
+    Its points, verdict and machine are those of what was measured last; `at` gives the profile with
+    what was measured with another number or placement of ranks instead.
     """
 
     fingerprint: Fingerprint
@@ -126,7 +126,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def at(self, ranks: int, ranks_per_node: str = "") -> "Profile":
         """The profile with its measurements for `ranks` ranks, or the nearest number, in front.
 
-        ranks_per_node: such as "2x8", if it is known; measurements with it come first.
+        ranks_per_node: how ranks lie on nodes, such as "2x8", if known; measurements with the same
+        placement are preferred.
         """
         asked = "a profile at so many ranks"
         ranks = checked_integer(ranks, asked, "ranks", 0)
@@ -147,14 +148,14 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def every(self) -> tuple[Measurements, ...]:
-        """All measurements, the newest first."""
+        """All measurements: `measurements`, then those with other placements."""
         return (self.measurements, *self.other_placements)
 
     @_understands_placement
     def races_at(self, ranks: int, ranks_per_node: str = "") -> tuple[RaceResult, ...]:
-        """The results of races, without those on `ranks` ranks that lay otherwise on nodes.
+        """All results of races but those on `ranks` ranks that lay on nodes in another way.
 
-        ranks_per_node: such as "2x8"; if not given, that of the measurements `at` ranks.
+        ranks_per_node: the way, such as "2x8"; if not given, that of the measurements `at` ranks.
         """
         nearest = self.at(ranks, ranks_per_node)
         wanted = ("", ranks_per_node or nearest.provenance.ranks_per_node)
@@ -162,9 +163,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def machine(self) -> Measured:
-        """The machine to plan for, as measured with non-blocking sends, which run the plans.
+        """The machine to plan for, as measured with non-blocking sends, which plans use.
 
-        Of one level: the outermost.   `machine_on` has them all.
+        It has one level, the outermost; `machine_on` gives the machine with all levels.
         """
         return self.machine_for("nonblocking")
 
@@ -182,10 +183,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return machine_of(self.points, mode)
 
     def machine_combining(self, op: str, dtype: str) -> Measured:
-        """The machine with what combining takes for an operator and a type.
+        """The machine with the measured times of combining `dtype` vectors by the operator `op`.
 
-        If that pair was not measured, another operator on the same type counts, or else any.
-        If none was, combining is free.
+        If that pair was not measured, another operator's times on the same type count, or else any
+        pair's.  If no pair was measured, combining is free.
         """
         times = self.measurements.combining_times(op, dtype)
         return self.machine.with_combining(times) if times else self.machine
@@ -193,11 +194,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def machine_on(
         self, placement: Placement | None, op: str | None = None, dtype: str | None = None
     ) -> Machine:
-        """The machine with its levels, and ranks placed so.
+        """The machine with all its measured levels, whose ranks are placed as `placement` says.
 
-        placement: with as many levels as were measured, with this placement of ranks or another;
-        for other ones and for None it is the machine of one level.
-        op, dtype: with what combining takes, as `machine_combining`.
+        If no measurements have as many levels as the placement, or if it is None, the machine has
+        one level.   op, dtype: add the times of combining, as `machine_combining` does.
         """
         if placement is not None:
             checked_placement(placement, "a measured machine with ranks placed")
@@ -208,24 +208,27 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self.machine if op is None else self.machine_combining(op, str(dtype))
 
     def at_lower_ends(self) -> "Profile":
-        """The profile of the fastest machine that the 95 % intervals allow: all at lower ends."""
+        """The profile with every time and λ at the lower end of its 95 % interval."""
         first, *others = (measured.at_lower_ends() for measured in self.every)
         return msgspec.structs.replace(self, measurements=first, other_placements=tuple(others))
 
     @property
     def disagreement(self) -> float | None:
-        """The quality of the whole: the median disagreement of the two experiments over sizes."""
+        """The quality of the whole profile; None if unknown.
+
+        It is the median, over all sizes, of the disagreement between the two experiments.
+        """
         known = [p.disagreement for p in self.points if p.disagreement is not None]
         return median(known) if known else None
 
     def with_race_results(self, results: Iterable[RaceResult]) -> "Profile":
-        """The profile with these results, too; a newer one replaces an older one."""
+        """The profile with these results added; each replaces an older one of the same `key`."""
         by_key = {result.key: result for result in (*self.race_results, *results)}
         ordered = tuple(by_key[key] for key in sorted(by_key))
         return msgspec.structs.replace(self, race_results=ordered)
 
     def check(self, fingerprint: Fingerprint) -> None:
-        """Raise ForeignProfile, with every difference, unless measured on such a machine."""
+        """Raise ForeignProfile, which names every difference, if the fingerprint differs."""
         if differences := self.fingerprint.differences(fingerprint):
             made = self.provenance
             hosts = ", ".join(list(made.hosts)[:3]) + (", …" if len(made.hosts) > 3 else "")
@@ -358,6 +361,6 @@ def is_profile(content: bytes) -> bool:
 
 
 def with_measurements(profile: Profile, **changes: Any) -> Profile:
-    """The profile with other values of some fields of what was measured last."""
+    """The profile with `changes` to fields of its `measurements`."""
     measurements = msgspec.structs.replace(profile.measurements, **changes)
     return msgspec.structs.replace(profile, measurements=measurements)

@@ -18,7 +18,7 @@ from collwise.system.quantities import LARGEST_SIZE
 Mode: TypeAlias = Literal["nonblocking", "blocking"]
 """How messages were sent: `Isend`, or `Send`."""
 MODES: tuple[Mode, Mode] = ("nonblocking", "blocking")
-"""By whether sends are blocking."""
+"""All modes, indexed by whether sends are blocking."""
 Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
 NotNegative: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_SIZE)]
@@ -28,7 +28,7 @@ Bounds: TypeAlias = tuple[float, float]
 
 
 class ProfileRecord(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """Base of what a profile is made of; refuses numbers that are not finite."""
+    """Base class of a profile's records, which refuses numbers that are not finite."""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
@@ -50,7 +50,7 @@ class MeasuredSize(ProfileRecord, frozen=True, kw_only=True):
     mode: Mode
     t0_s: Positive
     lam: Positive
-    """As measured; below 1 it is used as 1."""
+    """λ as measured; a value below 1 is used as 1."""
     t0_interval_s: Bounds | None
     lam_interval: Bounds | None
     t0_experiments_s: tuple[Positive | None, Positive | None]
@@ -59,14 +59,15 @@ class MeasuredSize(ProfileRecord, frozen=True, kw_only=True):
     """|λ₁ − λ₂| of the two experiments, relative to their mean."""
     repetitions: Count
     segment: Index
-    """Which protocol of the library this size belongs to, from 0 in each mode."""
+    """The number of the library's protocol for this size, from 0 in each mode."""
     verdict: str
     fitted: bool = False
-    """Whether t0 is from a line over the sizes of its protocol, for want of one of its own."""
+    """Whether t0 was read off a line through all sizes of the same protocol, because this size's
+    own samples could not tell t0 from 0."""
 
 
 class MedianTime(ProfileRecord, frozen=True, kw_only=True):
-    """What a point was computed from: the median time of one experiment with k targets."""
+    """The median time of one experiment with k targets, from which λ and t0 follow."""
 
     nbytes: Count
     mode: Mode
@@ -78,12 +79,12 @@ class MedianTime(ProfileRecord, frozen=True, kw_only=True):
 
 
 class CombineTime(ProfileRecord, frozen=True, kw_only=True):
-    """What it takes to combine two vectors, on the slowest rank."""
+    """How long the slowest rank takes to combine two vectors of nbytes."""
 
     op: str
-    """As the planner names operators: sum, max, …"""
+    """The operator's name in the planner: sum, max, …"""
     dtype: str
-    """As NumPy names types: float64, int32, …"""
+    """The type's name in NumPy: float64, int32, …"""
     nbytes: Count
     median_s: NotNegative
     interval_s: Bounds
@@ -91,27 +92,27 @@ class CombineTime(ProfileRecord, frozen=True, kw_only=True):
 
 
 class PortTime(ProfileRecord, frozen=True, kw_only=True):
-    """For how long messages of one size keep busy the port that the ranks of a group share."""
+    """For how long a message of nbytes keeps the port busy that the ranks of a group share."""
 
     nbytes: Count
     senders: Count
-    """So many ranks sent at once."""
+    """The number of ranks that sent at once."""
     port_s: NotNegative
-    """0 where that took them no longer than one of them alone: the port is no limit."""
+    """0 where all senders took no longer than one alone: then the port is no limit."""
     port_interval_s: Bounds | None
     rank_s: Positive | None = None
-    """Where one rank fills the port: for how long the message keeps that rank itself busy."""
+    """For how long a message keeps its sender itself busy, if one sender alone fills the port."""
     rank_interval_s: Bounds | None = None
     repetitions: Count
 
 
 class MeasuredLevel(ProfileRecord, frozen=True, kw_only=True):
-    """What was measured inside the groups of one level, and of the port of such a group."""
+    """What was measured inside the groups of one level, and on the port that a group shares."""
 
     name: str
-    """Of one group, such as "node"."""
+    """What a group of the level is called, such as "node"."""
     ranks: Count
-    """So many took part."""
+    """The number of ranks that took part."""
     points: tuple[MeasuredSize, ...]
     port: tuple[PortTime, ...] = ()
 
@@ -123,7 +124,7 @@ class MeasuredLevel(ProfileRecord, frozen=True, kw_only=True):
 
 
 def check_points(points: tuple[MeasuredSize, ...]) -> None:
-    """Raise ValueError unless there are some, sizes ascend, and segments count up, in each mode."""
+    """Raise ValueError unless there are points, with ascending sizes and segments in each mode."""
     if not points:
         raise ValueError("points is empty: nothing was measured")
     last: dict[str, tuple[int, int]] = {}
@@ -143,7 +144,7 @@ def check_points(points: tuple[MeasuredSize, ...]) -> None:
 def ranks_per_node_of(ranks_of_nodes: Iterable[int]) -> str:
     """How ranks lie on nodes, as nodes x ranks on each: "2x16", or "2x16 1x8".
 
-    ranks_of_nodes: the number of ranks on each node.   It does not say which ranks they are.
+    ranks_of_nodes: the number of ranks on each node.   It does not say which ranks are where.
     """
     nodes = sorted(Counter(ranks_of_nodes).items(), reverse=True)
     return " ".join(f"{count}x{ranks}" for ranks, count in nodes)
@@ -153,7 +154,7 @@ class Provenance(ProfileRecord, frozen=True, kw_only=True):
     """Where, when and how a profile was made."""
 
     created: str
-    """UTC, ISO 8601."""
+    """The time in UTC, as ISO 8601 writes it."""
     collwise: str
     python: str
     mpi4py: str
@@ -168,12 +169,12 @@ class Provenance(ProfileRecord, frozen=True, kw_only=True):
     budget_s: NotNegative = 0.0
     elapsed_s: NotNegative = 0.0
     engine: str = ""
-    """Which one executed what was timed, "compiled" or "python"; empty in older profiles."""
+    """The engine that executed what was timed, "compiled" or "python"; empty in older profiles."""
     notes: tuple[str, ...] = ()
 
     @property
     def ranks_per_node(self) -> str:
-        """How the ranks lay on nodes, as `ranks_per_node_of` says it."""
+        """How the ranks lay on nodes, as `ranks_per_node_of` writes it."""
         return ranks_per_node_of(self.hosts.values())
 
 
@@ -181,7 +182,7 @@ class Measurements(ProfileRecord, frozen=True, kw_only=True):
     """What was measured with one placement of ranks, and how well.
 
     Where ranks share nodes, or nodes lie in racks, `levels` are the inner levels, the innermost
-    first, and `points` is about the outermost.
+    first, and `points` are those of the outermost level.
     """
 
     verdict: str
@@ -213,9 +214,9 @@ class Measurements(ProfileRecord, frozen=True, kw_only=True):
         )
 
     def combining_times(self, op: str, dtype: str) -> list[tuple[int, float]]:
-        """What combining takes for an operator and a type: (bytes, seconds), ascending.
+        """How long combining takes for an operator and a type: (bytes, seconds), ascending.
 
-        Where that was not measured, those of any measured one of the same type, or else any.
+        If the pair was not measured, another operator's times on the type, or else any pair's.
         """
 
         def alike(time: CombineTime) -> tuple[bool, bool]:
@@ -236,11 +237,11 @@ _INTERVALS = {
     "rank_s": "rank_interval_s",
     "median_s": "interval_s",
 }
-"""The field with the interval of a value, by the value's field."""
+"""For each field with a value, the field with the value's 95 % interval."""
 
 
 def _lowest(records: tuple[Record, ...]) -> tuple[Record, ...]:
-    """Records with their values at the lower ends of their intervals, at least a picosecond."""
+    """The records, each value at the lower end of its interval, but at least a picosecond."""
     lowest = []
     for record in records:
         known = {value: getattr(record, ends, None) for value, ends in _INTERVALS.items()}
@@ -260,28 +261,28 @@ class RaceResult(ProfileRecord, frozen=True, kw_only=True):
 
     collective: str
     form: Form
-    """As blocking calls, or as persistent requests."""
+    """Whether the collective was raced as blocking calls or as persistent requests."""
     ranks: Annotated[int, msgspec.Meta(ge=1, le=MOST_RANKS)]
     nbytes: Index
     root: Index
     sources: Index = 0
-    """How many ranks had data, where a collective has sources; nbytes is all that they had."""
+    """How many ranks had data, in a collective with sources; nbytes is then their total."""
     algorithm: str
     settings: dict[str, Any]
-    """JSON values only: fractions as strings, lists instead of tuples."""
+    """Its settings, as JSON values only: fractions as strings, lists instead of tuples."""
     ours_s: NotNegative
     library_s: NotNegative
     speedup_low: NotNegative
     speedup_high: NotNegative
     decision: Literal["collwise", "library"]
     ranks_per_node: str = ""
-    """As `ranks_per_node_of` says it; empty in profiles of version 1: any."""
+    """How the ranks lay on nodes (`ranks_per_node_of`); empty in version 1, for any way."""
     former: str | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="placement")
     """What `ranks_per_node` was called in files of versions 2 to 5; only read."""
     engine: str = ""
-    """As in `Provenance`."""
+    """The engine that executed what was timed, as in `Provenance`."""
     learned: bool = False
-    """Whether a program's own calls were timed while it ran, instead of a race's."""
+    """Whether the times are of a program's own calls while it ran, instead of a race's."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -300,7 +301,7 @@ class RaceResult(ProfileRecord, frozen=True, kw_only=True):
 
     @property
     def key(self) -> tuple[str, str, int, int, int, int, str]:
-        """What the race was about; a profile has one result for each."""
+        """What the race was about; a profile has one result for each key."""
         problem = self.collective, self.form, self.ranks, self.nbytes, self.root, self.sources
         return *problem, self.ranks_per_node
 
@@ -317,7 +318,7 @@ UNITS = {
 def local_provenance(**known: Any) -> Provenance:
     """The provenance of a profile made now, here; the campaign's part is filled in later.
 
-    known: fields that only MPI and its program can tell.
+    known: the fields that only MPI and the measuring program can tell.
     """
     return Provenance(
         created=datetime.now(UTC).isoformat(timespec="seconds"),

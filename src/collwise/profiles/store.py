@@ -1,4 +1,4 @@
-"""Where profiles live: one file for each kind of machine, or the one that a variable names."""
+"""Where profiles live: one file for each kind of machine, or the one COLLWISE_PROFILE names."""
 
 import hashlib
 import logging
@@ -21,9 +21,9 @@ log = logging.getLogger("collwise")
 
 
 def folder() -> Path:
-    """Where profiles live, one for each kind of machine.
+    """The folder of saved profiles, one file for each kind of machine.
 
-    Raises InvalidArgument for a user without a home.
+    Raises InvalidArgument for a user without a home directory.
     """
     try:
         return platformdirs.user_data_path("collwise", appauthor=False) / "profiles"
@@ -33,7 +33,7 @@ def folder() -> Path:
 
 
 def chosen() -> Path | None:
-    """The file that COLLWISE_PROFILE names."""
+    """The file that COLLWISE_PROFILE names; None if it is not set."""
     path = os.environ.get(ENVIRONMENT)
     return Path(os.path.expanduser(path)) if path else None  # noqa: PTH111 - never raises
 
@@ -72,8 +72,8 @@ class _Owned(msgspec.Struct):
 def of_this_machine() -> tuple[Path, str]:
     """The file to plan by if none is named, and a remark where several would do.
 
-    It is the one that COLLWISE_PROFILE names, or of those measured on this machine the one saved
-    last; on emulated hosts, on their network.   Raises DamagedProfile if there is none.
+    It is the one that COLLWISE_PROFILE names, or else, of the profiles measured on this machine (on
+    emulated hosts: on their network), the one saved last.   Raises DamagedProfile if there is none.
     """
     every = saved()
     if chosen():
@@ -101,7 +101,7 @@ def _fits(path: Path) -> bool:
 
 
 def default_path(fingerprint: Fingerprint) -> Path:
-    """Where the profile of such a machine lives, unless COLLWISE_PROFILE names a file."""
+    """The file of the profile with this fingerprint, unless COLLWISE_PROFILE names another."""
     if path := chosen():
         return path
     library = re.sub(r"[^a-z0-9.]+", "-", fingerprint.mpi_library.lower()).strip("-")[:40]
@@ -110,9 +110,9 @@ def default_path(fingerprint: Fingerprint) -> Path:
 
 
 def add_learned(fingerprint: Fingerprint, results: Iterable[RaceResult]) -> None:
-    """Add what programs learned to the saved profile of such a machine, if there is one.
+    """Add results that programs learned to the saved profile with this fingerprint, if any.
 
-    Races are not replaced.   Raises InvalidArgument if it cannot be written, and as `find`.
+    Results of races stay.   Raises InvalidArgument if the file cannot be written, and as `find`.
     """
     path = default_path(fingerprint)
     try:
@@ -127,10 +127,10 @@ def add_learned(fingerprint: Fingerprint, results: Iterable[RaceResult]) -> None
 
 
 def find(fingerprint: Fingerprint) -> Profile | None:
-    """The saved profile of such a machine, None if there is none.
+    """The saved profile of a machine with this fingerprint, None if there is none.
 
-    Raises DamagedProfile if the file cannot be read, or is the one that COLLWISE_PROFILE names and
-    not there, and ForeignProfile if it is another machine's.
+    Raises DamagedProfile if the file cannot be read, or COLLWISE_PROFILE names a file that does not
+    exist, and ForeignProfile if the profile is another machine's.
     """
     try:
         path = default_path(fingerprint)

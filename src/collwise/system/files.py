@@ -19,7 +19,7 @@ from collwise.errors import InvalidArgument
 T = TypeVar("T")
 
 MAX_READ = 64 << 20
-"""Bytes of the largest input that is read; a profile of everything has some hundred kilobytes."""
+"""Bytes of the largest file that is read; a large profile has some hundred kilobytes."""
 
 LOCK_LIMIT_S = 60.0
 """How long one process waits for another that changes a file."""
@@ -42,7 +42,7 @@ def read_input(path: Path) -> bytes:
     """
     if (kind := stat.S_IFMT(path.stat().st_mode)) not in (stat.S_IFREG, stat.S_IFDIR):
         raise OSError(errno.EINVAL, f"it is {_KINDS[kind]}, not a regular file")
-    # Some files of /proc have nothing to read yet, and would keep us.
+    # Some files of /proc have nothing to read yet, and would block us.
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
         content = file.read(MAX_READ + 1) or b""
     if len(content) > MAX_READ:
@@ -91,7 +91,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def save_text(path: Path, text: str, what: str) -> None:
-    """Replace a file, as `replace_file` does.   what: it is, for the error.
+    """Replace a file, as `replace_file` does.   what: the error's word for it.
 
     Raises InvalidArgument if it cannot be written.
     """
@@ -105,11 +105,11 @@ def save_text(path: Path, text: str, what: str) -> None:
 
 @contextmanager
 def locked(path: Path, limit_s: float = LOCK_LIMIT_S) -> Iterator[None]:
-    """Within this, no other process that does the same changes a file.
+    """A context in which no other process that uses `locked`, too, changes the file `path`.
 
-    The lock is a file beside it, which goes in the end; there is none where the file system
-    knows no locks.
-    Raises TimeoutError if another process holds it for longer than the limit, and OSError.
+    The lock is on a second file beside it, removed at the end; nothing is locked where the file
+    system knows no locks.
+    Raises TimeoutError if another process holds the lock for longer than the limit, and OSError.
     """
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -129,7 +129,7 @@ def locked(path: Path, limit_s: float = LOCK_LIMIT_S) -> Iterator[None]:
 
 
 def _taken(place: Path) -> int | None:
-    """The descriptor of a lock that is ours now; None while it is another's."""
+    """The descriptor of the lock file, now locked by us; None while another process holds it."""
     lock = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -21,7 +21,7 @@ class Scale(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The unit, for an axis; if it is t0, with its length, unless that is the unit of time."""
+        """The unit's name on an axis; t0 has its length added, unless that is 1."""
         if self.unit == T0:
             return "in t0" if self.length_s == 1 else f"in t0 = {time(self.length_s)}"
         return self.unit
@@ -36,7 +36,7 @@ class Scale(NamedTuple):
         return text.rstrip("0").rstrip(".") if "." in text else text
 
     def telling_apart(self, times_s: Collection[Time]) -> "Scale":
-        """With the decimals, 4 at most, that different times need to have different texts."""
+        """The scale with enough decimals, 4 at most, to give different times different texts."""
         scale, number = self, len(set(times_s))
         while scale.places < 4 and len(set(map(scale.text, times_s))) < number:
             scale = scale._replace(places=scale.places + 1)
@@ -56,7 +56,7 @@ def scale_for(longest_s: Time, t0: Time | None = None) -> Scale:
 def significant(x: float, digits: int = 3) -> str:
     """Significant digits without an exponent: 0.0123, 1.20, 35.0, 1250.
 
-    digits: with fewer, 1250 is 1300 or 1000, with none "unknown".
+    digits: 1270 is 1300 with 2 and 1000 with 1; with 0 the text is "unknown".
     """
     if not digits or x != x:
         return "unknown"
@@ -79,9 +79,9 @@ def time(seconds: Time, digits: int = 3) -> str:
 
 
 def rounded(text: str, digits: int) -> str:
-    """A text whose times have no more digits than are known, in as many characters.
+    """The text with its times rounded to `digits` digits, in as many characters.
 
-    How much slower something is has as many digits.
+    Percentages before "slower" are rounded likewise.
 
     >>> rounded("after 7.25 µs", 1)
     'after    7 µs'
@@ -110,7 +110,7 @@ def chosen_time(seconds: Time) -> str:
 
 
 def time_between(low: float, high: float, like: float) -> str:
-    """Two times in the unit that suits a third: "1.21 … 1.30" where the third is 1.25 ms."""
+    """Two times in the unit that suits `like`: "1.21 … 1.30" where that is 1.25 ms."""
     _, length = _unit(abs(like))
     return f"{significant(low / length)} … {significant(high / length)}"
 

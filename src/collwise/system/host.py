@@ -38,8 +38,8 @@ def cpu_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
 def network(library: str, root: Path = Path("/")) -> str:
     """What MPI uses between nodes, as far as that can be told, such as "ch4:ofi, 25000 Mbit/s".
 
-    library: what MPI says of itself.   root: of the file system.
-    The transports that the library or the environment names, and the speed of the links.
+    library: MPI's own text on its version.   root: the root of the file system.
+    The text has the transports that the library or the environment names, and the links' speed.
     """
     known = [line.strip() for line in re.findall(r"Device:(.+)", library)]
     known += [f"{name}={os.environ[name]}" for name in _TRANSPORTS if name in os.environ]
@@ -65,7 +65,7 @@ def affinity() -> frozenset[int]:
 
 
 def core_limit(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
-    """How many processors' time the container allows; more than there are where it says nothing.
+    """How many processors' time the container allows; sys.maxsize where it has no limit.
 
     quota: the control group's file.
     """

@@ -1,4 +1,4 @@
-"""Integers: ranks, counts, sizes and the shape of a mesh, checked; how far two are apart."""
+"""Integers: ranks, counts, sizes and the shape of a mesh, checked; the ratio of two."""
 
 from fractions import Fraction
 from operator import index
@@ -11,7 +11,7 @@ from collwise.errors import InvalidArgument, shown
 
 Ints: TypeAlias = NDArray[np.int64]
 MOST_RANKS = 2**31 - 1
-"""MPI's ranks are C integers."""
+"""The most ranks that MPI can number: its ranks are C integers."""
 Shape: TypeAlias = tuple[int, int]
 """(rows, columns) of a mesh of ranks, which are numbered row by row."""
 
@@ -19,9 +19,9 @@ Shape: TypeAlias = tuple[int, int]
 def checked_integer(
     value: object, asked: str, name: str, least: int = 1, most: int | None = None
 ) -> int:
-    """The value as Python's own integer, NumPy's included; a truth value is no number.
+    """The value, an integer of Python or NumPy, as Python's own; a truth value is refused.
 
-    asked: what it is for.   name: what it is called there.   least, most: its range, inclusive.
+    asked: what the value is for.   name: what errors call it.   least, most: its range, inclusive.
     Raises InvalidArgument for what is no integer or lies outside the range.
 
     >>> checked_integer(4, "a mesh", "rows")
@@ -38,7 +38,7 @@ def checked_integer(
 
 
 def ratio(one: int, other: int) -> Fraction:
-    """How many times the larger of two numbers is the smaller; 0 counts as 1."""
+    """The larger of two numbers divided by the smaller; 0 counts as 1."""
     low, high = sorted((max(one, 1), max(other, 1)))
     return Fraction(high, low)
 

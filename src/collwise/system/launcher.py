@@ -1,4 +1,4 @@
-"""Which launcher started this process, and starting ranks.  Neither needs an MPI library."""
+"""Find the launcher that started this process, and start ranks.  Neither needs an MPI library."""
 
 import os
 import platform
@@ -21,13 +21,13 @@ INSTALL = (
 
 
 STATUS_FILE = "COLLWISE_STATUS_FILE"
-"""Names, for ranks that we start, as PATH@NODE the file in which they leave their exit code.
+"""The variable that names, as PATH@NODE, the file in which ranks leave their exit code.
 
-Whoever started them holds its lock as long as it runs."""
+The collwise process that started the ranks holds the file's lock as long as it runs."""
 
 
 def status_file() -> Path | None:
-    """That file; None for ranks that others started, or that are on another node than it."""
+    """The file for the exit code; None for ranks that others started, or on another node."""
     path, _, node = os.environ.get(STATUS_FILE, "").rpartition("@")
     return Path(path) if path and node == platform.node() else None
 
@@ -77,7 +77,7 @@ def alone(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
 def find_mpiexec() -> str:
     """The launcher that belongs to this environment's MPI; raises NoMPI if there is none.
 
-    COLLWISE_MPIEXEC names another; else mpiexec or mpirun beside the interpreter, then on the PATH.
+    COLLWISE_MPIEXEC may name it; else mpiexec or mpirun beside the interpreter, then on the PATH.
     """
     if chosen := os.environ.get("COLLWISE_MPIEXEC"):
         if path := shutil.which(chosen):
@@ -96,7 +96,7 @@ def find_mpiexec() -> str:
 
 @cache
 def is_open_mpi(mpiexec: str) -> bool:
-    """Whether a launcher is Open MPI's; it prints so."""
+    """Whether the launcher `mpiexec` is Open MPI's, as its --version says."""
     answer = subprocess.run(
         [mpiexec, "--version"],
         capture_output=True,
@@ -109,7 +109,10 @@ def is_open_mpi(mpiexec: str) -> bool:
 
 
 def command_line(ranks: int, arguments: Sequence[str]) -> list[str]:
-    """The command that runs `arguments` on `ranks` ranks here, for either MPI."""
+    """The command that runs `arguments` on `ranks` ranks of this machine.
+
+    It has Open MPI's options if the launcher is Open MPI's.
+    """
     mpiexec = find_mpiexec()
     options = ["-n", str(ranks)]
     if is_open_mpi(mpiexec):
@@ -128,10 +131,10 @@ def start(
     *,
     stdin: int | None = subprocess.DEVNULL,
 ) -> int:
-    """Run a command on `ranks` ranks, standard streams passed through; return its exit code.
+    """Run a command on `ranks` ranks, which share our output streams; return its exit code.
 
-    limit_s: seconds after which it is ended, and NoMPI says so.  A signal that ends this process
-    ends the ranks first.
+    limit_s: seconds after which the ranks are ended, and NoMPI is raised.   environment: variables
+    that the ranks get in addition.  A signal that ends this process ends the ranks first.
     """
     command = command_line(ranks, arguments)
     # In a session of their own, so that Ctrl-C reaches this process alone, which ends the ranks.
@@ -159,7 +162,7 @@ def start(
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """Within this, a request to terminate raises SystemExit as Ctrl-C raises KeyboardInterrupt."""
+    """A context in which SIGTERM and SIGHUP raise SystemExit, as Ctrl-C KeyboardInterrupt."""
 
     def end(number: int, frame: object) -> NoReturn:
         raise SystemExit(128 + number)

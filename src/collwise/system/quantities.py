@@ -17,7 +17,7 @@ from collwise.errors import InvalidArgument, shown
 Number: TypeAlias = int | float | str | Fraction
 
 LARGEST_SIZE = 1 << 50
-"""Bytes, a pebibyte: more is a slip of the keyboard, and overflows the columns of schedules."""
+"""The most bytes that are accepted, a pebibyte: more overflows the columns of schedules."""
 RANGE = Fraction(10) ** 99
 """Numbers beyond this (or below its inverse) overflow when they become floats."""
 
@@ -34,7 +34,7 @@ _LARGE = re.compile(r"e[+-]?0*[1-9]\d{2}", re.IGNORECASE)
 _BINARY = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _DECIMAL = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _PARTS = {"": 1, "m": 10**3, "u": 10**6, "µ": 10**6, "μ": 10**6, "n": 10**9}
-"""Parts of a second; the micro sign and the Greek letter are two characters."""
+"""How many of a unit make a second; the micro sign and the Greek letter are two characters."""
 
 
 def exact(x: Number, what: str = "a number") -> Fraction:
@@ -63,7 +63,7 @@ def parse_number(text: str, what: str = "a number") -> Fraction:
 
 
 def parse_share(text: str, what: str) -> float:
-    """A share, such as 2% or 0.02; nothing is none."""
+    """A share from 0 to 1, written as 2% or 0.02; empty text means 0."""
     text = text.strip()
     share = parse_number(text.removesuffix("%") or "0", what) / (100 if text[-1:] == "%" else 1)
     if not 0 <= share <= 1:

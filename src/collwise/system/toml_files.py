@@ -19,8 +19,9 @@ def read_toml(
 ) -> Described:
     """What a TOML file describes.
 
-    form: the types of its fields.   make: from those; raises InvalidArgument for nonsense.
-    asked: what the file is, for errors.   page: the document that shows the form.
+    form: the class that has the file's fields.   make: makes the result from an instance of it;
+    raises InvalidArgument for nonsense.   asked: what errors call the file.   page: the document
+    that shows how to write it.
     Raises InvalidArgument, which names the place in the file.
     """
     remedy = f"correct it; {page} shows the form"

@@ -1,7 +1,7 @@
 """Exact theory of the postal model [BarNoyKipnis1994], [Bruck1996] §2.
 
 A message keeps its sender busy for 1 (t0 is the unit of time) and is received λ >= 1 after the send
-began; a rank sends one message and receives one message at a time.  Trees are also there for
+began; a rank sends one message and receives one message at a time.  Trees also exist for
 λ < 1, as LogP allows it: a message may arrive before the next one can be sent.
 
 Read in this order: `growth` (how many ranks, how long), `alpha` (where to split), `table` (the

@@ -14,11 +14,11 @@ from collwise.errors import BeyondLimits, InvalidArgument
 from collwise.model.exact import Number, exact
 
 LARGEST_LATENCY = 10**98
-"""The largest number that anybody would type; far larger ones fill the memory."""
+"""The largest λ that is accepted; far larger ones would fill the memory."""
 
 
 SMALLEST_LATENCY = Fraction(1, 1024)
-"""Below, every broadcast of a realistic size goes down a chain."""
+"""The least λ that is accepted; below it, every broadcast of a realistic size goes down a chain."""
 
 
 def latency(
@@ -76,9 +76,9 @@ def time_scaled(n: int, num: int, den: int) -> int:
 class Grade(NamedTuple):
     """A step of N_λ: the λ-tree of all that can be reached by `time`, as two smaller trees.
 
-    time: in t0.   size: N_λ(time), ranks.   kept, given: indices of the grades that the source goes
-    on with, from 1 after its send, and that the leader starts, at λ after it.  Grade 0 is a rank
-    alone, and refers to itself.
+    time: in units of t0.   size: N_λ(time), the number of ranks.   kept: the index of the grade
+    with which the source goes on, 1 after its send began.   given: that of the grade which the
+    receiver starts, λ after it.   Grade 0 is a rank alone, and refers to itself.
     """
 
     time: Fraction

@@ -21,17 +21,17 @@ from collwise.model.postal.growth import growth
 from collwise.system.integers import checked_integer
 
 MAX_ROUNDS = 1 << 22
-"""Rounds of a census, which are listed one by one."""
+"""The most rounds of a census, since they are listed one by one."""
 
 
 class CensusRound(NamedTuple):
     """One message of every rank: rank j sends to rank j − shift (mod n), all at once.
 
-    sent: the round in which it is sent, from 1.
-    state: "T" or "S", whichever running value is sent, as it was after round sent − 1.
+    sent: the round in which the message is sent, from 1.
+    state: which running value is sent, "T" or "S", as it was after round sent − 1.
     shift: how far down the receiver is, 1 … n−1.
-    received: the round after which both of the receiver's values have it appended.
-    contributions: how many of them the message combines, >= 1.
+    received: the round after which both of the receiver's values contain the message.
+    contributions: how many ranks' contributions the message combines, >= 1.
     """
 
     sent: int
@@ -72,7 +72,7 @@ def census_rounds(n: int, lam: Number) -> tuple[CensusRound, ...]:
 
     n: number of ranks, >= 1.   lam: latency in units of t0, an integer >= 1.
     Returns the messages in the order of their sending.  Where S would be sent while it is still
-    empty there is none.  Then every T_i combines every contribution exactly once, from d_i up to
+    empty, no message is sent.  Every T_i combines every contribution exactly once, from d_i up to
     d_(i−1): each rank in another order, so the operator must be commutative.
     Raises InvalidArgument if n < 1, lam < 1, or lam is no integer.
     Source: [Bruck1996] §3.1, with S and T exchanged.
@@ -155,7 +155,7 @@ def delay_send_time(n: int, lam: Number) -> Fraction:
 
 
 def delay_receive_growth(lam: Number) -> float:
-    """γ(⌈λ⌉): by this factor the ranks served by delay-receive grow per t0 in the long run.
+    """γ(⌈λ⌉): the factor by which the ranks that delay-receive serves grow per t0 in the long run.
 
     lam: latency in units of t0, >= 1, any rational.   Raises InvalidArgument if lam < 1.
     Source: [Bruck1996] §3.2.

@@ -66,8 +66,8 @@ class GradedTree:
     def edges(self, n: int) -> tuple[Edge, ...]:
         """A λ-tree of n ranks, spelt out: its n − 1 messages, the last received at T_λ(n).
 
-        n: number of ranks, 1 <= n <= grades[-1].size.  Each sub-tree has consecutive ranks, its
-        first one informs the others.   O(n).
+        n: number of ranks, 1 <= n <= grades[-1].size.  Each sub-tree has consecutive ranks,
+        and its first rank informs the others.   O(n).
         Raises InvalidArgument if n is not in that range.
         """
         n = checked_integer(n, "GradedTree.edges(n)", "n")
@@ -117,7 +117,7 @@ def tree_time(split_rule: Callable[[int], int], n: int, lam: Number) -> Fraction
     n: number of ranks, >= 1.   lam: latency in units of t0, >= SMALLEST_LATENCY, exact.
     Returns the time in units of t0, at least T_λ(n): T(m) = max(T(kept) + 1, T(given) + λ),
     T(1) = 0.  Each m that occurs is worked out once, and none by recursive calls.
-    Raises InvalidArgument if n < 1, lam is less, or split_rule keeps none or more than m − 1.
+    Raises InvalidArgument if n < 1, lam is too small, or split_rule keeps none or more than m − 1.
     Source: [Bruck1996] §2.4 (Fig 12).
 
     >>> tree_time(lambda m: (m + 1) // 2, 64, "1.8")

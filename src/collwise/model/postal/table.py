@@ -91,7 +91,7 @@ def corners(n: int, lam: Number) -> Triangle:
 
     n: number of ranks, >= 2.   lam: latency in units of t0, >= 1, exact.
     Returns its corners (α, number of ranks): the top at N_λ(t), t = T_λ(n), and the two bottoms at
-    the least number of ranks with the same time.  They are one point where that is N_λ(t) too.
+    the least number of ranks with the same time.  All are one point if that is N_λ(t).
     Raises InvalidArgument if n < 2 or lam < 1.
     Source: [Bruck1996] §2.5.
     """
@@ -122,8 +122,8 @@ def asymptotic_corners(lam: Number) -> AsymptoticTriangle:
     Returns the α of the top β^f, the left bottom 1 − β^(u−1), the right bottom β^(f−1), where
     λ = u/f in lowest terms and β = lim N'(t')/N'(t'+1) = γ(λ)^(−1/f).  The paper prints β^(u−1) for
     the right bottom, an erratum: `corners` tends to β^(f−1), which is 1 for integer λ.
-    Floats, and late to be reached if f is large: at n = 10^12 the triangles of λ = 9/5 are within
-    0.002 of them, those of λ = 39/20 within 0.04.
+    The limits are floats, approached slowly if f is large: at n = 10^12 the triangles of λ = 9/5
+    are within 0.002 of them, those of λ = 39/20 within 0.04.
     Raises InvalidArgument if lam < 1.
     Source: [Bruck1996] §2.5.
     """

@@ -10,11 +10,11 @@ from collwise.errors import InvalidArgument
 from collwise.system.integers import checked_integer
 
 MAX_NODES = 1 << 31
-"""More ranks than MPI can number; larger topologies are refused."""
+"""The most nodes of a topology, one more than MPI can number."""
 
 
 class Topology(ABC):
-    """Nodes, directed links, and a fixed route from each node to each other.
+    """Nodes, directed links, and a fixed route from each node to every other node.
 
     Ranks are nodes, except where they are `Embedded`.  Links are numbered, so that a simulator can
     keep one clock for each in a list.  Topologies never change, and equal ones hash alike.
@@ -23,7 +23,7 @@ class Topology(ABC):
     @property
     @abstractmethod
     def kind(self) -> str:
-        """One of complete, hypercube, mesh, torus."""
+        """The kind of topology: complete, hypercube, mesh or torus."""
 
     @property
     @abstractmethod
@@ -38,7 +38,7 @@ class Topology(ABC):
     @property
     @abstractmethod
     def links(self) -> int:
-        """Link ids are 0 … links − 1; some may belong to no link (at the edges of a mesh)."""
+        """The number of link ids, from 0 on; some belong to no link (at the edges of a mesh)."""
 
     @abstractmethod
     def route(self, source: int, target: int) -> tuple[int, ...]:
@@ -60,7 +60,7 @@ class Topology(ABC):
 
     @abstractmethod
     def describe(self) -> str:
-        """A few words for people."""
+        """The topology in a few words, for people."""
 
     def _check(self, source: int, target: int) -> None:
         integers = _is_integer(source) and _is_integer(target)
@@ -85,7 +85,7 @@ def _is_integer(value: object) -> bool:
 def checked_topology(topology: object, ranks: int, asked: str) -> Topology:
     """The topology, if it is one and has a node for every rank; else raise InvalidArgument.
 
-    asked: what it is for.
+    asked: what the topology is for.
     """
     if not isinstance(topology, Topology):
         remedy = "give one of collwise.topology, such as topology.parse('mesh:16x16')"

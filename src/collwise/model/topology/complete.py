@@ -9,7 +9,7 @@ from collwise.model.topology.numbering import near_square
 
 @dataclass(frozen=True)
 class Complete(Topology):
-    """A private link from each rank to each other: link source·ranks + target.
+    """A link of its own from each rank to every other rank: link source·ranks + target.
 
     ranks: from 1 to 2^31.   Ids from a rank to itself have no link.   Ranks are seen as the mesh
     nearest to a square.   Raises InvalidArgument for a number out of range.

@@ -12,7 +12,7 @@ class Hypercube(Topology):
     """2^dimension nodes; two are linked, both ways, if their numbers differ in one bit.
 
     dimension: from 1 to 31.   Link node·dimension + j leads from a node across bit j.   A route
-    mends the bits that differ from the lowest to the highest.   Ranks are seen as a mesh of
+    changes the bits that differ, from the lowest to the highest.   Ranks are seen as a mesh of
     2^⌊d/2⌋ × 2^⌈d/2⌉.   Raises InvalidArgument for a dimension out of range.
     """
 

@@ -69,8 +69,8 @@ class Lattice(Topology):
 class Mesh(Lattice):
     """rows × columns nodes, numbered row by row, with XY routing: along the row, then the column.
 
-    rows, columns: from 1, with at most 2^31 nodes.   Links 4·node + 0, 1, 2, 3 lead to the next
-    column, the previous one, the next row, the previous one.
+    rows, columns: from 1, with at most 2^31 nodes.   Links 4·node + 0, 1, 2, 3 lead to the
+    next column, the previous column, the next row, the previous row.
     Raises InvalidArgument for a size out of range.
     """
 
@@ -98,7 +98,7 @@ class Torus(Lattice):
 
     sizes: 2 or 3 numbers from 1, with at most 2^31 nodes.   A ring of one node has no links, and
     one of two nodes has one link each way.   A message takes the shorter way round each ring, and
-    that towards the next node where both are equal.  Virtual channels, which keep real tori free of
+    goes towards the next node where both are equal.  Virtual channels, which keep real tori free of
     deadlock, are not modelled.
 
     Ranks of a torus of x × y × z are seen as the mesh nearer to a square, x × (y·z) or (x·y) × z.

@@ -12,7 +12,7 @@ from collwise.model.topology.lattice import Mesh, Torus
 
 
 class Notation(NamedTuple):
-    """How one kind is written: what makes it, how many sizes it may have, an example."""
+    """How one kind of topology is written: its class, its possible numbers of sizes, an example."""
 
     make: Callable[..., Topology]
     sizes: tuple[int, ...]

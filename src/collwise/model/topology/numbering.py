@@ -27,7 +27,7 @@ def snake_rank(position: Ints, columns: int) -> Ints: ...
 def snake_rank(position: Any, columns: int) -> Any:
     """The rank at a position of the snake: row 0 from left to right, row 1 from right to left, ….
 
-    position: 0, 1, …, one or an array of them.   columns: of the mesh, >= 1; not checked.
+    position: from 0 on, an integer or an array.   columns: of the mesh, >= 1; not checked.
     Ranks are numbered row by row.   Source: [Hambrusch1998] §2 (snake-like row-major order).
 
     >>> [snake_rank(position, 3) for position in range(6)]
@@ -38,7 +38,7 @@ def snake_rank(position: Any, columns: int) -> Any:
 
 
 snake_position = snake_rank
-"""The position of a rank on the snake: reversing every other row is its own inverse."""
+"""The position of a rank on the snake: the same function, since it is its own inverse."""
 
 
 def snake(shape: Shape) -> tuple[int, ...]:

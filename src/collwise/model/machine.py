@@ -82,7 +82,7 @@ class Machine:
         return ()
 
     def planning_lam(self, nbytes: int) -> Fraction:
-        """The λ for which trees are built for messages of this size."""
+        """The λ for which trees are built that send messages of `nbytes` bytes."""
         return max(self.message(nbytes).lam, postal.SMALLEST_LATENCY)  # λ < 1 only in LogGP
 
     def with_overhead(self, overhead_s: Number) -> "Machine":
@@ -310,7 +310,7 @@ class LogGP(Machine):
         return Cost(max(self.o, self.g + body), self.L + 2 * self.o + body)
 
     def receipt(self, nbytes: int) -> Fraction:
-        """Seconds between two receipts: overhead and the bytes' time add up, unlike in a send."""
+        """Seconds between two receipts: the larger of o and g, plus G for each further byte."""
         return max(self.o, self.g) + max(checked_nbytes(nbytes) - 1, 0) * self.G
 
     def sizes(self) -> tuple[int, ...]:

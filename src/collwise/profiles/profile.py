@@ -99,7 +99,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     fingerprint: Fingerprint
     measurements: Measurements
-    """What was measured last."""
+    """The measurements in use: the newest, unless `at` chose others."""
     other_placements: tuple[Measurements, ...] = ()
     """What was measured before with other placements of ranks, one of each, the newest first."""
     race_results: tuple[RaceResult, ...] = ()

@@ -44,9 +44,9 @@ from collwise.schedule.rounds import DownRounds, UpRounds, highest
 
 EVEN = 4
 """The rounds include a level if its t0 is at least the outermost level's t0 divided by EVEN."""
-APART, COMPARED = 16, 12
+APART, TRIED = 16, 12
 """APART: each number of pieces that is considered is about 1 + 1/APART times the one before.
-COMPARED: this many settings, those with the least rough times, are tried."""
+TRIED: this many settings, those with the least rough times, are tried."""
 _MEANING = "for each level how long a message travels, the innermost first, such as '4 45'"
 
 
@@ -150,7 +150,7 @@ def choices(problem: Problem, machine: Levels) -> list[Settings]:
 
     return [
         {"latencies": latencies, "segment": segment, "inside": inside(levels)}
-        for _, segment, levels, latencies in sorted(tried)[:COMPARED]
+        for _, segment, levels, latencies in sorted(tried)[:TRIED]
     ]
 
 

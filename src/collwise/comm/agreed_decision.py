@@ -1,4 +1,4 @@
-"""Wrapping a communicator: all ranks get rank 0's settings and its view of the machine."""
+"""Gives all ranks rank 0's settings and view of the machine when a communicator is wrapped."""
 
 from functools import cache
 from hashlib import sha256
@@ -22,7 +22,7 @@ _version = cache(version)  # version reads files
 
 
 def agreed(comm: MPI.Intracomm, settings: Settings) -> tuple[Decision, World]:
-    """The decision by rank 0's settings, and the world's description; all ranks return the same.
+    """Returns (decision by rank 0's settings, description of the world), equal on all ranks.
 
     Collective.   comm: a plain communicator of mpi4py's, since a `cw.Comm` might run plans.
     """

@@ -34,7 +34,7 @@ def _events(timing: Timing) -> Iterator[dict[str, Any]]:
         source, target, size = message.source, message.target, formatting.size(message.nbytes)
         args = {"bytes": message.nbytes, "from": source, "to": target}
         start, sent, received = message.start, message.sent, message.received
-        # The slice shows as much of the receipt as the send took, but begins after the one before.
+        # A receipt takes as long as its send, or less if the target's last receipt ends later.
         begin = max(received - (sent - start), before.get(target, Fraction(0)))
         before[target] = received
         flow = {"id": number, "cat": "message"}

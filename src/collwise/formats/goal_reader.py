@@ -251,7 +251,9 @@ class _Reader:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """The lines that are not empty, with their numbers from 1; comments and extra blanks are gone."""
+    """Yields (number from 1, line) of lines that are not empty, without comments, with one blank
+    between words.
+    """
     text = _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text)
     for number, line in enumerate(text.splitlines(), 1):
         for part in re.split(r"(?<=[{])|(?=[}])|;", line):

@@ -65,7 +65,7 @@ class Switched(NamedTuple):
         return self.comm or tuple((one.handle, value) for one, value in self.writes)
 
     def call(self, library: "partial[Any]") -> Any:
-        """Make the library's call.   library: the call, whose first argument is the communicator."""
+        """Make the library's call.   library: its first argument is the user's communicator."""
         if self.comm is not None:
             return library.func(self.comm, *library.args[1:])
         with changed(self.writes):
@@ -193,7 +193,7 @@ class OwnCalls:
 
 
 def check_switch(said: str | None = None) -> None:
-    """Raise InvalidArgument for a wrong value of SWITCH.   said: the value; None for this rank's."""
+    """Raise InvalidArgument for a wrong value of SWITCH.   said: the value; None: this rank's."""
     said = os.environ.get(SWITCH, "") if said is None else said
     if said not in ("", "always", "never"):
         remedy = "say always or never, or nothing"

@@ -124,7 +124,7 @@ class ArgumentExchange:
             if time.monotonic() >= limit:
                 return None
             advance()
-            time.sleep(0)  # others may need the core
+            time.sleep(0)  # other ranks may need the core
         self._incoming[status.source] += 1
         return message.recv()
 

@@ -1,4 +1,4 @@
-"""What serves a call: a plan of ours, the library's default, or one of its own algorithms."""
+"""What serves a call: a plan, the library's default, or another of the library's own algorithms."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple

@@ -85,7 +85,7 @@ class Comm(ObjectForms):
             profile, machine, effort, algorithms, order, placement, learn, transport
         )
         decision, world = agreed(MPI.Intracomm(comm), settings)
-        of_world = getattr(MPI.COMM_WORLD, "_record", None)  # `collwise run` tells of all calls
+        of_world = getattr(MPI.COMM_WORLD, "_record", None)  # `collwise run` records all calls
         self._record = of_world or (Record() if record or decision.learn else None)
         self._learning = Learning(decision.learn) if decision.learn else None
         self._serve(decision, world, self.Get_rank())
@@ -265,7 +265,7 @@ class Comm(ObjectForms):
         replaces MPI.COMM_WORLD raises the error that MPI.COMM_WORLD raises.
         """
         if self._replaces_world():
-            super().Free()  # which raises
+            super().Free()  # MPI raises the error
         self._end_service()
         if self not in (MPI.COMM_WORLD, MPI.COMM_SELF):
             super().Free()

@@ -297,7 +297,7 @@ class Decision:
         return replace(self, profile=self.profile.with_race_results([result]))
 
     def worth(self, asked: CallProblem, form: Form, took_s: float | None) -> Worth:
-        """What tuning might save on a call that the library serves.   took_s: how long one took."""
+        """What tuning might save on a call that the library serves.   took_s: seconds of a call."""
         problem = asked.problem
         if problem.ranks == 1 or self.race(asked, form) is not None:
             return Worth()

@@ -121,7 +121,7 @@ class Dispatch:
             return None
         persistent = way == "persistent"
         if persistent and not isinstance(arguments[-1], MPI.Info):
-            return library()  # which raises
+            return library()  # mpi4py raises the error
         blocking = arguments[:-1] if persistent else arguments  # without `info`
         handler = self._known(way, fast_key) or self._handler(way, method, blocking)
         executor, tally = handler.executor, handler.tally

@@ -50,7 +50,7 @@ class Inheritable(MPI.Intracomm):
     """Other objects for this communicator, by name; what `using` made has its arguments as name."""
 
     def __new__(cls, comm: MPI.Intracomm | None = None, **_: Any) -> Self:  # noqa: D102
-        made: Self = MPI.Intracomm.__new__(cls, comm)  # also those with a topology
+        made: Self = MPI.Intracomm.__new__(cls, comm)  # for those with a topology, too
         return made
 
     @property

@@ -21,7 +21,7 @@ from collwise.comm.recording import Way
 FIRST_BYTES, SLOT_BYTES = 512, 256
 """Bytes of the first broadcast, and of each rank's slot in the first allgather."""
 MAX_RANKS = 64
-"""With more ranks, an allgather of slots takes longer than one of sizes."""
+"""Largest number of ranks for an allgather of slots: with more, one of sizes takes less time."""
 MAX_COMBINING = 8
 """Largest number of ranks for which the root, or every rank, combines everybody's objects."""
 _NUMBERS = frozenset({bool, int, float, complex})
@@ -38,7 +38,7 @@ _OUT_OF_BAND = 5
 
 
 class ObjectForms(Inheritable):
-    """A communicator whose collectives of objects use those of buffers where that is faster."""
+    """A communicator whose collectives of objects go through those of buffers if that is faster."""
 
     _library_bcast = MPI.Intracomm.bcast
     _library_allgather = MPI.Intracomm.allgather
@@ -83,7 +83,7 @@ class ObjectForms(Inheritable):
         return self._library_reduce(sendobj, op, root)
 
     def _for_objects(self) -> MPI.Intracomm:
-        """The communicator, or, with a record, a view that counts calls as those of objects."""
+        """The communicator itself; with a record, an object for it whose calls count as "object"."""
         return self if self._record is None else self._view(_OBJECT, self._decision, _OBJECT)
 
     def _gathers(self, name: str, most: int) -> bool:
@@ -132,7 +132,9 @@ def bcast(comm: MPI.Intracomm, obj: Any, rank: int, root: int) -> Any:
 
 
 def small_objects(comm: MPI.Intracomm, obj: Any, *, alike: bool = False) -> tuple[list[Any], bool]:
-    """The objects of all ranks, or [] if one is large, and whether all ranks passed `alike`."""
+    """Returns (objects of all ranks, or [] if one is too long for its slot; whether all ranks passed
+    alike=True).   alike: whether every rank may combine this rank's object by itself.
+    """
     pickled = MPI.pickle.dumps(obj)
     slots, heads = _first(comm, pickled, -len(pickled) if alike else len(pickled))
     lengths = list(map(abs, heads))

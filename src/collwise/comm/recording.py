@@ -171,7 +171,7 @@ class Record:
         for tally in [tally for tally in self._tallies.values() if tally.numbers[TIMES]]:
             one = tally.calls(tally.numbers[TIMES])
             same = one._replace(times=0, saved_s=None, spent_s=None)
-            if (other := every.get(same)) is not None:  # of communicators that decide alike
+            if (other := every.get(same)) is not None:  # from a communicator that decides alike
                 one = one._replace(
                     times=one.times + other.times,
                     saved_s=None if one.saved_s is None else one.saved_s + (other.saved_s or 0),

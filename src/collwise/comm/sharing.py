@@ -17,7 +17,7 @@ from collwise.mpi.runtime.world import describe
 
 log = logging.getLogger("collwise")
 _PIECE = 1 << 30
-"""Bytes of one broadcast between nodes: Open MPI 5 counts in C integers."""
+"""Most bytes of one broadcast between nodes, since Open MPI 5 counts bytes in a C int."""
 
 
 class SharedArray(np.ndarray[Any, Any]):

@@ -77,7 +77,7 @@ def _swap(
         numbers = range(larger.size)
     else:
         number = larger.inner(rank) if larger.has(rank) else smaller.inner(rank)
-        numbers = range(number, larger.size, smaller.size)  # of the rank, or of all its partners
+        numbers = range(number, larger.size, smaller.size)  # in `larger`: the rank's or partners'
     for inner in numbers:
         a, b = larger.rank(inner), smaller.rank(inner % smaller.size)
         if inner < smaller.size:

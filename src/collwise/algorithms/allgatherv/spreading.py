@@ -88,7 +88,7 @@ def spread_mesh(
 
 
 def fullest(grid: Grid, holders: Iterable[int]) -> tuple[int, int]:
-    """The largest number of `holders` in a row of the grid, and the largest one in a column."""
+    """The largest number of `holders` in one row of the grid, and the largest in one column."""
     rows: dict[int, int] = {}
     columns: dict[int, int] = {}
     for holder in holders:

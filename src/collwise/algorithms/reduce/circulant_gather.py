@@ -20,7 +20,7 @@ from collwise.schedule.exchange import Stage
 from collwise.schedule.problem import Problem
 
 RADICES = (2, 3, 4, 5, 6, 7, 8, 16, 32)
-"""Radices that plans try; the number of ranks is tried as well if it is at most the last one."""
+"""Radices that plans try; they also try the number of ranks, if it is at most the last of these."""
 _Best: TypeAlias = tuple[float, tuple[Stage, ...]]
 
 

@@ -83,7 +83,7 @@ class ObjectForms(Inheritable):
         return self._library_reduce(sendobj, op, root)
 
     def _for_objects(self) -> MPI.Intracomm:
-        """The communicator itself; with a record, an object for it whose calls count as "object"."""
+        """The communicator; with a record, another object for it, whose calls count as "object"."""
         return self if self._record is None else self._view(_OBJECT, self._decision, _OBJECT)
 
     def _gathers(self, name: str, most: int) -> bool:
@@ -132,8 +132,9 @@ def bcast(comm: MPI.Intracomm, obj: Any, rank: int, root: int) -> Any:
 
 
 def small_objects(comm: MPI.Intracomm, obj: Any, *, alike: bool = False) -> tuple[list[Any], bool]:
-    """Returns (objects of all ranks, or [] if one is too long for its slot; whether all ranks passed
-    alike=True).   alike: whether every rank may combine this rank's object by itself.
+    """Returns the objects of all ranks, or [] if a slot is too short, and whether all are `alike`.
+
+    alike: whether every rank may combine this rank's object by itself.
     """
     pickled = MPI.pickle.dumps(obj)
     slots, heads = _first(comm, pickled, -len(pickled) if alike else len(pickled))

@@ -111,7 +111,7 @@ def covered(items: Sequence[Item], budget_s: float) -> int:
 def share_s(
     items: Sequence[Item], budget_s: float, done: Sequence[Item] = (), spent_s: float = 0.0
 ) -> float:
-    """Seconds that the first item may take, if it shares the budget with all that this covers.
+    """The first item's share of the budget, in seconds: all items that the budget covers share it.
 
     done: items that were raced before, in `spent_s` seconds.   If they took longer than expected,
     the others are expected to take longer in the same proportion.

@@ -49,7 +49,7 @@ class ComparedCell(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """The quantities that two records have in common, the worst first.  A JSON document as it is.
+    """The quantities that two records have in common, the worst first; also the JSON document.
 
     a, b: the files.   fail_above: the ratio beyond which a worse value fails.   only_in_a,
     only_in_b: how many values the other record lacks.   machines: how the machines differ, a line

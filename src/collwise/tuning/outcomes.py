@@ -101,7 +101,7 @@ class RaceVerdict:
 
     @property
     def raced(self) -> bool:
-        """Whether anything but the library's default ran: our schedules, its other algorithms."""
+        """Whether a schedule of ours or another algorithm of the library ran beside its default."""
         return self.race.best not in self.race.libraries
 
     @property

@@ -90,7 +90,7 @@ def _known(profile: Profile) -> tuple[list[RaceResult], tuple[str, ...]]:
 
 
 def save_merged(profile: Profile, path: Path) -> Merged:
-    """Save a profile, merged with the profile in the file.  Other processes may save there, too.
+    """Save a profile merged with the one in the file; other processes may save there meanwhile.
 
     Raises InvalidArgument if the file cannot be written.
     """

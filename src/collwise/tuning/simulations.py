@@ -237,7 +237,7 @@ class _Simulator:
         return Simulation(name, settings, self.traces[label], self.bound)
 
     def _check_size(self, schedule: Schedule) -> None:
-        """Raise InvalidArgument if there are so many messages that simulating takes hours."""
+        """Raise InvalidArgument if messages are so many that they fill the memory or take hours."""
         program = schedule.program
         if isinstance(program, DownTree | UpTree):  # `messages_played` counts only their shapes
             segments = -(-program.nbytes // (program.segment or program.nbytes or 1))

@@ -37,7 +37,7 @@ INSIDE = ("bruck", "ring", "xor", "recursive_doubling", "two_step")
 
 @dataclass(frozen=True)
 class ReduceScatter(Program):
-    """A reduce-scatter in a node: all ranks send their part i to the i-th rank, which combines.
+    """A reduce-scatter in a node: all ranks send part i to the i-th rank, which combines them.
 
     parts: the byte range of each part of the vector.   size: number of ranks in the node.
     """
@@ -114,7 +114,7 @@ class Lanes:
         """The program in which every rank receives all parts from the other ranks of its node.
 
         label: the s-to-p broadcast to use.  Raises InvalidArgument if it cuts contributions.
-        from_root: whether rank 0 has all parts already, so that no rank sends it any.
+        from_root: whether rank 0 has all parts already, so that no part is sent to rank 0.
         """
         allgather = part(label, "allgatherv")
         if allgather.algorithm.segmented:

@@ -31,7 +31,7 @@ def _messages(problem: Problem, pieces: int) -> int:
 
 
 def _longest_piece(problem: Problem, pieces: int) -> Problem:
-    """The problem with the length of the longest piece, if the vector is cut into `pieces`."""
+    """The problem of the longest piece, if the vector is cut into as many as `pieces` says."""
     items = -(-problem.nbytes // (problem.itemsize * pieces))
     return replace(problem, nbytes=items * problem.itemsize)
 
@@ -72,7 +72,7 @@ def _build(problem: Problem, settings: Settings) -> Program:
 def _choices(problem: Problem, machine: Levels) -> list[Settings]:
     """The best settings of `lanes`, once for each number of pieces that may save time.
 
-    Pieces save none if a message at the outermost level arrives within one round.
+    Pieces save no time if a message at the outermost level arrives within one round.
     """
     best, made = lanes.choices(problem, machine)[:1], list[Settings]()
     for count in PIECES if best else ():

@@ -63,7 +63,7 @@ def _allreduce(problem: Problem, settings: Settings) -> Program:
 def _allreduce_choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
     """The settings to try: the best few allreduces among the leaders of the outermost groups.
 
-    Each comes with the best reduces and broadcasts for the inner levels.  Empty if there are none.
+    Each comes with the best reduces and broadcasts for the inner levels.  Empty for a single level.
     """
     teams = hierarchy_of(problem)
 

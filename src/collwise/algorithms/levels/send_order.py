@@ -115,7 +115,7 @@ class _Run:
         self._mark_informed(0)
 
     def order(self, choices: Sequence[int], best: Order | None) -> Order:
-        """The order in which decision i takes option choices[i]; later decisions take the first.
+        """The order in which decision i takes option choices[i], and later decisions option 0.
 
         best: the fastest order so far, or None.  The simulation stops as soon as the new order
         cannot finish before `best`; it then returns an incomplete order that does not finish

@@ -42,8 +42,8 @@ def _register(
     def choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
         """The numbers of segments to compare; empty for one rank and for too many ranks.
 
-        A rough time is that of the first segment, for as many hops as the tree has, and that of
-        each further segment, for which the root's port is busy once for each child.
+        A rough time assumes that the first segment makes as many hops as the tree is deep, and that
+        each further segment keeps the root's port busy once for each child of the root.
         """
         items, others = problem.nbytes // problem.itemsize, chosen(problem, machine)
         if not 1 < problem.ranks <= SEARCHED_RANKS:

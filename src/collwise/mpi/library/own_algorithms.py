@@ -213,7 +213,7 @@ def refusing(name: str) -> tuple[tuple[Variable, int], ...]:
 
 
 def _parameters(naming: _Naming, method: str) -> Iterator[tuple[str, str, Variable]]:
-    """For each variable of a setting: the algorithm in its name, our setting's name, itself."""
+    """Yields (algorithm that the variable's name has, our name of the setting, variable)."""
     pattern = re.compile(naming.parameter.format(naming.case(method)))
     for name, variable in variables().items():
         if match := pattern.fullmatch(name):

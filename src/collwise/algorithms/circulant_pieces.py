@@ -38,7 +38,7 @@ def messages(problem: Problem, settings: Settings) -> int:
 
 
 def radices(ranks: int) -> list[int]:
-    """The radices worth trying: for each number of rounds, the smallest that needs no more."""
+    """The radices worth trying: for each number of rounds, the smallest radix that suffices."""
     radices = {ranks}
     for rounds in range(2, (ranks - 1).bit_length() + 1):
         radix = 2
@@ -62,9 +62,10 @@ def choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
     costs = rough_costs(problem, machine)
 
     def rough(radix: int, pieces: int) -> tuple[float, int]:
-        """Rough seconds, and the latency of a message in sends."""
+        """The rough time in seconds, and a message's latency as a number of sends."""
         unit = -(-items // (ranks * pieces))
-        # For one piece: time of a port, time without other pieces, sum of latencies and combining.
+        # busy: how long one piece keeps a port busy.  alone: how long a single piece would take.
+        # waited: the sum of the latencies and combining times of one piece's messages.
         busy = alone = waited = 0.0
         for steps in steps_by_round(ranks, (radix,), gathers=gathers):
             before, last = busy, 0.0
@@ -92,8 +93,8 @@ def choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
 def without_empty_parts(problem: Problem, radix: int, pieces: int, latency: int) -> Program:
     """The exchange, in no more pieces than each block has elements, so that no part is empty.
 
-    With fewer elements than ranks it ignores the settings and uses radix 2: for this radix an upper
-    bound of the time is known even if some blocks are empty.
+    With fewer elements than ranks the settings are ignored and the radix is 2: for this radix an
+    upper bound of the time is known even if some blocks are empty.
     """
     most = problem.nbytes // problem.itemsize // problem.ranks
     if not most:
@@ -108,7 +109,8 @@ def register_circulant(
 ) -> None:
     """Register two algorithms for a collective: the exchange of radix 2, and the one in pieces.
 
-    summary, time: those of the exchange of radix 2.   in_pieces, time_in_pieces: of the other.
+    summary, time: of the exchange of radix 2.   in_pieces, time_in_pieces: the summary and time of
+    the exchange in pieces.
     """
     made: dict[str, Any] = {"source": ("Traeff2024",)}
     plain = f"{collective}/circulant"

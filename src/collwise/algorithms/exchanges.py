@@ -4,9 +4,9 @@ Van de Geijn's versions [vandeGeijn1991 §3, §4, §5, §6] exchange in pairs: w
 hypercube dimension (Version 2, recursive doubling), halves (Version 3), or halves in some
 dimensions, given by a strategy (Version 4).  Larger groups need fewer stages, which pays where λ is
 above 1.  A stage in groups of k ranks takes (k − 2 + λ)·t0 for whole vectors.  A stage that divides
-vectors takes twice as long as this, with t0 of a k-th of the vector.  With k = p every rank sends
-to all others.  One search finds the best group sizes.  In a reduce-scatter all stages divide, and
-neighbouring ranks exchange first, so operators need not commute.
+vectors takes 2(k − 2 + λ)·t0, but with the smaller t0 of a k-th of the vector.  With k = p every
+rank sends to all others.  A search finds the best group sizes (`best_stages`).  In a reduce-scatter
+all stages divide vectors, and neighbouring ranks exchange first, so operators need not commute.
 """
 
 import re
@@ -29,7 +29,7 @@ from collwise.schedule.program import Program
 RADICES = (3, 4, 5, 6, 8, 12, 16, 32)
 """Group sizes that plans try for recursive multiplying."""
 MAX_CORES = 8
-"""Number of exchange sizes below p that the search tries; excess ranks first send their vectors."""
+"""How many n < p are tried at most: n ranks exchange; the others first send them their vectors."""
 _Best: TypeAlias = tuple[int | float, tuple[Stage, ...]]
 _WRITTEN = re.compile(r"[0-9]{1,9}d?( [0-9]{1,9}d?)*")
 
@@ -40,17 +40,17 @@ def cube_dimension(ranks: int) -> int:
 
 
 def whole_vectors(problem: Problem, _: Settings) -> tuple[Stage, ...]:
-    """Stages in which pairs exchange whole vectors, in every dimension [vandeGeijn1991 §3.2]."""
+    """One stage for each dimension: pairs exchange whole vectors [vandeGeijn1991 §3.2]."""
     return (Stage(2, divided=False),) * cube_dimension(problem.ranks)
 
 
 def halved(problem: Problem, _: Settings) -> tuple[Stage, ...]:
-    """Stages in which pairs exchange halves, in every dimension [vandeGeijn1991 §3.3]."""
+    """One stage for each dimension: pairs exchange halves of vectors [vandeGeijn1991 §3.3]."""
     return (Stage(2, divided=True),) * cube_dimension(problem.ranks)
 
 
 def by_strategy(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
-    """The stages of the setting `strategy`, dimension d − 1 first [vandeGeijn1991 §3.4]."""
+    """The stages that the setting `strategy` names, dimension d − 1 first [vandeGeijn1991 §3.4]."""
     strategy = hybrid.checked_strategy(settings["strategy"], cube_dimension(problem.ranks))
     return tuple(Stage(2, bool(divided)) for divided in reversed(strategy))
 
@@ -87,7 +87,7 @@ def _checked_stages(value: Any) -> str:
 
 
 def read(text: str) -> tuple[Stage, ...]:
-    """Parse stages from text: "20d 5" has groups of 20 ranks that divide vectors, then of 5."""
+    """Parse stages: "20d 5" means groups of 20 ranks, which divide vectors, then groups of 5."""
     return tuple(Stage(int(word.rstrip("d")), word.endswith("d")) for word in text.split())
 
 
@@ -119,8 +119,8 @@ def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """The setting `stages` with the least time on a machine, by dynamic programming.
 
     As in Theorem 1 of [vandeGeijn1991], a vector that does not divide evenly is timed as the next
-    longer one that does.  Empty for one rank, for empty vectors, and for a reduce-scatter on too
-    many ranks.
+    longer vector that does.  Empty for one rank, for empty vectors, and for a reduce-scatter on
+    too many ranks.
     """
     items, never = problem.nbytes // problem.itemsize, (inf, ())
     scatters = _scatters(problem)
@@ -186,9 +186,9 @@ def radices(ranks: int) -> tuple[int, ...]:
 
 @cache
 def _cores(ranks: int) -> tuple[int, ...]:
-    """Numbers of ranks for which to try stages, for p = `ranks`.
+    """Numbers n of ranks that may exchange while the other p − n wait, for p = `ranks`.
 
-    These are p, and the MAX_CORES largest numbers in [p/2, p] without prime factors above 5.
+    They are p, and the MAX_CORES largest n in [p/2, p] without prime factors above 5.
     """
     smooth = [
         n
@@ -199,9 +199,9 @@ def _cores(ranks: int) -> tuple[int, ...]:
 
 
 def multiplied(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
-    """Stages in groups of `radix` ranks, a setting; the last one may have smaller groups.
+    """Stages of whole vectors in groups of the size that the setting `radix` gives.
 
-    The product of the group sizes is in [p/2, p].
+    The last stage may have smaller groups.  The product of the group sizes is in [p/2, p].
     """
     left, radices = problem.ranks, []
     while left > 1:
@@ -213,7 +213,7 @@ def multiplied(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
 def best_radix(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """The setting `radix` with the least time, assuming that all ranks start a stage together.
 
-    Empty if there are no more ranks than the smallest group size to try.
+    Empty if even the smallest of RADICES is not below the number of ranks.
     """
     gap, latency = machine.message(problem.nbytes)
     combine = machine.combine(problem.nbytes) or 0
@@ -229,7 +229,7 @@ def best_radix(problem: Problem, machine: Machine) -> Iterable[Settings]:
 
 
 class _Member(NamedTuple):
-    """One algorithm by exchanges in groups.
+    """What distinguishes one algorithm of _FAMILY, all of which exchange vectors in groups.
 
     summary, time, source: as in `Algorithm`.   stages: returns the stages for a problem and
     settings.   facts: other fields of `Algorithm`.

@@ -30,7 +30,7 @@ from collwise.schedule.rounds import DownRounds, Rounds, UpRounds, highest
 from collwise.schedule.two_trees import TwoTrees
 
 SAMPLED = 16
-"""Rounds for this many pieces are computed, to extrapolate how many rounds more pieces need."""
+"""Number of pieces whose rounds are computed, to extrapolate how many rounds more pieces need."""
 _RoundsOf: TypeAlias = Callable[[Problem, Settings, int], Rounds]
 
 
@@ -57,7 +57,7 @@ class _Kind(NamedTuple):
     later: int
     """Number of rounds from the first send of the last piece until all ranks have it.
 
-    0: not computed, for too many ranks.
+    It is 0, and not computed, if there are too many ranks.
     """
 
 
@@ -116,7 +116,7 @@ def rounds_fields(rounds_of: _RoundsOf) -> dict[str, Any]:
 def circulant_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """The setting `segment` with the least time, computed as if all pieces were equally long.
 
-    Empty for one rank, and if there are too many pieces for any length.
+    Empty for one rank, and if there would be too many pieces of every length.
     """
     most = ROUNDS_PLAYED // problem.ranks if problem.ranks <= SEARCHED_RANKS else 0
     tried = [
@@ -159,7 +159,7 @@ def postal_choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
 def two_tree_choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
     """The settings `segment` and `latency` to compare, for rounds down two trees.
 
-    Empty where λ is 1: rounds through a circulant graph are then never more, k − 1 + ⌈log2 p⌉.
+    Empty if λ is 1: k pieces through a circulant graph then need no more rounds, k − 1 + ⌈log2 p⌉.
     """
     if all(machine.message(nbytes).lam <= 1 for nbytes in lengths(problem)):
         return ()
@@ -182,8 +182,8 @@ def _rough_settings(
     """The settings `latency` and `segment` to compare, with rough times.
 
     later: maps (pieces × ranks, latency) to the number of rounds from the first send of the last
-    piece until all ranks have it; to None if these rounds are not to be tried.
-    In a rough time, the time to combine adds to the gap and to the latency of a message.
+    piece until all ranks have that piece; to None if plans should not try the pair.
+    A rough time counts combining as a part of both the gap and the latency of a message.
     """
     rough: dict[tuple[int, int], Fraction] = {}
     for nbytes in lengths(problem) if problem.ranks > 1 else ():

@@ -1,6 +1,6 @@
 """Algorithms that other algorithms use as parts: their labels, and the settings to try.
 
-A label has the short name and the settings, as in "chain_segmented(segment=4096)".
+A label is an algorithm's short name with its settings, such as "chain_segmented(segment=4096)".
 """
 
 from collections.abc import Iterable
@@ -77,7 +77,7 @@ def one_part(name: str, collective: str, example: str, *, levels: bool = True) -
 
 
 def tried_labels(among: Iterable[Algorithm], problem: Problem, machine: Machine) -> list[str]:
-    """Labels of the algorithms `among`, one label for each setting worth trying on a machine.
+    """Labels of the algorithms `among`, with all settings worth trying for a problem on a machine.
 
     Algorithms that raise BeyondLimits are left out.
     """

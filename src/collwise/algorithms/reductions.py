@@ -49,8 +49,8 @@ def from_root_on(problem: Problem) -> Order:
 def in_no_order(problem: Problem) -> Order:
     """The combining order of a reduce that keeps no particular order: "same".
 
-    With two ranks the root's contribution always comes first, so there it is "rank" if the root is
-    0.
+    With two ranks the root's contribution always comes first, so the order is "rank" if the root
+    is 0.
     """
     return from_root_on(problem) if problem.ranks == 2 else "same"
 

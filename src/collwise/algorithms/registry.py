@@ -33,9 +33,9 @@ Build: TypeAlias = Callable[[Problem, Settings], Program]
 class Rough(NamedTuple):
     """Settings with a rough time, for a search that computes exact times of the best few.
 
-    time: rough seconds; only comparisons with other settings of the same algorithm count.
-    problem: a problem of about the same size to compute exact times with, such as one in which all
-    blocks are equally long, so that simulating one rank is enough; None for the problem itself.
+    time: rough seconds, compared only with those of other settings of the same algorithm.
+    problem: exact times are computed for this problem, which has about the same size; if all its
+    blocks are equally long, simulating one rank is enough.  None for the user's problem itself.
     """
 
     time: float | Fraction
@@ -66,7 +66,7 @@ class Algorithm:
     name: "collective/name".  summary: one line.  source: keys of docs/bibliography.bib, with the
     section.  time: a formula as text, in t0 and λ.  build: makes the program of a problem.
     choices: returns the settings worth trying on a machine; empty if the algorithm does not apply.
-    Of those that it gives as `Rough`, only the fastest one is tried.
+    Of the settings that `choices` returns as `Rough`, plans try only the fastest.
     parameters: the parameters by name.   predicted: deprecated and ignored.
     """
 
@@ -80,21 +80,22 @@ class Algorithm:
     ]
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     segmented: bool = False
-    """Whether it may cut vectors: send less than the whole vector in one message."""
+    """Whether the algorithm may cut vectors: send less than the whole vector in one message."""
     order: Callable[[Problem], Order] = lambda problem: "rank"
-    """Returns the order in which it combines for a problem; unused if nothing is combined."""
+    """Maps a problem to the algorithm's order of combining; unused if nothing is combined."""
     levels: bool = False
-    """Whether it is made for machines with levels; it then uses the problem's placement."""
+    """Whether the algorithm is for machines with levels; if so, it uses the problem's placement."""
     usual: bool = False
-    """Whether MPI libraries commonly use it; plans then always try it, for comparison."""
+    """Whether MPI libraries commonly use the algorithm; plans always try such algorithms."""
     searched: bool = True
-    """Whether plans try it where messages are delayed only by ranks' own ports.  Where messages are
-    also delayed on links, processors or shared ports, plans try all algorithms.  Users can run any
-    algorithm by its name."""
-    repositions: str = ""
-    """Name of the algorithm that it runs after it has moved the sources' data to better ranks.
+    """Whether plans try the algorithm on machines where only ranks' own ports delay messages.
 
-    Empty if it moves none."""
+    Where links, processors or shared ports delay messages too, plans try all algorithms.  Users can
+    run any algorithm by its name."""
+    repositions: str = ""
+    """Name of the algorithm that runs once this one has moved the sources' data to better ranks.
+
+    Empty if this algorithm moves no data to other ranks first."""
     predicted: InitVar[object] = None
 
     def __post_init__(self, predicted: object) -> None:
@@ -256,7 +257,7 @@ def _square(ranks: int) -> Placement:
 
 
 class _ByName(UserDict[str, Algorithm]):
-    """Algorithms by name; the aliases of collectives are understood."""
+    """A map from names to algorithms; names may begin with an alias of the collective."""
 
     def __missing__(self, name: str) -> Algorithm:
         if (current := shown_name(str(name))) == name:
@@ -360,9 +361,9 @@ def segments(problem: Problem, settings: Settings) -> int:
 
 
 def fraction(what: str, least: Fraction, below: Fraction | None, advice: str) -> Parameter:
-    """A parameter named `what`, an exact number in [least, below).   below: None for any.
+    """A parameter named `what`, whose values are exact numbers from `least` to less than `below`.
 
-    advice: its meaning in words.
+    below: None if there is no upper limit.   advice: the parameter's meaning in words.
     """
 
     def read(value: Any) -> Fraction:
@@ -375,7 +376,10 @@ def fraction(what: str, least: Fraction, below: Fraction | None, advice: str) ->
 
 
 def integer(what: str, least: int, advice: str) -> Parameter:
-    """A parameter named `what`, an integer of at least `least`.   advice: its meaning in words."""
+    """A parameter named `what`, whose values are integers of at least `least`.
+
+    advice: the parameter's meaning in words.
+    """
 
     def read(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:

@@ -22,8 +22,8 @@ from collwise.timing.tree_times import time_by_pace, with_few_segments
 def settings_to_try(algorithm: Algorithm, problem: Problem, machine: Machine) -> list[Settings]:
     """The settings of an algorithm that are worth trying for a problem on a machine.
 
-    They are those that it gives without rough times, and the fastest of those with rough times.
-    Empty if the algorithm does not apply.   Raises BeyondLimits as its function `choices` does.
+    They are all settings that come without a rough time, and the fastest of those that have one.
+    Empty if the algorithm does not apply.   Raises BeyondLimits if the algorithm's `choices` does.
     """
     offered = list(algorithm.choices(problem, machine))
     given = [settings for settings in offered if not isinstance(settings, Rough)]
@@ -45,11 +45,11 @@ def settings_to_try(algorithm: Algorithm, problem: Problem, machine: Machine) ->
 
 @lru_cache(maxsize=1024)
 def program_time(problem: Problem, program: Program, machine: Machine) -> Fraction:
-    """Seconds that a program takes, for the choice of an algorithm's settings.
+    """Seconds that a program takes, used to choose an algorithm's settings.
 
     They are exact if messages are delayed only by ranks' own ports.  Otherwise they are an
-    estimate: contention is left out, or one rank is simulated if all ranks do the same.
-    Of many segments up a tree, only the first few are simulated, and the others extrapolated.
+    estimate: one rank is simulated if all ranks do the same; if not, contention is left out.
+    If a reduce sends many segments up a tree, the first few are simulated, the rest extrapolated.
     The results are cached, so program and machine have to be hashable.
     """
     if isinstance(program, UpTree):
@@ -65,9 +65,9 @@ def _simulated(problem: Problem, program: Program, machine: Machine) -> Fraction
 
 
 def rough_costs(problem: Problem, machine: Machine) -> Callable[[int], tuple[float, float, float]]:
-    """A function that maps a number of elements to the costs of a message of so many elements.
+    """A function that maps the length of a message, in elements, to the message's costs.
 
-    The costs are its gap, its latency, and the time to combine it, in seconds.
+    The costs are (gap, latency, time to combine the message), in seconds.
     """
 
     @cache

@@ -1,26 +1,26 @@
 """The drop-in communicator.  Read in this order:
 
-`communicator`  the methods of mpi4py that are ours
+`communicator`  the communicator `Comm`, with its own methods and those of mpi4py that plans serve
 `served`        what serves each of these methods, in all forms: one table of functions
 `objects`       collectives of Python objects
-`family`        communicators that MPI makes of ours inherit its plans
+`family`        communicators that MPI derives from a `Comm` inherit its plans
 `topologies`    communicators with a topology
 `dispatch`      what serves a call, an executor of ours or the library: one cache
 `handler`       how equal calls are served: an executor of ours or a call of the library's
 `fallback`      whether the library may serve calls that no plan serves
-`decision`      what plans depend on besides sizes: profile, machine, effort; rank 0's for all
+`decision`      what plans depend on besides sizes: rank 0's profile, machine, effort, …
 `chosen`        what serves a call: a plan, the library's default, or one of its own algorithms
 `agreed_decision` how all ranks get the same decision
-`running`       any schedule, run by hand
+`running`       runs a schedule that the user gives
 `sharing`       one copy of a large array on each node
 `recording`     on request: which calls were made, how long they took and what served them
 `learning`      on request: plans are tried on the program's own calls, for a share of its time
-`world_replacement` `collwise run`: a communicator of ours in the place of COMM_WORLD
+`world_replacement` for `collwise run`: a `Comm` in the place of COMM_WORLD
 `checking`      COLLWISE_CHECK=1: ranks compare their calls before they run
 
-All ranks decide alike, so a setting is rank 0's.  A constructor of communicators is a name in
-`_CONSTRUCTORS` of `family` (with a request: `_NONBLOCKING_CONSTRUCTORS`).  Constructors that
-only communicators with a topology have, and their classes, are in `topologies`.  Communicators
+All ranks decide alike, by rank 0's settings.  `_CONSTRUCTORS` of `family` names the methods that
+make communicators, and `_NONBLOCKING_CONSTRUCTORS` those that also return a request.  Constructors
+that only communicators with a topology have, and their classes, are in `topologies`.  Communicators
 inherit plans without communication.
 """
 

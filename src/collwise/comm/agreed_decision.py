@@ -1,4 +1,4 @@
-"""Wrapping a communicator: all ranks get rank 0's settings and its view of the machine."""
+"""Gives all ranks rank 0's settings and view of the machine when a communicator is wrapped."""
 
 from functools import cache
 from hashlib import sha256
@@ -22,7 +22,7 @@ _version = cache(version)  # version reads files
 
 
 def agreed(comm: MPI.Intracomm, settings: Settings) -> tuple[Decision, World]:
-    """The decision by rank 0's settings, and the world's description; all ranks return the same.
+    """Returns (decision by rank 0's settings, description of the world), equal on all ranks.
 
     Collective.   comm: a plain communicator of mpi4py's, since a `cw.Comm` might run plans.
     """
@@ -45,7 +45,7 @@ def agreed(comm: MPI.Intracomm, settings: Settings) -> tuple[Decision, World]:
     def check() -> None:
         for here, on_rank_0 in zip((placement, machine), of_root, strict=True):
             about_levels = isinstance(here, Placement | Levels)
-            odd = here is placement is not None and not about_levels  # of whatever type
+            odd = here is placement is not None and not about_levels  # of a wrong type
             if odd or (about_levels and here != on_rank_0):
                 raise InvalidArgument(
                     "a communicator with levels",
@@ -55,7 +55,7 @@ def agreed(comm: MPI.Intracomm, settings: Settings) -> tuple[Decision, World]:
 
     everywhere(comm, check)
     level_placement = decision.level_placement
-    if decision.needs_placement:  # on all ranks alike
+    if decision.needs_placement:  # equal on all ranks
         level_placement = find_placement(comm, world).placement
     world = world._replace(level_placement=level_placement)
     return decision.on(world), world

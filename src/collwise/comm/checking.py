@@ -25,12 +25,12 @@ from collwise.schedule.collectives import COLLECTIVES, Collective
 from collwise.system.quantities import parse_time
 
 ENVIRONMENT = "COLLWISE_CHECK"
-"""The environment variable that switches checks on; rank 0's counts."""
+"""The environment variable that switches checks on; rank 0's value counts."""
 LIMIT = "COLLWISE_CHECK_LIMIT"
-"""The environment variable for how long checks wait for ranks, such as 90s; rank 0's counts."""
+"""The environment variable that says how long checks wait, such as 90s; rank 0's value counts."""
 LIMIT_S = 60.0
 Facts: TypeAlias = dict[str, object]
-"""What must be equal on all ranks, by name; None equals everything."""
+"""Arguments of a call that must be equal on all ranks, by name; None equals everything."""
 FactsOf: TypeAlias = Callable[[MPI.Intracomm, Mapping[str, Any]], Facts]
 """A function that returns the facts of a call with these arguments; raises if they are wrong."""
 
@@ -70,11 +70,11 @@ def checked_methods(
 class ArgumentExchange:
     """An exchange of what the ranks are about to call, with a time limit.
 
-    Rank 0 gathers and sends everything to all ranks.  A late rank is told that it was late.  It
-    raises as the others did, so all ranks go on with the same call.
+    Rank 0 gathers what the ranks say, and sends it all to every rank.  So a late rank learns that
+    it was late, and raises the same error as the others; all ranks go on with the same call.
 
-    Making the object is collective, unless `later`: then the first exchange is, which duplicates
-    the communicator.
+    Making the object duplicates the communicator, which is collective.   later: True to leave this
+    to the first exchange.
     """
 
     def __init__(self, comm: MPI.Intracomm, limit_s: float, *, later: bool = False) -> None:
@@ -91,7 +91,7 @@ class ArgumentExchange:
         return plain_duplicate(self._user)
 
     def exchange(self, own: tuple[Any, ...]) -> list[Any]:
-        """Every rank's `own`, a tuple that begins with the rank; None for ranks that are late."""
+        """A list of every rank's `own`, a tuple that begins with the rank; None for a late rank."""
         comm = self.comm
         self._number = self._number % 30000 + 1
         self._sent = [request for request in self._sent if not request.test()[0]]
@@ -124,7 +124,7 @@ class ArgumentExchange:
             if time.monotonic() >= limit:
                 return None
             advance()
-            time.sleep(0)  # others may need the core
+            time.sleep(0)  # other ranks may need the core
         self._incoming[status.source] += 1
         return message.recv()
 

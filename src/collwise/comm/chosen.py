@@ -1,4 +1,4 @@
-"""What serves a call: a plan of ours, the library's default, or one of its own algorithms."""
+"""What serves a call: a plan, the library's default, or another of the library's own algorithms."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -13,8 +13,8 @@ from collwise.profiles.records import RaceResult
 class Own(NamedTuple):
     """One of the library's own algorithms, by its full name, such as "broadcast/library:tree".
 
-    settings: (name, value) pairs.   raced: whether a race chose it, which says nothing about other
-    forms of the call.
+    settings: (name, value) pairs.   raced: whether a race chose the algorithm; the race says
+    nothing about other forms of the call.
     """
 
     algorithm: str
@@ -23,19 +23,19 @@ class Own(NamedTuple):
 
     @property
     def asked(self) -> tuple[str, dict[str, Any]]:
-        """Its name in the library, and its settings."""
+        """The algorithm's name in the library, and its settings."""
         return own_algorithm(self.algorithm) or "", dict(self.settings)
 
     @property
     def label(self) -> str:
-        """Its full name with its settings."""
+        """The algorithm's full name with its settings."""
         return describe(self.algorithm, dict(self.settings))
 
 
 class Chosen(NamedTuple):
     """What serves a call: a plan, one of the library's own algorithms, or the library's default.
 
-    why: a sentence about it, for people.
+    why: a sentence on the reason, for people.
     """
 
     plan: Plan | None

@@ -34,32 +34,32 @@ class Comm(ObjectForms):
     """A drop-in for an mpi4py intracommunicator.  Wrapping is collective.
 
     comm: any intracommunicator.
-    profile: a `Profile` or its file, None for the one that `collwise tune` saved for this machine,
-    or False for none.  Only rank 0's is read.
+    profile: a `Profile` or its file, None for the profile that `collwise tune` saved for this
+    machine, or False for no profile.  Only rank 0's setting counts.
     machine: plan with these costs instead of the profile's.   effort: "measure" runs a plan only
     where it won a race that is in the profile; "estimate" runs what the model predicts to be
     fastest, without comparing it with the library's own.  A machine comes without results of races,
     so give effort="estimate" or algorithms with it.
     algorithms: which algorithm to run, by collective, e.g. {"broadcast": "postal_tree"}, or with
     its settings and by size, {"broadcast": "binomial <= 4k, chain_segmented(segment=8k)"};
-    the key for allgathers is "allgatherv".  For collectives that it does not name, the environment
-    chooses: COLLWISE_ALGORITHMS="allreduce=ring;allgatherv=bruck".
-    placement: which ranks share a node, a rack, …, the same on all ranks that pass one; by default
-    it follows from MPI and the profile, or from a machine with levels, which has its own.
+    the key for allgathers is "allgatherv".  For collectives that `algorithms` does not name, the
+    environment chooses: COLLWISE_ALGORITHMS="allreduce=ring;allgatherv=bruck".
+    placement: which ranks share a node, a rack, …, the same on all ranks that pass a placement; by
+    default it follows from MPI and the profile, or is that of the machine, if this has levels.
     order: "rank" to combine vectors strictly in the order of the ranks, whatever the operator;
     "any" where the last bits of results may differ between ranks if that is faster.
     record: count every call, for `calls` and `last_call`.
     learn: the share of the time, such as "2%", for trying plans on the program's own blocking
-    calls; by default COLLWISE_LEARN's, or 0.
-    transport: what carries messages inside a node: "messages", MPI's own, or "memory" that its
-    ranks share, where all of them can; by default COLLWISE_NODE's, or "messages".
+    calls; by default that in COLLWISE_LEARN, or 0.
+    transport: what carries data inside a node: "messages" of MPI, or "memory" that the node's ranks
+    share, if all of them can; by default what COLLWISE_NODE says, or "messages".
 
     With COLLWISE_CHECK=1 in rank 0's environment the ranks compare their arguments before every
     blocking call of these collectives, and when a persistent request is made.  All ranks raise
     InvalidArgument if the calls do not match, or if a rank is not there within a minute (or
     COLLWISE_CHECK_LIMIT, such as 90s).
 
-    Communicators that MPI derives from it (Dup, Split, Create_cart, …) have the same settings.
+    Communicators that MPI derives from a `Comm` (Dup, Split, Create_cart, …) have its settings.
     Their non-blocking calls have plans after the first blocking or persistent call with a plan.
 
     Raises InvalidArgument, UnknownName, DamagedProfile or ForeignProfile on every rank alike.
@@ -85,7 +85,7 @@ class Comm(ObjectForms):
             profile, machine, effort, algorithms, order, placement, learn, transport
         )
         decision, world = agreed(MPI.Intracomm(comm), settings)
-        of_world = getattr(MPI.COMM_WORLD, "_record", None)  # `collwise run` tells of all calls
+        of_world = getattr(MPI.COMM_WORLD, "_record", None)  # `collwise run` records all calls
         self._record = of_world or (Record() if record or decision.learn else None)
         self._learning = Learning(decision.learn) if decision.learn else None
         self._serve(decision, world, self.Get_rank())
@@ -102,7 +102,7 @@ class Comm(ObjectForms):
         errhandler: MPI.Errhandler | None = None,
         **settings: Any,
     ) -> "Comm":
-        """A communicator of the processes of a group.   settings: as `Comm` takes them.
+        """Make a communicator of the processes of a group.   settings: keywords of `Comm`.
 
         Collective over the group.
         """
@@ -179,8 +179,8 @@ class Comm(ObjectForms):
         """The collective calls of this rank, on derived communicators too, and what served them.
 
         Equal calls are one item.   Empty without record=True.
-        worth: for how many items to estimate what tuning would save, those first that took most
-        time.  Each estimate makes a plan.
+        worth: for how many items to estimate what tuning would save, beginning with those that took
+        most time.  Each estimate makes a plan.
         """
         return [] if self._record is None else self._record.calls(worth=worth)
 
@@ -203,11 +203,11 @@ class Comm(ObjectForms):
         return gather_sources(MPI.Intracomm(self), nbytes)
 
     def share(self, array: Any, root: int = 0) -> SharedArray:
-        """A read-only copy of `root`'s array, of which there is one on each node, not on each rank.
+        """A read-only copy of `root`'s array; there is one copy on each node, not on each rank.
 
             table = comm.share(np.load("table.npy") if comm.rank == 0 else None)
 
-        array: of `root`, of any shape and type without Python objects; others' are not looked at.
+        array: any shape and any type without Python objects; only `root`'s argument counts.
         The memory is given back when no view of it is left on the node.  `with comm.share(…) as
         table:` empties this rank's array at the end of the block.
         Collective.  Where the ranks of a node cannot share memory, each gets a copy of its own, and
@@ -260,18 +260,18 @@ class Comm(ObjectForms):
     def Free(self) -> None:  # noqa: N802
         """Free the communicator and its private duplicate.  Collective.
 
-        MPI keeps COMM_WORLD and COMM_SELF: of these only the duplicate and its persistent requests
+        MPI keeps COMM_WORLD and COMM_SELF: for them only the duplicate and its persistent requests
         are freed, and the library's own collectives serve from then on.  A communicator that
-        replaces MPI.COMM_WORLD raises, as MPI.COMM_WORLD does.
+        replaces MPI.COMM_WORLD raises the error that MPI.COMM_WORLD raises.
         """
         if self._replaces_world():
-            super().Free()  # which raises
+            super().Free()  # MPI raises the error
         self._end_service()
         if self not in (MPI.COMM_WORLD, MPI.COMM_SELF):
             super().Free()
 
     def free(self) -> None:
-        """Free the communicator, as mpi4py's `free`, which leaves null and predefined ones alone.
+        """Free the communicator, like mpi4py's `free`, which frees no null or predefined one.
 
         An object for COMM_WORLD or COMM_SELF becomes null, unless it replaces MPI.COMM_WORLD.
         """

@@ -54,7 +54,7 @@ _ANY_MACHINE = Machine.postal(t0_s=1e-6, lam=1)
 
 
 class Settings(NamedTuple):
-    """The settings of `cw.Comm`, as it takes them."""
+    """The settings of `cw.Comm`, as its constructor takes them."""
 
     profile: Profile | str | PathLike[str] | bool | None
     machine: Machine | None
@@ -75,7 +75,7 @@ class OpAndType(NamedTuple):
 
 
 class CallProblem(NamedTuple):
-    """The problem that a call poses.   reason: why it has its order of combining.
+    """The problem that a call poses.   reason: why the problem has its order of combining.
 
     elements: the operator and element type, if the collective combines.
     """
@@ -89,12 +89,12 @@ class CallProblem(NamedTuple):
 class Decision:
     """What plans depend on besides sizes; `cw.Comm` documents the settings.
 
-    ranks_per_node: how many ranks each node has, such as "2x8".   level_placement: where the ranks
-    are in the levels of the profile or machine, once that is known.   one_node_profile: for derived
-    communicators on one node, if this one is on several.   progress: whether a helper thread can
-    advance schedules while the program is elsewhere.   check_limit_s: how long checked calls wait
-    for all ranks; 0 if calls are not checked.   engine: its name on rank 0.   falls_back: whether
-    the library serves calls without a plan; if not, such calls raise.
+    ranks_per_node: how many ranks each node has, such as "2x8".   level_placement: the ranks'
+    groups at the levels of profile or machine, once they are known.   one_node_profile: that of
+    derived communicators on one node, if this one is on several.   progress: whether a helper
+    thread can advance schedules while the program computes.   check_limit_s: how long checked calls
+    wait for all ranks; 0 if calls are not checked.   engine: the name of rank 0's engine.
+    falls_back: whether the library serves calls without a plan; if not, such calls raise.
     """
 
     profile: Profile | None = None
@@ -114,7 +114,7 @@ class Decision:
 
     @staticmethod
     def of(world: World, settings: Settings) -> "Decision":
-        """The decision that follows from the settings of `cw.Comm`; raises as `Comm` does."""
+        """The decision that follows from the settings of `cw.Comm`; raises the errors of `Comm`."""
         profile, machine, effort, algorithms, order, placement, learn, transport = settings
         if machine is not None:
             checked_machine(machine, "a communicator with a machine")
@@ -163,7 +163,7 @@ class Decision:
         return decision.on(world._replace(level_placement=placement))
 
     def on(self, world: World) -> "Decision":
-        """The decision for the communicator that `world` describes: its profile and placement."""
+        """The decision with profile and placement for the communicator that `world` describes."""
         ranks_per_node, level_placement = world.ranks_per_node, world.level_placement
         if (ranks_per_node, level_placement) == (self.ranks_per_node, self.level_placement):
             return self
@@ -225,7 +225,7 @@ class Decision:
         return () if self.profile is None else known_races(self.profile, ranks, self.ranks_per_node)
 
     def machine_for(self, asked: CallProblem) -> Machine | None:
-        """The machine to plan for, with its time to combine the elements; None if none is known."""
+        """The machine to plan for, with its time to combine such elements; None if unknown."""
         elements = asked.elements
         if self.machine is not None or self.profile is None:
             return self.machine
@@ -234,7 +234,7 @@ class Decision:
         return self.profile.machine_on(self.level_placement, elements.op, elements.dtype)
 
     def _placed(self, problem: Problem) -> Problem:
-        """The problem with the placement of its ranks, if that is known."""
+        """The problem with the placement of its ranks, if the placement is known."""
         return replace(problem, placement=self.level_placement)
 
     def combine(
@@ -246,7 +246,7 @@ class Decision:
         return CallProblem(problem, elements, allowed.reason)
 
     def chosen(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Chosen:
-        """What serves a call, and why; it is logged.   timed: False if no time is needed."""
+        """What serves a call, and why; logs the reason.   timed: False to predict no time."""
         chosen = self.explained(asked, form, timed=timed)
         quiet = chosen.plan is not None and "not legal here" not in chosen.why
         log.log(logging.DEBUG if quiet else logging.INFO, "%s: %s", asked.problem, chosen.why)
@@ -267,7 +267,7 @@ class Decision:
             )
 
     def race(self, asked: CallProblem, form: Form) -> RaceResult | None:
-        """The race that decides what serves a call; None if none does."""
+        """The race that decides what serves a call; None if no race decides it."""
         problem = asked.problem
         by_hand = choice_for(self.algorithms.get(problem.collective, ()), problem.nbytes)
         if self.effort != "measure" or self.machine is not None or by_hand is not None:
@@ -275,7 +275,7 @@ class Decision:
         return verdict(self._races(problem.ranks), self._placed(problem), form).race
 
     def learnable(self, asked: CallProblem) -> bool:
-        """Whether learning may try plans on such calls: no race or choice by hand decides them."""
+        """Whether learning may try plans on such calls: not if a race or choice by hand decides."""
         problem = asked.problem
         if not (self.learn and self.progress and self.effort == "measure" and problem.ranks > 1):
             return False
@@ -297,7 +297,7 @@ class Decision:
         return replace(self, profile=self.profile.with_race_results([result]))
 
     def worth(self, asked: CallProblem, form: Form, took_s: float | None) -> Worth:
-        """What tuning might save on a call that the library serves.   took_s: how long one took."""
+        """What tuning might save on a call that the library serves.   took_s: seconds of a call."""
         problem = asked.problem
         if problem.ranks == 1 or self.race(asked, form) is not None:
             return Worth()
@@ -369,16 +369,16 @@ class Decision:
 
 
 def _share(learn: float | str | None) -> float:
-    """The share of the time for learning: the argument, or without one COLLWISE_LEARN's."""
+    """The share of the time for learning.   learn: the setting; None for COLLWISE_LEARN's."""
     text = os.environ.get(LEARN, "") if learn is None else str(learn)
     asked = f"{LEARN}={text}" if learn is None else f"learn={learn}"
     return parse_share(text, f"learning while running, {asked}")
 
 
 def _elsewhere(here: Fingerprint, layout: Layout) -> Profile | None:
-    """The profile saved for the same kind of nodes in another layout, one node or several.
+    """The profile saved for nodes of the same kind in another layout, one node or several.
 
-    None if `here` has that layout already, in a lab, or if COLLWISE_PROFILE names a file.
+    None if `here` has this layout itself or is emulated, and if COLLWISE_PROFILE names a file.
     """
     if here.layout == layout or here.emulated or os.environ.get(ENVIRONMENT):
         return None

@@ -36,16 +36,16 @@ from collwise.schedule.program import Schedule
 log = logging.getLogger("collwise")
 
 MAX_ENTRIES = 2048
-"""Most entries of a communicator's cache: handlers, plans and executors; some hold memory."""
+"""Largest number of handlers, plans and executors in a communicator's cache; some hold memory."""
 SLOW_S = 50e-6
 """Object methods go through a plan only where the library's collective takes longer than this."""
 _BY_METHOD = {method: c for c in COLLECTIVES.values() for method in c.methods}
 
 
 class Posed(NamedTuple):
-    """What a call asks for: only what MPI requires to be equal on all ranks, so all decide alike.
+    """The arguments of a call that MPI requires to be equal on all ranks, so all decide alike.
 
-    nbytes: bytes of the problem, or those of every rank, as `Problem.of` takes them.
+    nbytes: bytes of the problem, or a list with each rank's, as `Problem.of` takes them.
     elements: the operator and element type, if the collective combines.
     """
 
@@ -67,7 +67,7 @@ class Dispatch:
 
     duplicate: the private communicator for plans.   own: the library's own algorithms.  All objects
     for this communicator share both.   methods: MPI methods that plans may serve.
-    record: where calls are counted.   way: the kind of call that blocking calls count as.
+    record: counts calls.   way: the kind of call as which blocking calls count.
     learning: tries plans on calls; needs a record.   common_clock: whether all ranks read the same
     clock.   calls: the cache of handlers, plans and executors.
     """
@@ -92,7 +92,7 @@ class Dispatch:
     def calls_in_c(self, way: Way, comm: MPI.Intracomm, slow: Callable[..., Any]) -> Any:
         """The object whose methods serve calls of one form in C.
 
-        slow: serves calls that C cannot serve, or not yet.
+        slow: the Python function for calls that C cannot serve, or cannot serve yet.
         """
         assert COMPILED is not None
         form = ("blocking", "nonblocking", "persistent").index(way)
@@ -121,7 +121,7 @@ class Dispatch:
             return None
         persistent = way == "persistent"
         if persistent and not isinstance(arguments[-1], MPI.Info):
-            return library()  # which raises
+            return library()  # mpi4py raises the error
         blocking = arguments[:-1] if persistent else arguments  # without `info`
         handler = self._known(way, fast_key) or self._handler(way, method, blocking)
         executor, tally = handler.executor, handler.tally
@@ -168,7 +168,7 @@ class Dispatch:
             self.in_c["blocking"].remember(fast_key, *fast_call, tally and tally.memory)
 
     def _known(self, way: Way, fast_key: bytes | None) -> Handler | None:
-        """The handler of an earlier request with the same key, which C makes of the buffers."""
+        """The handler of an earlier request with the same key; C makes the key from the buffers."""
         return None if fast_key is None else self.calls.get((way, fast_key))
 
     def _handler(self, way: Way, method: str, arguments: Sequence[Any]) -> Handler:
@@ -258,7 +258,7 @@ class Dispatch:
     def _tally(
         self, way: Way, method: str, asked: CallProblem | None, op: MPI.Op | None
     ) -> Tally | None:
-        """What counts such calls, None without a record; a `Trial` if plans are tried on them."""
+        """The tally of such calls, a `Trial` if plans are tried on them; None without a record."""
         record, learning = self.record, self.learning
         if record is None:
             return None
@@ -292,8 +292,8 @@ class Dispatch:
     def slow(self, method: str, nbytes: int) -> bool:
         """Whether a plan serves such calls and the library's collective takes more than SLOW_S.
 
-        Without a race the library counts as slow.   method: an MPI method that combines nothing.
-        nbytes: bytes of each rank.
+        Without a race the library's collective is taken to be slow.   method: an MPI method that
+        combines nothing.   nbytes: bytes of each rank.
         """
         key = "slow", method, nbytes
         if key not in self.calls:
@@ -309,7 +309,7 @@ class Dispatch:
         return known
 
     def run(self, schedule: Schedule, op: MPI.Op | None, buffers: Sequence[Any]) -> None:
-        """Run a schedule once, on buffers as its MPI method takes them."""
+        """Run a schedule once, on buffers as the MPI method of its collective takes them."""
         key = "schedule", id(schedule), id(op)
         known = self.calls.get(key)
         if known is None:  # kept with schedule and op, whose ids are in the key

@@ -9,7 +9,7 @@ from collwise.errors import InvalidArgument
 log = logging.getLogger("collwise")
 
 FALLBACK = "COLLWISE_FALLBACK"
-"""The environment variable that, as "never", refuses calls for which there is no plan."""
+"""The environment variable whose value "never" refuses calls for which there is no plan."""
 FORMER = "COLLWISE_HAND_OVER"
 """The former name of that environment variable; it is still read."""
 
@@ -17,7 +17,7 @@ FORMER = "COLLWISE_HAND_OVER"
 def falls_back() -> bool:
     """Whether the library may serve calls without a plan, by the environment.
 
-    Raises InvalidArgument for any value but never.
+    Raises InvalidArgument for a value other than "never" or nothing.
     """
     value, former = (os.environ.get(name, "") for name in (FALLBACK, FORMER))
     if former:

@@ -1,7 +1,7 @@
-"""Communicators that MPI derives from ours (`Dup`, `Split`, …) inherit its plans.
+"""Communicators that MPI derives from a `Comm` (`Dup`, `Split`, …) inherit its plans.
 
-They do so without communication, so `Idup` does not block: which ranks a smaller communicator has,
-and where they are, follows from its group.
+This takes no communication, so `Idup` does not block: which ranks a smaller communicator has, and
+on which nodes they are, follows from its group.
 """
 
 from collections.abc import Callable, Mapping, Set
@@ -41,16 +41,16 @@ class Inheritable(MPI.Intracomm):
     _dispatch: Dispatch
     _world: World
     _record: Record | None = None
-    """Counts the calls on this communicator and those derived from it; None if not asked for."""
+    """Counts the calls on this communicator and those derived from it; None without a record."""
     _learning: Learning | None = None
     """The budget for learning, shared with derived communicators; None without learning."""
     _argument_exchange: ArgumentExchange | None = None
     """Compares the ranks' arguments before calls; None without COLLWISE_CHECK."""
     _views: Mapping[str, Any] = MappingProxyType({})
-    """Other objects for this communicator, by name; those that `using` made, by its arguments."""
+    """Other objects for this communicator, by name; what `using` made has its arguments as name."""
 
     def __new__(cls, comm: MPI.Intracomm | None = None, **_: Any) -> Self:  # noqa: D102
-        made: Self = MPI.Intracomm.__new__(cls, comm)  # also those with a topology
+        made: Self = MPI.Intracomm.__new__(cls, comm)  # for those with a topology, too
         return made
 
     @property
@@ -64,7 +64,7 @@ class Inheritable(MPI.Intracomm):
         return copied
 
     def __reduce__(self) -> Any:
-        """COMM_WORLD and COMM_SELF are pickled by their names, others as mpi4py does."""
+        """Pickle COMM_WORLD and COMM_SELF by their names, other communicators as mpi4py does."""
         for name in CONSTANTS:
             constant = getattr(MPI, name)
             if isinstance(constant, Inheritable) and constant == self:
@@ -88,8 +88,8 @@ class Inheritable(MPI.Intracomm):
         """Start serving calls by this decision.
 
         later: MPI has not finished making this communicator, so nothing can be sent on it yet.
-        like: another object for the same communicator; this one uses the same private duplicate.
-        way: the kind of calls as which blocking calls are recorded, such as those of objects.
+        like: another object for the same communicator, whose private duplicate this one uses.
+        way: the kind of calls as which blocking calls are recorded, such as "object".
         """
         ranks, record = len(world.hosts), self._record
         names = decision.served(ranks) if record is None else COLLECTIVES.keys()
@@ -205,7 +205,7 @@ _kinds: dict[type[MPI.Intracomm], type[Inheritable]] = {}
 
 
 def replaces_class(theirs: type[MPI.Intracomm]) -> Callable[[type[Any]], type[Any]]:
-    """Decorate a class of ours: derived communicators of mpi4py's class `theirs` get it."""
+    """A class decorator: derived communicators of mpi4py's class `theirs` get this class."""
 
     def register(ours: type[Any]) -> type[Any]:
         _kinds[theirs] = ours
@@ -215,7 +215,7 @@ def replaces_class(theirs: type[MPI.Intracomm]) -> Callable[[type[Any]], type[An
 
 
 def wrap_constructor(owner: type[Any], name: str) -> None:
-    """Wrap a method of mpi4py's that makes communicators, so that they inherit plans."""
+    """Wrap a method of mpi4py that makes communicators, so that these inherit plans."""
     library = getattr(owner, name)
 
     @wraps(library)

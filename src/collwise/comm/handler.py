@@ -1,4 +1,4 @@
-"""How equal calls are served: what `dispatch` finds once and then keeps in its cache."""
+"""How equal calls are served, as `dispatch` finds it once and then keeps it in its cache."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ class Handler(NamedTuple):
 
     executor: runs the plan; None if the library serves.   op: the operator, kept alive since its id
     is part of the cache's key.   tally: counts the calls; None if they are not recorded.
-    own: one of the library's own algorithms, if that serves; None for the library's default.
+    own: the library's own algorithm that serves, if it is not the library's default; else None.
     """
 
     executor: Executor | None

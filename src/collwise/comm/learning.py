@@ -1,8 +1,8 @@
 """Learning while a program runs: candidates serve its own calls in turn, for a share of its time.
 
-MPI orders collectives, so the n-th call of a kind is the same on all ranks.  At numbers of calls
-that all ranks know, the next candidate takes over.  At others, one small allreduce inside of a
-blocking call tells all ranks how long the calls took the slowest of them; from that they decide
+MPI orders collectives, so the n-th call of a kind is the same on all ranks.  All ranks know after
+how many calls the next candidate takes over.  After a round of all candidates, one small allreduce
+inside a blocking call tells all ranks how long the calls took on the slowest rank; so they decide
 alike whether to go on.
 """
 
@@ -41,15 +41,15 @@ log = logging.getLogger("collwise")
 BLOCKS = (2, 8, 8, 8)
 """How many calls in a row a candidate serves, by round; the time of the first does not count."""
 MAX_TRIALS = 256
-"""Most kinds of calls on a communicator that have trials."""
+"""Largest number of trials on a communicator, one for each kind of calls."""
 AGREEMENT_S, PLANNING_S = 20e-6, 0.02
-"""About how many seconds an agreement of the ranks takes, and the planning of a first trial."""
+"""About how many seconds the ranks' agreement takes, and the planning for the first trial."""
 MOST_OWN = 4
-"""Most of the library's own algorithms that are tried."""
+"""Largest number of the library's own algorithms that a trial tries."""
 HOPELESS = 3
 """A candidate that takes this many times as long as the library's default leaves the trial."""
 _HEAD = 3
-"""How many numbers precede the times of calls in the array that ranks agree on."""
+"""How many numbers precede the times of calls in the array that the ranks reduce."""
 
 
 class Learning:
@@ -81,7 +81,7 @@ class Learning:
 
     @property
     def lines(self) -> list[str]:
-        """A summary for people: the time it took, and what was learned."""
+        """A summary for people: how long learning took, and what was learned."""
         share = self.spent_s / self.elapsed_s
         most = f"the aim is at most {self.share:.1%}"
         lines = [f"learning took {formatting.time(self.spent_s)}, {share:.1%} of the time; {most}"]
@@ -94,7 +94,7 @@ class Learning:
 
 
 class Trial(Tally):
-    """A tally of calls of one kind, on which candidates are tried."""
+    """The tally of calls of one kind, which candidates serve in turn."""
 
     def __init__(
         self, method: str, way: Way, asked: CallProblem, dispatch: "Dispatch", learning: Learning
@@ -116,7 +116,7 @@ class Trial(Tally):
         machine = dispatch.decision.machine_for(asked)
         assert machine is not None, "nothing can be learned without a machine"
         least_s = max(asked.problem.lower_bounds(machine)[0].time_s, 1e-7)
-        # By then the calls have taken so long that an agreement is within the share.
+        # After so many calls an agreement takes no more than the share of their time.
         self.numbers[UNTIL] = max(2, ceil(AGREEMENT_S / (learning.share * least_s)))
 
     def worth(self, calls: Calls) -> Worth:
@@ -130,7 +130,7 @@ class Trial(Tally):
 
     @property
     def own(self) -> Switched | None:
-        """Which of the library's own algorithms serves the next call; None for its default."""
+        """The library's own algorithm that serves the next call; None if no such one does."""
         return self._own.get(self._turns[0]) if self._turns else None
 
     def proceed(self, op: MPI.Op | None) -> bool:
@@ -158,7 +158,7 @@ class Trial(Tally):
             self._judge()
             self._round += 1
         elif decision.race(asked, "blocking") is not None:
-            return self._end(None)  # what was learned of another size decides
+            return self._end(None)  # a race learned on calls of another size decides
         if self._round >= len(BLOCKS):
             return self._end(self._race())
         expected_s = planning_s
@@ -192,15 +192,15 @@ class Trial(Tally):
         return True
 
     def _last(self, calls: int) -> Any:
-        """Starts and ends of the last `calls` calls, in ns; starts are 0 without a common clock."""
+        """(start, end) of the last `calls` calls in ns; all starts are 0 without a common clock."""
         pairs = np.array(self.numbers[NUMBERS:]).reshape(-1, 2)
         times = pairs[np.arange(self.numbers[TIMES] - calls, self.numbers[TIMES]) % len(pairs)]
         return times if self._dispatch.common_clock else times - times[:, :1]
 
     def _agree(self) -> tuple[float, float, float]:
-        """Seconds spent on learning, elapsed, and needed for planning; equal on all ranks.
+        """Seconds (spent on learning, elapsed, needed for planning), equal on all ranks.
 
-        Each start and end of this round's calls becomes the latest of all ranks.   Collective.
+        Sets each start and end of this round's calls to the latest of all ranks.   Collective.
         """
         learning = self._learning
         own = learning.spent_s, -learning.elapsed_s, learning.planning_s
@@ -215,7 +215,7 @@ class Trial(Tally):
         return spent, -elapsed, planning
 
     def _judge(self) -> None:
-        """Keep a round's times; what candidates took beyond the library's default is spent time."""
+        """Keep a round's times; count as spent what candidates took longer than the default."""
         took = {k: np.maximum(b[:, 1] - b[:, 0], 1) / 1e9 for k, b in self._block.items()}
         usual_s = float(np.median(took[LIBRARY][1:]))
         for label, times in took.items():

@@ -1,11 +1,12 @@
-"""Collectives of Python objects, by means of those of buffers, which have plans.
+"""Collectives of Python objects, made of collectives of buffers, which have plans.
 
 mpi4py sends sizes first and then pickles.  Here small pickles travel with their sizes, in one
 collective instead of two.  Large buffers of a broadcast object (pickle's protocol 5) travel as they
 are, without being copied into a pickle.  In the first collective all ranks learn which objects are
 small, so all go on alike.
 
-This takes a few microseconds more in Python, so it is done only where collectives take much longer.
+This takes a few microseconds more in Python, so it is done only if the library's collectives take
+much longer than that.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,14 +21,15 @@ from collwise.comm.recording import Way
 FIRST_BYTES, SLOT_BYTES = 512, 256
 """Bytes of the first broadcast, and of each rank's slot in the first allgather."""
 MAX_RANKS = 64
-"""With more ranks, an allgather of slots takes longer than one of sizes."""
+"""Largest number of ranks for an allgather of slots: with more, one of sizes takes less time."""
 MAX_COMBINING = 8
-"""Most ranks of a reduction in which the root, or every rank, combines everybody's objects."""
+"""Largest number of ranks for which the root, or every rank, combines everybody's objects."""
 _NUMBERS = frozenset({bool, int, float, complex})
 """Types for which predefined operators have the same result on every rank."""
 _HEAD, _LENGTH = Struct("=qq"), Struct("=q")
-"""Heads of messages.  A broadcast's head has the bytes of the pickle and the number of buffers that
-follow; a slot's has the bytes, negative if every rank may combine the object by itself."""
+"""Heads of messages.  A broadcast's head has the pickle's length in bytes and the number of buffers
+that follow.  A slot's head has the length, negative if every rank may combine the object by itself.
+"""
 _INLINE, _SLOT = FIRST_BYTES - _HEAD.size, SLOT_BYTES - _LENGTH.size
 """Bytes of a pickle that fit behind the head of the first broadcast, and behind a slot's."""
 _OBJECT: Way = "object"
@@ -36,7 +38,7 @@ _OUT_OF_BAND = 5
 
 
 class ObjectForms(Inheritable):
-    """A communicator whose collectives of objects use those of buffers where that is faster."""
+    """A communicator whose collectives of objects go through those of buffers if that is faster."""
 
     _library_bcast = MPI.Intracomm.bcast
     _library_allgather = MPI.Intracomm.allgather
@@ -81,13 +83,13 @@ class ObjectForms(Inheritable):
         return self._library_reduce(sendobj, op, root)
 
     def _for_objects(self) -> MPI.Intracomm:
-        """The communicator, or, with a record, a view that counts calls as those of objects."""
+        """The communicator; with a record, another object for it, whose calls count as "object"."""
         return self if self._record is None else self._view(_OBJECT, self._decision, _OBJECT)
 
     def _gathers(self, name: str, most: int) -> bool:
         """Whether the object method `name` should go through our Allgather; equal on all ranks.
 
-        most: the largest number of ranks for which it may.
+        most: the largest number of ranks for which it may do so.
         """
         if "Allgather" not in self._served:
             return False
@@ -130,7 +132,10 @@ def bcast(comm: MPI.Intracomm, obj: Any, rank: int, root: int) -> Any:
 
 
 def small_objects(comm: MPI.Intracomm, obj: Any, *, alike: bool = False) -> tuple[list[Any], bool]:
-    """The objects of all ranks, or [] if one is large, and whether all ranks passed `alike`."""
+    """Returns the objects of all ranks, or [] if a slot is too short, and whether all are `alike`.
+
+    alike: whether every rank may combine this rank's object by itself.
+    """
     pickled = MPI.pickle.dumps(obj)
     slots, heads = _first(comm, pickled, -len(pickled) if alike else len(pickled))
     lengths = list(map(abs, heads))
@@ -151,7 +156,9 @@ def allgather(comm: MPI.Intracomm, obj: Any) -> list[Any]:
 
 
 def _loaded_slots(slots: memoryview, lengths: list[int], rest: Any = b"") -> list[Any]:
-    """The objects of all ranks, from their slots.   rest: the pickles too long for a slot."""
+    """The objects of all ranks, from their slots.   lengths: bytes of each pickle.   rest: the
+    pickles that are too long for a slot, one after another.
+    """
     objects, place = [], 0
     for start, length in zip(range(0, len(slots), SLOT_BYTES), lengths, strict=True):
         one = slots[start + _LENGTH.size : start + _LENGTH.size + length]
@@ -173,7 +180,7 @@ def _combined(objects: list[Any], op: Callable[[Any, Any], Any]) -> Any:
 
 
 def _first(comm: MPI.Intracomm, pickled: bytes, head: int) -> tuple[memoryview, list[int]]:
-    """Allgather slots: returns the slots of all ranks, and the heads in them."""
+    """Allgather slots; returns the slots of all ranks, and the heads in the slots."""
     slot = (_LENGTH.pack(head) + pickled)[:SLOT_BYTES].ljust(SLOT_BYTES, b"\0")
     slots = bytearray(SLOT_BYTES * comm.Get_size())
     comm.Allgather([slot, SLOT_BYTES, MPI.BYTE], [slots, SLOT_BYTES, MPI.BYTE])
@@ -182,7 +189,7 @@ def _first(comm: MPI.Intracomm, pickled: bytes, head: int) -> tuple[memoryview, 
 
 
 def _pickled(obj: Any) -> tuple[bytes, Sequence[Any]]:
-    """A pickle, and the buffers sent beside it, if the program's pickler supports such buffers."""
+    """The pickle of an object, and buffers to send beside it, if the program's pickler does so."""
     protocol = MPI.pickle.PROTOCOL
     if protocol is not None and protocol >= _OUT_OF_BAND:
         try:

@@ -1,7 +1,7 @@
-"""Which collectives a program calls, how long they take and what serves them: for summaries.
+"""Records which collectives a program calls, how long they take and what serves them.
 
 Equal calls share a tally.  The caches, the compiled engine's too, hold the tally beside what serves
-such calls, so recording a call costs next to nothing.
+such calls, so recording a call takes hardly any time.
 """
 
 from collections.abc import Callable, Hashable
@@ -25,7 +25,7 @@ _OTHERS = (
 )  # fmt: skip
 """Collectives that only the library serves."""
 OBJECTS = ("bcast", "allgather", "reduce", "allreduce")
-"""Object methods that may go through collectives of buffers."""
+"""Methods for Python objects that may go through collectives of buffers."""
 
 # The numbers of a tally, as in calls.h.
 TIMES, UNTIL, NANOSECONDS, LAST, NUMBERS = range(5)
@@ -33,7 +33,7 @@ FOREVER = 2**63 - 1
 
 
 def form_of(way: Way) -> Form:
-    """The form of calls whose plans and races apply to calls of this way."""
+    """The form whose plans and races apply to calls of this way."""
     return "persistent" if way == "persistent" else "blocking"
 
 
@@ -42,10 +42,10 @@ class Calls(NamedTuple):
 
     way: for "persistent", `times` counts starts; "object" means made by a collective of objects.
     asked: the problem; None for collectives that are never planned.   algorithm: the name of what
-    serves the calls; LIBRARY for the library's default.   why: the reason for it, a sentence.
-    saved_s: seconds that all of them saved, by the race that decided; None if no race did.
-    spent_s: seconds that this rank spent in them; None for those that requests complete.
-    worth: what tuning would save on all of them, if that was asked for.
+    serves the calls; LIBRARY for the library's default.   why: a sentence on why it serves them.
+    saved_s: seconds that all the calls saved, by the race that decided; None if no race decided.
+    spent_s: seconds that this rank spent in the calls; None if requests complete them.
+    worth: what tuning would save on all the calls, if that was asked for.
     """
 
     method: str
@@ -63,10 +63,10 @@ class Calls(NamedTuple):
 class Tally:
     """How often equal calls were made, and for how long.
 
-    numbers: TIMES, the number of calls; UNTIL, the number up to which the compiled engine serves;
-    NANOSECONDS, of all calls; LAST, the last start on the monotonic clock.  Starts and ends of the
-    last `kept` calls follow.   memory: the same numbers as bytes, for the compiled engine.
-    instead: why the library's default serves and not the algorithm of its own that was chosen.
+    numbers: TIMES, the number of calls; UNTIL, the number of calls up to which the compiled engine
+    may serve them; NANOSECONDS, of all calls; LAST, the last start on the monotonic clock.  Starts
+    and ends of the last `kept` calls follow.   memory: the same numbers as bytes, for the compiled
+    engine.   instead: why the library's default serves, not the own algorithm that was chosen.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Tally:
         numbers[LAST] = begin_ns
 
     def start(self) -> None:
-        """Count the start of a call that its request completes later."""
+        """Count the start of a call that a request completes later."""
         self.numbers[TIMES] += 1
         self.numbers[LAST] = monotonic_ns()
 
@@ -161,17 +161,17 @@ class Record:
         return made
 
     def calls(self, *, worth: int = 0) -> list[Calls]:
-        """All calls, equal ones together, in the order of their first.
+        """All calls, equal calls as one item, ordered by the first call of each item.
 
-        worth: for how many items, those that took this rank most time, to say what tuning would
-        save.
+        worth: for how many items to estimate what tuning would save; they are those that took this
+        rank most time.
         """
         every: dict[Calls, Calls] = {}
         tallies: dict[Calls, Tally] = {}
         for tally in [tally for tally in self._tallies.values() if tally.numbers[TIMES]]:
             one = tally.calls(tally.numbers[TIMES])
             same = one._replace(times=0, saved_s=None, spent_s=None)
-            if (other := every.get(same)) is not None:  # of communicators that decide alike
+            if (other := every.get(same)) is not None:  # from a communicator that decides alike
                 one = one._replace(
                     times=one.times + other.times,
                     saved_s=None if one.saved_s is None else one.saved_s + (other.saved_s or 0),
@@ -220,7 +220,7 @@ def _counting(kind: Any) -> type[Any]:
 
 
 def counting_starts(request: Any, tally: Tally) -> Any:
-    """The same persistent request, ours or the library's; from now on its starts are counted."""
+    """A persistent request as one whose starts `tally` counts; collwise's stay the same object."""
     if isinstance(request, PersistentCollective):
         request.__class__ = _counting(type(request))  # type: ignore[arg-type]
     else:

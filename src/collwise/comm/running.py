@@ -1,4 +1,4 @@
-"""Running any schedule by hand, on the buffers that the MPI method takes."""
+"""Runs a schedule that the user gives, on buffers as its MPI method takes them."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from collwise.schedule.program import Schedule
 
 
 def run(schedule: Schedule, comm: Comm, *buffers: Any, op: MPI.Op = MPI.SUM) -> None:
-    """Run a schedule once, of an algorithm or written by hand; `verify` proves it right.
+    """Run a schedule once: an algorithm's, or one written by hand, which `verify` can prove right.
 
         schedule = cw.ALGORITHMS["broadcast/chain"].schedule(comm.size, x.nbytes)
         cw.run(schedule, comm, x)

@@ -7,8 +7,8 @@ call goes directly to the function that serves it.  A function of the table is
 - mpi4py's own method, where no plan may serve;
 - one of these two, wrapped to count calls (`recording`) or compare arguments (`checking`).
 
-The class's own methods do in Python what C does.  All of them are `call`, which also serves calls
-that C cannot serve, or not yet.  Methods of a user's subclass are left alone.
+The class's own methods do in Python what C does.  All of them go through `call`, which also serves
+calls that C cannot serve, or cannot serve yet.  Methods of a user's subclass are left alone.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ _SIGNATURES: dict[str, Signature] = {}
 _DEFAULTS: dict[str, tuple[int, tuple[Any, ...]]] = {}
 """The fewest arguments of each form, and the defaults of its parameters after the first."""
 _OURS: dict[str, Any] = {}
-"""The class's own methods, by name."""
+"""The methods of the class `Comm`, by name, to recognize those that a subclass overrides."""
 _BY_OBJECTS = {name: "Bcast" if name == "bcast" else "Allgather" for name in OBJECTS}
 """For each object method, the buffer method that carries the pickles."""
 
@@ -63,7 +63,10 @@ def served_methods(comm: Any) -> dict[str, Callable[..., Any]]:
 def call(
     comm: Any, way: Way, method: str, fast_key: bytes | None, *positional: Any, **named: Any
 ) -> Any:
-    """Serve a call in Python.   way, method: which form it has.   fast_key: see `Dispatch.call`."""
+    """Serve a call in Python.   way: its form.   method: the blocking method's name.
+
+    fast_key: as in `Dispatch.call`.
+    """
     advance()
     name = NAMES[way, method]
     fewest, defaults = _DEFAULTS[name]
@@ -104,13 +107,13 @@ def _request_form(way: Way, method: str, name: str) -> Callable[..., Any]:
 
 
 _DOCSTRINGS: Mapping[Way, str] = {
-    "nonblocking": """Start a {0}; its buffers belong to it until `Wait`.
+    "nonblocking": """Start a {0}, to which the buffers belong until `Wait`.
 
         Collective, in the same order on all ranks; errors are those of `{0}`.  A user's `op`
         must not be freed before the request has completed.
-        Returns an `MPI.Request` if the library serves the call, or calls collwise when it makes
-        progress (MPICH from 4.2).  Otherwise the request has the same methods, and lists of
-        requests need `collwise.waitall`.
+        Returns an `MPI.Request` if the library serves the call, or if the library calls collwise
+        when it makes progress (MPICH from 4.2).  Otherwise the request has the same methods, and
+        lists of requests need `collwise.waitall`.
         """,
     "persistent": """Make a persistent {0}: `Start`, `Wait`, and at the end `Free`.
 

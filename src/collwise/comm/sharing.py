@@ -17,14 +17,14 @@ from collwise.mpi.runtime.world import describe
 
 log = logging.getLogger("collwise")
 _PIECE = 1 << 30
-"""Bytes of one broadcast between nodes: Open MPI 5 counts in C integers."""
+"""Most bytes of one broadcast between nodes, since Open MPI 5 counts bytes in a C int."""
 
 
 class SharedArray(np.ndarray[Any, Any]):
-    """A read-only array in memory of its node.  The results of arithmetic are plain arrays.
+    """A read-only array in memory that the ranks of a node share.  Arithmetic makes plain arrays.
 
     The memory is given back when no view of it is left on any rank of the node.  A `with` statement
-    empties the array at its end; views that were made of it keep the memory.
+    empties the array at its end; views that were made of the array keep the memory.
     """
 
     def __enter__(self) -> Self:
@@ -50,7 +50,7 @@ class _Layout(NamedTuple):
 
 
 def shared_array(comm: Inheritable, array: Any, root: int) -> SharedArray:
-    """`Comm.share`."""
+    """The array that `Comm.share` returns; its docstring has the arguments and errors."""
     plain = MPI.Intracomm(comm)
     layout = on_root(plain, lambda: _layout(array), root=root)
     nodes = (getattr(comm, "_world", None) or describe(plain)).nodes
@@ -64,7 +64,7 @@ def shared_array(comm: Inheritable, array: Any, root: int) -> SharedArray:
         private = everywhere(plain, lambda: mmap.mmap(-1, max(layout.nbytes, 1)) if own else None)
         if own:
             memory = content = private
-    # A node without memory of its ranks has a copy on each.
+    # On a node whose ranks share no memory, each rank has a copy.
     filled = [r for r, node in enumerate(nodes) if r == makers[node] or node in problems]
     if plain.Get_rank() == root:
         np.copyto(_view(layout, content), array)
@@ -78,7 +78,7 @@ def shared_array(comm: Inheritable, array: Any, root: int) -> SharedArray:
     plain.Barrier()
     view = _view(layout, memory)
     view.flags.writeable = False
-    return view[...].view(SharedArray)  # whose base, and not it, has the memory
+    return view[...].view(SharedArray)  # its base owns the memory; the new array does not
 
 
 def _layout(array: Any) -> _Layout:

@@ -1,8 +1,8 @@
-"""A collwise communicator in the place of `MPI.COMM_WORLD`, for scripts that know nothing of it.
+"""Puts a `Comm` in the place of `MPI.COMM_WORLD`, for scripts that do not know collwise.
 
-`MPI.COMM_SELF` becomes one of ours, too.  `MPI.Request` takes lists that hold requests of ours, and
-`MPI.Comm.fromhandle` returns communicators of ours.  Classes stay the same objects, since programs
-compare and pickle them.
+A `Comm` replaces `MPI.COMM_SELF`, too.  `MPI.Request` takes lists that hold collwise's requests,
+and `MPI.Comm.fromhandle` returns collwise's communicators.  mpi4py's classes stay the same objects,
+since programs compare and pickle them.
 """
 
 import copy
@@ -21,7 +21,7 @@ from collwise.errors import InvalidArgument
 from collwise.mpi.execution.persistent import PersistentCollective, startall, waitall
 
 COMM_WORLD, COMM_SELF = MPI.COMM_WORLD, MPI.COMM_SELF
-"""mpi4py's own communicators: pickle looks in every module for an object by its name."""
+"""mpi4py's own communicators, which pickle has to find by these names in some module."""
 _LISTS = [
     name
     for name in dir(MPI.Request)
@@ -50,7 +50,7 @@ def _replace(kind: type[Any], methods: dict[str, Callable[..., Any]]) -> None:
 
 
 def _as_ours(theirs: Callable[..., MPI.Comm]) -> Callable[..., MPI.Comm]:
-    """Wrap a function that makes a communicator of a handle: it returns ours, if there is one."""
+    """Wrap a function from a handle to a communicator: it returns the `Comm` if there is one."""
 
     @wraps(theirs)
     def by_handle(handle: int) -> MPI.Comm:

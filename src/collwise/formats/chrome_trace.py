@@ -1,4 +1,4 @@
-"""Chrome's trace events, which Perfetto and chrome://tracing show.
+"""Writes Chrome's trace events, which Perfetto and chrome://tracing show.
 
 Each rank is a process with a track for its send port, its receive port and its combining; arrows
 lead from sends to receipts.  Times are in microseconds.
@@ -15,7 +15,7 @@ SENDS, RECEIVES, COMBINES = TRACKS = ("sends", "receives", "combines")
 
 
 def chrome_trace(timing: Timing, what: str) -> dict[str, Any]:
-    """The document.   what: was simulated, such as the problem and the algorithm."""
+    """The trace as a JSON document.   what: a text on what was simulated, such as the problem."""
     return {
         "traceEvents": list(_events(timing)),
         "displayTimeUnit": "ns",
@@ -34,7 +34,7 @@ def _events(timing: Timing) -> Iterator[dict[str, Any]]:
         source, target, size = message.source, message.target, formatting.size(message.nbytes)
         args = {"bytes": message.nbytes, "from": source, "to": target}
         start, sent, received = message.start, message.sent, message.received
-        # The receive port has the last part of the message, after the receipt before.
+        # A receipt takes as long as its send, or less if the target's last receipt ends later.
         begin = max(received - (sent - start), before.get(target, Fraction(0)))
         before[target] = received
         flow = {"id": number, "cat": "message"}

@@ -1,4 +1,4 @@
-"""What each rank does, in list order, from the rows of a schedule."""
+"""Lists what each rank does, in list order, from the rows of a schedule."""
 
 from collections import Counter
 from operator import attrgetter
@@ -12,17 +12,17 @@ from collwise.schedule.program import Schedule
 from collwise.schedule.rows import NONE, ordered
 
 MOST_EXPORTED = 1 << 20
-"""Messages; in text they take some ten megabytes."""
+"""The largest number of messages to export; as text they take some ten megabytes."""
 NANOSECONDS = 10**9
 
 
 class Listed(NamedTuple):
     """One operation of a rank.
 
-    kind: "send", "recv" or "calc".   place: in the rank's list; it names the operation.   peer: the
-    other rank of a message.   size: bytes; of a calc, nanoseconds, rounded.   tag: how many
-    messages between the two came before.   needs: the places of the receives and calcs that the
-    operation waits for.
+    kind: "send", "recv" or "calc".   place: the operation's in the rank's list; no other operation
+    of the rank has it.   peer: the other rank of a message.   size: bytes; of a calc, nanoseconds,
+    rounded.   tag: how many messages the sender sent to the receiver before this one.   needs: the
+    places of the receives and calcs that the operation waits for.
     """
 
     kind: str
@@ -47,7 +47,7 @@ def by_rank(schedule: Schedule, machine: Machine) -> list[list[Listed]]:
     """
     check_exportable(schedule)
     rows = schedule.rows(combines=machine.combine(1) is not None, in_order=False)
-    # A row that another one waits for is named by its place on the rank that waits.
+    # If a row waits for another row, `needs` has the other's place on the rank that waits.
     named = np.where(rows.combines, rows.place_at_source, rows.place_at_target)
     columns = rows.source, rows.target, rows.place_at_source, named, rows.nbytes
     ends = np.column_stack(columns).tolist()

@@ -1,8 +1,9 @@
-"""GOAL programs, read into rows, and timed.  They are neither run nor verified.
+"""Reads GOAL programs into rows, and times them.  They are neither run nor verified.
 
-The list of a rank is the order of its lines.  What that cannot say is refused with its line:
-nothing waits for what stands below it; receives are posted at once, so none can wait for a send;
-and what waits for another operation's start only is in list order with it, or not to be had.
+A rank's operations start in the order of its lines.  The reader refuses, with the line, a program
+that needs another order: no operation may wait for one that stands below it; no receive may wait
+for a send, since all receives are posted at the start; and an operation that waits only for the
+start of another (`irequires`) must start after it anyway, by the order of lines.
 A calc is processor time: like a combine it keeps both ports of its rank busy.
 """
 
@@ -45,7 +46,9 @@ _IN_A_RANK = "write send … to, recv … from, calc, all on cpu 0, or requires"
 
 
 class _Operation(NamedTuple):
-    """One line.   kind: "send", "recv" or "calc".   size: bytes; of a calc, nanoseconds."""
+    """The operation of one line.   kind: "send", "recv" or "calc".   size: in bytes; of a calc, in
+    nanoseconds.   peer: the other rank of a message; of a calc, NONE.   line: the line's number.
+    """
 
     rank: int
     kind: str
@@ -57,7 +60,10 @@ class _Operation(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Goal(Program):
-    """A GOAL program.   messages: their combines are calcs, of as many bytes as nanoseconds."""
+    """A GOAL program.   messages: rows of messages and of calcs.
+
+    A calc of n nanoseconds is a row that combines n bytes.
+    """
 
     name: str
     ranks: int
@@ -69,17 +75,17 @@ class Goal(Program):
 
     @property
     def sizes(self) -> Ints:
-        """Bytes of every message."""
+        """The number of bytes of every message."""
         return self.messages.nbytes[~self.messages.combines]
 
     @property
     def calc_s(self) -> float:
-        """Seconds of all calcs of all ranks."""
+        """The sum of all calcs of all ranks, in seconds."""
         return int(self.messages.nbytes[self.messages.combines].sum()) / NANOSECONDS
 
     @property
     def schedule(self) -> Schedule:
-        """A schedule of so many ranks, of which each may have data from the start."""
+        """A schedule of the program, for a problem in which every rank has data at the start."""
         problem = Problem.of("allgatherv", self.ranks, 1, sources=range(self.ranks))
         return Schedule(problem, self, self.name)
 
@@ -104,9 +110,9 @@ class Goal(Program):
 
 
 def read_goal(path: Path) -> Goal:
-    """Read a GOAL file.  Raises InvalidArgument, with the line, for what is none or cannot be said.
+    """Read a GOAL file.  Source: [Hoefler2010].
 
-    Source: [Hoefler2010].
+    Raises InvalidArgument, with the line, for what is no GOAL, and for what rows cannot express.
     """
     try:
         text = read_input(path).decode("utf-8", errors="replace")
@@ -122,8 +128,8 @@ def read_goal(path: Path) -> Goal:
 class _Reader:
     """Reads one file.
 
-    operations: in the order of lines; an operation's place is its number here.   labels: the place
-    of a rank's label.   needs: for each operation, the places of what it waits for.
+    operations: in the order of lines; an operation's place is its index in this list.   labels:
+    maps (rank, label) to a place.   needs: for each operation, the places of those it waits for.
     """
 
     path: Path
@@ -163,7 +169,7 @@ class _Reader:
             self._refuse(begun[rank], f"rank {rank} has no end", "close it with }")
 
     def _add(self, number: int, rank: int, found: re.Match[str]) -> None:
-        """Take in an operation."""
+        """Append the operation of a line.   found: the line as matched by _LINE."""
         kind, size, label = found["kind"], int(found["size"]), found["label"]
         peer = NONE if found["peer"] is None else int(found["peer"])
         for wrong, seen, remedy in (
@@ -183,7 +189,7 @@ class _Reader:
         self.needs.append([])
 
     def _relate(self, number: int, rank: int, later: str, how: str, earlier: str) -> None:
-        """Take in what an operation waits for."""
+        """Record that the operation labelled `later` waits for `earlier`.   how: i?requires."""
         for label in (later, earlier):
             if (rank, label) not in self.labels:
                 self._refuse(number, f"there is no label {label} above", "define it on this rank")
@@ -201,7 +207,7 @@ class _Reader:
             self.needs[one].append(other)
 
     def _receives(self) -> dict[int, int]:
-        """The place of each send's receive: the next one that matches its ranks and its tag."""
+        """A map from a send's place to its receive's: the next with the same ranks and tag."""
         waiting: dict[tuple[int, int, int], deque[int]] = defaultdict(deque)
         for place, op in enumerate(self.operations):
             if op.kind == "recv":
@@ -224,7 +230,7 @@ class _Reader:
         return receives
 
     def rows(self) -> Rows:
-        """The rows: a row for each send with its receive, and for each calc."""
+        """The program's rows: one for each send with its receive, and one for each calc."""
         receives = self._receives()
         kept = [place for place, op in enumerate(self.operations) if op.kind != "recv"]
         kept.sort(key=lambda place: self.operations[place].rank)
@@ -245,7 +251,9 @@ class _Reader:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines with something in them, numbered from 1, without comments, one blank between words."""
+    """Yields (number from 1, line) of lines that are not empty, without comments, with one blank
+    between words.
+    """
     text = _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text)
     for number, line in enumerate(text.splitlines(), 1):
         for part in re.split(r"(?<=[{])|(?=[}])|;", line):

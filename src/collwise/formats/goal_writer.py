@@ -1,7 +1,8 @@
-"""GOAL, the text that LogGOPSim's `txt2bin` reads [Hoefler2010].
+"""Writes GOAL, the text that LogGOPSim's `txt2bin` reads [Hoefler2010].
 
-Sends and calcs of a rank start in the order of its list (`irequires`), and after what they need
-(`requires`); receives are posted at once.  Sizes are in bytes, calcs in nanoseconds.
+A rank starts its sends and calcs in the order of its list (`irequires`), each after the operations
+whose data it needs (`requires`).  It posts all receives at the start.  Sizes are in bytes, calcs in
+nanoseconds.
 """
 
 from collections.abc import Iterator

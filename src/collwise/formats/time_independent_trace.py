@@ -1,10 +1,11 @@
-"""A time-independent trace, which SimGrid's `smpirun -replay` reads: one action on each line.
+"""Writes time-independent traces, which SimGrid's `smpirun -replay` reads: an action on each line.
 
-A rank posts all its receives, then sends in list order, waiting for what each message needs.
-Sizes are in bytes; `compute` counts operations of a host of 1 Gflop/s, so they are nanoseconds.
+A rank posts all its receives, then sends in list order; before a send it waits for the data that
+the message needs.  Sizes are in bytes.  `compute` counts operations of a host of 1 Gflop/s, each of
+which takes a nanosecond.
 
-Set to `smpi/ois:0:t0:0`, `smpi/or:0:0:0` and a latency of (λ − 1)·t0 from end to end, SimGrid is a
-postal machine, but for receipts that collide: its ranks receive for free.
+With `smpi/ois:0:t0:0`, `smpi/or:0:0:0` and a latency of (λ − 1)·t0 from end to end, SimGrid is a
+postal machine, except that receiving takes a rank no time, so that receipts never collide.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
-"""Sessions that measure, plan, race and learn; simulations that are compared.  Results are data.
+"""Sessions that measure, plan, race and learn; comparisons of simulations.  Results are data.
 
-Read `outcomes` (a task, what was decided about it), then `agenda` (what is raced first), `session`
-(on MPI), `saving` (what becomes of an older profile), `occurred` (tasks from a program's calls),
-`race_records` (races read from documents), `comparison` (of two documents) and `simulations` (no
-MPI).
+Read `outcomes` (a task, and what a race decided about it), then `agenda` (which races come first),
+`session` (runs races on MPI), `saving` (merges a new profile with an older one), `occurred` (tasks
+from a program's calls), `race_records` (races read from documents), `comparison` (of two documents)
+and `simulations` (without MPI).
 """

@@ -1,4 +1,4 @@
-"""What a session races first, what that costs by the model, and how far a budget goes.  No MPI."""
+"""Which tasks a session races first, how long races take, how many the budget covers.  No MPI."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,21 +15,23 @@ from collwise.system import formatting
 from collwise.tuning.outcomes import Task
 
 RUNS = 120
-"""Collectives in a race that decides: all competitors are checked, warmed up and tried once, the
-four or so that are left run six times more, and ranks line up before each run."""
+"""Collectives that a race runs until it decides.
+
+All competitors are checked, warmed up and tried once; the four or so that are then left run six
+times more.  The ranks synchronize before each run."""
 LEAST_S = 0.05
-"""Seconds that any race takes: requests are made, and bytes compared."""
+"""Least seconds of a race, in which requests are made and bytes are compared."""
 AGENDA_SHARE = 0.1
-"""The share of the budget in which items are planned; beyond it they go by their lower bounds."""
+"""The share of the budget for planning items; later items have only their lower bounds."""
 
 
 @dataclass(frozen=True)
 class Item:
     """A race to be run.
 
-    gain: how many times as fast as the best that libraries have the plan is, by the model; None if
-    the model does not know.   cost_s: seconds until the race decides, by the model.   spent_s: what
-    a program spends on such calls; 0 if that is not known.
+    gain: how many times as fast as the best algorithm of libraries the plan is, by the model; None
+    if the model does not know.   cost_s: seconds until the race decides, by the model.   spent_s:
+    seconds that a program spends on such calls; 0 if that is not known.
     """
 
     task: Task
@@ -49,7 +51,8 @@ class Item:
     ) -> "Item":
         """A task with its plan on a measured machine.   placement: of the ranks in its levels.
 
-        planned: False to go by the lower bound, which takes no search; then no gain is known.
+        planned: False to use the lower bound, which takes no search, as the time of the plan; then
+        no gain is known.
         """
         gain, run_s = None, task.least_s(profile, placement)
         with suppress(NothingApplies):
@@ -67,10 +70,10 @@ class Item:
 
 
 def most_useful_first(items: Iterable[Item]) -> list[Item]:
-    """The order in which to race.
+    """The items in the order in which to race them.
 
-    What a program's calls may save decides, where that is known.  Otherwise collectives take turns,
-    each with its sizes in their order.
+    If it is known what a program spends on calls, those first whose races may save most.  If not,
+    collectives take turns, each with its sizes in their order.
     """
     items = list(items)
     if any(item.spent_s for item in items):
@@ -90,7 +93,8 @@ def agenda(
 ) -> list[Item]:
     """The items of all tasks, the most useful first.
 
-    tasks: with the seconds that a program spends on each.   has_time: whether to go on planning.
+    tasks: maps a task to the seconds that a program spends on it.   has_time: returns whether to
+    go on planning.
     """
     first = most_useful_first(Item(task, None, LEAST_S, spent) for task, spent in tasks.items())
     return most_useful_first(
@@ -99,7 +103,7 @@ def agenda(
 
 
 def covered(items: Sequence[Item], budget_s: float) -> int:
-    """How many of the items, in their order, the budget is enough for; the first always."""
+    """For how many of the items, in their order, the budget is enough: at least the first one."""
     ends_s = list(accumulate(item.cost_s for item in items))
     return min(max(1, bisect_right(ends_s, budget_s)), len(items))
 
@@ -107,10 +111,10 @@ def covered(items: Sequence[Item], budget_s: float) -> int:
 def share_s(
     items: Sequence[Item], budget_s: float, done: Sequence[Item] = (), spent_s: float = 0.0
 ) -> float:
-    """The seconds that the first of the items may take, beside the others that the budget covers.
+    """The first item's share of the budget, in seconds: all items that the budget covers share it.
 
-    done: were raced before, in `spent_s` seconds; what took longer than expected lets us expect
-    that the others do, too.
+    done: items that were raced before, in `spent_s` seconds.   If they took longer than expected,
+    the others are expected to take longer in the same proportion.
     """
     pace = max(1.0, spent_s / sum(item.cost_s for item in done)) if done else 1.0
     within = items[: covered(items, budget_s / pace)]
@@ -118,7 +122,7 @@ def share_s(
 
 
 def announcement(items: Sequence[Item], budget_s: float) -> str:
-    """How many races there are, how long all of them would take, and what the budget covers."""
+    """A text: how many races there are, how long all of them take, how many the budget covers."""
     races, enough = formatting.count(len(items), "race"), covered(items, budget_s)
     total_s = formatting.time(sum(item.cost_s for item in items), 2)
     covers = "all of them" if enough == len(items) else f"about {enough} of them"
@@ -129,7 +133,7 @@ def announcement(items: Sequence[Item], budget_s: float) -> str:
 
 
 def not_raced(tasks: Mapping[Task, float], profile: Profile, ranks_per_node: str) -> list[Task]:
-    """The tasks about which the profile has no race of both forms, with the same placement."""
+    """The tasks for which the profile lacks a race of either form with the same placement."""
     known = {race.key for race in profile.race_results}
 
     def is_known(task: Task, form: Form) -> bool:

@@ -1,4 +1,4 @@
-"""Two records side by side: which times, and which λ, have changed, and how surely."""
+"""Compares two records: which times and which λ have changed, and how certain that is."""
 
 from collections.abc import Iterator
 from math import exp, hypot, inf, isfinite, log
@@ -16,7 +16,7 @@ from collwise.tuning.race_records import RaceRecord, Record
 
 
 class Quantity(NamedTuple):
-    """A measured value, of which less is better.
+    """A measured value; less is better.
 
     what: such as "broadcast of 512 B on 4 ranks".   quantity: such as "library, blocking".
     interval: at 95 %; None if it is not known.   unit: "s", or "" for λ and ratios.
@@ -32,9 +32,9 @@ class Quantity(NamedTuple):
 class ComparedCell(msgspec.Struct, frozen=True):
     """One quantity in both records.
 
-    a, b: its values.   ratio: b over a.   interval: of the ratio, at 95 %; None if it is not known.
-    verdict: "worse" or "better" if b is significantly so, else "no clear difference".   fails:
-    whether it is worse by more than a guard allows.
+    a, b: its values in the two records.   ratio: b over a.   interval: of the ratio, at 95 %; None
+    if it is not known.   verdict: "worse" or "better" if b is significantly worse or better than a,
+    else "no clear difference".   fails: whether b is worse by more than --fail-above allows.
     """
 
     what: str
@@ -49,10 +49,11 @@ class ComparedCell(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """What two records have in common, the worst first; a document as it stands.
+    """The quantities that two records have in common, the worst first; also the JSON document.
 
-    a, b: the files.   fail_above: the guard's ratio.   only_in_a, only_in_b: how many values the
-    other record lacks.   machines: how these differ, a line for each difference.
+    a, b: the files.   fail_above: the ratio beyond which a worse value fails.   only_in_a,
+    only_in_b: how many values the other record lacks.   machines: how the machines differ, a line
+    for each difference.
     """
 
     format: str = "collwise comparison"
@@ -71,7 +72,7 @@ def compare(first: Record, second: Record, fail_above: float | None = None) -> C
     """Compare two records value by value.
 
     fail_above: a value that is significantly worse fails beyond this ratio; None: nothing fails.
-    Raises InvalidArgument if they have nothing in common.
+    Raises InvalidArgument if the records have nothing in common.
     """
     ones, others = ({one[:2]: one for one in _quantities(record)} for record in (first, second))
     cells = [_compared(ones[key], others[key], fail_above) for key in ones if key in others]
@@ -100,7 +101,9 @@ def compare(first: Record, second: Record, fail_above: float | None = None) -> C
 
 
 def _compared(first: Quantity, second: Quantity, fail_above: float | None) -> ComparedCell:
-    """The two values' ratio; its interval is as wide, on a logarithmic scale, as both together."""
+    """Compare two values.  On a logarithmic scale, the ratio's interval has the width √(w₁² + w₂²)
+    if the values' intervals have the widths w₁ and w₂.
+    """
     ratio = second.value / first.value if first.value else inf
     width = hypot(*(_width(quantity.interval) for quantity in (first, second)))
     interval = (ratio * exp(-width), ratio * exp(width)) if isfinite(width) else None
@@ -112,7 +115,7 @@ def _compared(first: Quantity, second: Quantity, fail_above: float | None) -> Co
 
 
 def _width(interval: Bounds | None) -> float:
-    """Half of the width on a logarithmic scale; infinite if it is not known."""
+    """Half of an interval's width on a logarithmic scale; infinite if it is not known."""
     low, high = interval or (0.0, 0.0)
     return log(high / low) / 2 if low > 0 else inf
 
@@ -128,7 +131,7 @@ def _quantities(record: Record) -> Iterator[Quantity]:
 
 
 def _of_race(race: RaceRecord) -> Iterator[Quantity]:
-    """The library's time and that of the best of ours, for each form of the call."""
+    """For each form of the call, the library's time and the time of our best schedule."""
     known = race.repetitions >= FEWEST
     for form, best in race.forms.items():
         interval = best.library_interval_s if known else None
@@ -139,7 +142,7 @@ def _of_race(race: RaceRecord) -> Iterator[Quantity]:
 
 
 def _of_profile(profile: Profile) -> Iterator[Quantity]:
-    """t0 and λ of every size, level and placement."""
+    """The measured t0 and λ of every size, level and placement."""
     for measured in profile.every:
         where = f"on {measured.provenance.ranks_per_node or 'any'} ranks"
         levels = [(f"{where}, in a {level.name}", level.points) for level in measured.levels]
@@ -151,7 +154,7 @@ def _of_profile(profile: Profile) -> Iterator[Quantity]:
 
 
 def _of_result(race: RaceResult) -> Quantity:
-    """A race in a profile: our time over the library's."""
+    """The ratio of a race in a profile: our time over the library's."""
     what = f"race of {race.collective} of {formatting.size(race.nbytes)} on {race.ranks} ranks"
     what += f" ({race.ranks_per_node or 'any'})" + f" from {race.sources}" * bool(race.sources)
     what += f", root {race.root}" * bool(race.root)

@@ -1,4 +1,4 @@
-"""What to race for a program: the calls that it made, from a file of `collwise run --json`."""
+"""Tasks to race for a program: the calls that it made, from a file of `collwise run --json`."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from collwise.tuning.outcomes import Task
 FORMAT = "collwise calls"
 """The format of the document that `collwise run --json` writes."""
 MAX_TASKS = 32
-"""The largest number of races: those of the calls that took the most time."""
+"""The largest number of tasks; the calls that took the most time become tasks."""
 
 
 class _Call(msgspec.Struct):
@@ -38,7 +38,7 @@ class _Summary(msgspec.Struct):
 
 
 def read_summary(path: Path) -> _Summary:
-    """The calls in a file, without MPI.  Raises InvalidArgument if the file is no summary."""
+    """The calls in a file; needs no MPI.  Raises InvalidArgument if the file is no summary."""
     try:
         summary = decode_json(read_input(path), _Summary)
         if summary.format != FORMAT:
@@ -55,11 +55,12 @@ def _asked(path: Path) -> str:
 
 
 def tasks_of(path: Path, ranks: int) -> dict[Task, float]:
-    """The tasks to race for a program's calls on `ranks` ranks; rank 0's seconds in each.
+    """A map from the tasks to race for a program's calls to the seconds that rank 0 spent on each.
 
-    Calls of sizes so near that one race decides about all of them are one task.
-    The calls on which rank 0 spent most time come first, then the most frequent.
-    Raises InvalidArgument for a file that is no summary, and where nothing is to be raced.
+    Only calls on `ranks` ranks count.  Calls are one task if their sizes are so near that one race
+    decides about all of them.  The calls on which rank 0 spent most time come first, then the most
+    frequent.
+    Raises InvalidArgument for a file that is no summary, and if there is nothing to race.
     """
     summary = read_summary(path)
     calls = [call for call in summary.calls if call.collective and call.ranks == ranks > 1]
@@ -80,7 +81,7 @@ def tasks_of(path: Path, ranks: int) -> dict[Task, float]:
 
 def _task(call: _Call) -> Task | None:
     """The task to race for a call; None for a call that cannot be raced."""
-    from collwise.tuning.session import check_raceable  # which needs MPI
+    from collwise.tuning.session import check_raceable  # this module needs MPI
 
     about: dict[str, Any] = {"ranks": call.ranks, "nbytes": call.nbytes, "root": call.root}
     if call.sources:
@@ -96,7 +97,7 @@ def _task(call: _Call) -> Task | None:
 
 
 def _near(one: Task, other: Task) -> bool:
-    """Whether a race of one would decide about the other, with room to spare."""
+    """Whether a race of one task would decide about the other: if sizes are near, with a margin."""
     a, b = one.problem, other.problem
     alike = (a.collective, len(a.sources)) == (b.collective, len(b.sources))
     return alike and ratio(a.nbytes, b.nbytes) ** 2 <= REACH

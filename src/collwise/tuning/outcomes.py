@@ -1,4 +1,4 @@
-"""The data of a tuning session: tasks, the outcomes of their races, the result.  Needs no MPI."""
+"""The data of a tuning session: tasks, the outcomes of their races, all results.  Needs no MPI."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,7 +28,7 @@ from collwise.schedule.problem import Problem
 class Task:
     """A problem to plan and race.
 
-    op, dtype: the operator and the type of the elements, where vectors are combined.
+    op, dtype: the operator and the type of the elements, if the collective combines vectors.
     reason: why contributions are combined in the problem's order.
     """
 
@@ -49,9 +49,9 @@ class Task:
     def plan(
         self, profile: Profile, algorithm: str | None = None, placement: Placement | None = None
     ) -> Plan:
-        """The plan of the task on a measured machine.   algorithm: plan with this one only.
+        """The plan of the task on a measured machine.   algorithm: plan with this algorithm only.
 
-        placement: where the ranks are, in the levels of the profile.
+        placement: the ranks' groups at the levels of the profile.
         """
         machine = self._machine(profile, placement)
         return plan_for(self.problem, machine, algorithm, reason=self.reason)
@@ -59,7 +59,7 @@ class Task:
     def least_s(self, profile: Profile, placement: Placement | None = None) -> float:
         """The lower bound in seconds, with each t0 and λ at the lower end of its interval.
 
-        A measured time below it proves t0 or λ wrong.   placement: as in `plan`.
+        A measured time below this bound proves t0 or λ wrong.   placement: as in `plan`.
         """
         machine = self._machine(profile.at_lower_ends(), placement)
         return self.problem.lower_bounds(machine)[0].time_s
@@ -69,9 +69,9 @@ class Task:
         return profile.machine_on(placement, op, self.dtype)
 
     def resized(self, nbytes: int) -> "Task":
-        """The task with another message size, in bytes, or other bytes from each source.
+        """The task with another size: `nbytes` bytes, or `nbytes` bytes from each source.
 
-        Sizes are rounded up to whole elements, and to equal blocks where every rank gets its own.
+        Sizes are rounded up to whole elements, and to p equal blocks if every rank gets a block.
         """
         problem, sources = self.problem, self.problem.sources
         if sources:
@@ -101,17 +101,17 @@ class RaceVerdict:
 
     @property
     def raced(self) -> bool:
-        """Whether a schedule of ours ran against the library's own."""
+        """Whether a schedule of ours or another algorithm of the library ran beside its default."""
         return self.race.best not in self.race.libraries
 
     @property
     def ours(self) -> str:
-        """The label of the fastest planned candidate; the library's own where nothing else ran."""
+        """The label of the fastest candidate, or of the library's default if nothing else ran."""
         return self.race.best.removesuffix(BLOCKING)
 
     @property
     def predicted_s(self) -> float | None:
-        """The predicted time of `ours` in seconds; None for the library's own."""
+        """The predicted time of `ours` in seconds; None for the library's algorithms."""
         return self.race.predicted_s.get(self.ours)
 
     @property
@@ -145,9 +145,9 @@ class RaceVerdict:
 class Outcome:
     """The outcome of one task: the race, and the plan that it decided.
 
-    race: of persistent collectives, for programs that repeat a call.   blocking: of blocking calls,
-    in the same repetitions.   ranks_per_node: such as "2x8".   engine: "compiled" or "python",
-    which ran the schedules.   own: by label, the library's own algorithms that were to be raced.
+    race: the race of persistent collectives, for programs that repeat a call.   blocking: the race
+    of blocking calls, in the same repetitions.   ranks_per_node: such as "2x8".   engine: what ran
+    the schedules, "compiled" or "python".   own: the library's own algorithms to race, by label.
     """
 
     task: Task
@@ -170,7 +170,7 @@ class Outcome:
     ) -> "Outcome":
         """Decide a race of both forms.  Equal samples give equal decisions on all ranks.
 
-        estimated: the plan that named the candidates.
+        estimated: the plan that named the candidates.   everything: the samples of both forms.
         """
         blocking = {label for label in everything.samples if label.endswith(BLOCKING)}
         persistent = everything.among(everything.samples.keys() - blocking)
@@ -187,14 +187,15 @@ class Outcome:
 
     @property
     def decisions(self) -> tuple[RaceVerdict, RaceVerdict]:
-        """What was decided for blocking calls, and for persistent ones."""
+        """The verdict on blocking calls, and the one on persistent requests."""
         return RaceVerdict("blocking", self.blocking), RaceVerdict("persistent", self.race)
 
     @property
     def doubtful(self) -> bool:
-        """Whether to race again: a time is impossible, or a gain over twice what is predicted.
+        """Whether to race again: a time is impossible, or a gain is over twice the predicted gain.
 
-        The model predicts the time of the best algorithm that libraries have, over that of ours.
+        The predicted gain is the predicted time of the best algorithm that libraries commonly use,
+        divided by that of our fastest schedule.
         """
         usual = [
             c.predicted_s
@@ -207,7 +208,7 @@ class Outcome:
 
     @property
     def ours(self) -> str:
-        """The label of our fastest schedule as a persistent request."""
+        """The label of the fastest candidate as a persistent request."""
         return self.race.best
 
     @property
@@ -234,10 +235,10 @@ class Outcome:
 
     @property
     def results(self) -> list[RaceResult]:
-        """The race's results for the profile, for blocking calls and for persistent ones.
+        """The results for the profile, of blocking calls and of persistent requests.
 
-        Empty where only the library's calls ran, where samples were too few, and where the problem
-        sees the ranks in another mesh than calls on a communicator do.
+        A form has no result if only the library's default ran or if samples were too few.  Empty if
+        the problem's mesh of ranks is not the mesh that calls on a communicator have.
         """
         problem = self.plan.problem
         if problem.shape != problem.usual_shape:
@@ -269,7 +270,7 @@ class Tuning:
     """The results of a session; equal on all ranks.
 
     profile: what was measured, with the results of the races.   unraced: tasks left out for want of
-    time, each with the speed-up that the model predicts (None: unknown).
+    time, each with the speed-up that the model predicts, or None if that is unknown.
     """
 
     profile: Profile
@@ -283,7 +284,7 @@ class Tuning:
         outcomes: Sequence[Outcome],
         unraced: Sequence[tuple[Task, float | None]] = (),
     ) -> "Tuning":
-        """Add the races to a measured profile; it is noisy if a time is below a lower bound."""
+        """Add the races to a measured profile; the profile is noisy if a race beats its bound."""
         wrong = [str(o.task) for o in outcomes if o.race.impossible or o.blocking.impossible]
         if wrong:
             reasons = [profile.verdict] * (profile.verdict != STABLE)

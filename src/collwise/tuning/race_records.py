@@ -1,6 +1,6 @@
-"""Races as JSON documents have them: what `bench --json` and `tune --json` print, read again.
+"""Reads races from the JSON documents that `bench --json` and `tune --json` print.
 
-`report.tuning_tables.race_document` writes them.
+`report.tuning_tables.race_document` writes the races into these documents.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ VERSION = 1
 
 
 class DecidedForm(msgspec.Struct, frozen=True):
-    """What a race says about one form of a call: our fastest schedule and the library's own.
+    """The result of a race for one form of a call: our fastest schedule and the library's call.
 
     ratio: our time over the library's.
     """
@@ -44,29 +44,29 @@ class DecidedForm(msgspec.Struct, frozen=True):
 
     @property
     def ours(self) -> Interval:
-        """The median of our schedule in seconds."""
+        """The median time of our schedule, in seconds."""
         return Interval(self.ours_s, *self.ours_interval_s)
 
     @property
     def library(self) -> Interval:
-        """The median of the library's own in seconds."""
+        """The median time of the library's call, in seconds."""
         return Interval(self.library_s, *self.library_interval_s)
 
     @property
     def uncertainty(self) -> float:
-        """The wider of the two medians' relative ±."""
+        """The relative uncertainty of the two medians: that of the less certain one."""
         return max(self.ours.uncertainty, self.library.uncertainty)
 
 
 class Competed(msgspec.Struct, frozen=True):
-    """A competitor and its times in seconds, repetition by repetition."""
+    """A competitor of a race, and the seconds that it took in each repetition."""
 
     label: str
     samples_s: tuple[float, ...]
 
 
 class RaceRecord(msgspec.Struct, frozen=True):
-    """One race, of which nbytes is the size.   sources: the rank and nbytes of each."""
+    """One race.   nbytes: the message size.   sources: {"rank": …, "nbytes": …} of each source."""
 
     collective: str
     ranks: int
@@ -86,7 +86,7 @@ class RaceRecord(msgspec.Struct, frozen=True):
 
     @property
     def repetitions(self) -> int:
-        """How often the competitors ran that stayed to the end."""
+        """How often those competitors ran that stayed to the end of the race."""
         return max(len(one.samples_s) for one in self.competitors)
 
     def is_about(self, task: Task) -> bool:
@@ -115,12 +115,12 @@ class RaceRecord(msgspec.Struct, frozen=True):
 
 
 class Sweep(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """Races of one `collwise bench`.
+    """The races of one run of `collwise bench`.
 
-    within: medians were to be known to ± this share; 0 if races did not end by it, then they are
-    judged by USUAL_WITHIN.   order: of the ranks.   algorithm: the only one that was raced; None
-    for the best few.   cells: the documents of the races; `RaceRecord` reads the part of them that
-    is needed again.
+    within: each race went on until its medians were known to ± this share; 0 if no such share was
+    asked for, then USUAL_WITHIN says which races are noisy.   order: of the ranks.   algorithm: the
+    only one that was raced; None for the best few.   cells: the races as JSON documents, of which
+    `RaceRecord` reads a part.
     """
 
     format: str = SWEEP
@@ -134,11 +134,11 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def races(self) -> list[RaceRecord]:
-        """The cells.  Raises msgspec.ValidationError."""
+        """The races that `cells` describe.  Raises msgspec.ValidationError for a wrong cell."""
         return msgspec.convert(self.cells, list[RaceRecord])
 
     def uncertain(self, form: Form) -> list[RaceRecord]:
-        """The races that did not get as precise as asked."""
+        """The races whose medians are less certain than was asked for."""
         return [race for race in self.races if race.forms[form].uncertainty > self._yardstick]
 
     @property
@@ -146,7 +146,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self.within or USUAL_WITHIN
 
     def verdict(self, form: Form) -> str:
-        """Whether all intervals are as narrow as asked; else which is the widest."""
+        """STABLE if all medians are as certain as asked; else a text that says how many are not."""
         if not (wide := self.uncertain(form)):
             return STABLE
         most = max(race.forms[form].uncertainty for race in wide)
@@ -157,18 +157,18 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         )
 
     def document(self) -> dict[str, Any]:
-        """The sweep as JSON, with the verdict on blocking calls and on persistent ones."""
+        """The sweep as JSON, with the verdicts on blocking calls and on persistent requests."""
         made: dict[str, Any] = msgspec.to_builtins(self)
         return made | {"verdict": {form: self.verdict(form) for form in FORMS}}
 
     def save(self, path: Path) -> None:
-        """Replace the file.  Raises InvalidArgument; then it is as it was."""
+        """Replace the file.  If this fails, raises InvalidArgument and leaves the old file."""
         save_text(path, msgspec.json.encode(self.document()).decode(), "record")
 
     def goes_on(self, path: Path, other: "Sweep") -> "Sweep":
-        """The sweep with the cells of an earlier record of it.
+        """The sweep with the cells of `other`, an earlier record of the same sweep in `path`.
 
-        Raises InvalidArgument where that is of another machine, number or order of ranks, or of
+        Raises InvalidArgument if `other` is of another machine, number or order of ranks, or of
         another algorithm.
         """
         differences = [*self.fingerprint.differences(other.fingerprint)]
@@ -207,16 +207,16 @@ class Record(msgspec.Struct, frozen=True):
 
 
 def read_sweep(path: Path) -> Sweep:
-    """The record of a sweep.  Raises InvalidArgument for what is none."""
+    """The record of a sweep.  Raises InvalidArgument if the file is no such record."""
     remedy = "name a file that bench --record wrote, or a new one"
     sweep: Sweep = _read(path, {SWEEP: Sweep}, remedy)[1]
     return sweep
 
 
 def read_record(path: Path) -> Record:
-    """What bench, tune or measure printed with --json, or a saved profile, says.
+    """Read what bench, tune or measure printed with --json, or a saved profile.
 
-    Raises InvalidArgument, and DamagedProfile for a profile that is one by its format only.
+    Raises InvalidArgument for other files, and DamagedProfile for a profile with wrong content.
     """
     forms = {SWEEP: Sweep, TUNING: _Tuning, MEASUREMENT: _Tuning, Profile.format: msgspec.Raw}
     remedy = "give what bench, tune or measure printed with --json, or a saved profile"
@@ -230,7 +230,7 @@ def read_record(path: Path) -> Record:
 
 
 def _read(path: Path, forms: Mapping[str, type[Any]], remedy: str) -> tuple[str, Any]:
-    """The format of a document, and what it says.   forms: how to read each format."""
+    """The format of a document, and its content.   forms: the type to read each format into."""
     try:
         if not (content := read_input(path)).strip():
             raise ValueError("it is empty")
@@ -243,7 +243,7 @@ def _read(path: Path, forms: Mapping[str, type[Any]], remedy: str) -> tuple[str,
             raise ValueError(f"its version is {header.version!r}; this collwise reads {VERSION}")
         read = decode_json(content, forms[header.format])
         if isinstance(read, Sweep):
-            _ = read.races  # raises for what is none
+            _ = read.races  # raises if a cell is no race
     except (OSError, ValueError) as problem:  # msgspec's errors are ValueErrors
         seen = getattr(problem, "strerror", None) or str(problem)
         raise InvalidArgument(f"read the record {path}", seen, remedy) from None

@@ -1,4 +1,4 @@
-"""Merges new measurements into a saved profile, which keeps all that was not measured again."""
+"""Merges new measurements into a saved profile; what was not measured again stays in it."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ from collwise.system.files import locked
 
 
 class Merged(NamedTuple):
-    """A profile to save, and phrases on what became of the one that was saved before."""
+    """A profile to save, and phrases on what became of the data of the profile saved before."""
 
     profile: Profile
     kept: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Merged(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        """The phrases in lines for people; empty where no profile was saved before."""
+        """The phrases as lines for people; empty if no profile was saved before."""
         return [f"{name:<9}{'; '.join(what)}" for name, what in self.document.items() if what]
 
     @property
@@ -45,11 +45,11 @@ class Merged(NamedTuple):
 
 
 def merge(saved: Profile | None, new: Profile) -> Merged:
-    """Add what was measured to the saved profile, if it is one of the same machine.
+    """Add new measurements to the saved profile, if both are of the same machine.
 
-    What was measured again is replaced: the same size with the same placement of ranks, the same
-    race with the same placement.  All else stays, except races of algorithms that collwise has no
-    longer, and t0 and λ with the same placement but other levels.
+    A new measurement replaces the one of the same size with the same placement of ranks, and a new
+    race the same race with the same placement.  All other data stays, except races of algorithms
+    that collwise no longer has, and t0 and λ with the same placement but other levels.
     """
     if saved is None:
         return Merged(new)
@@ -82,7 +82,7 @@ def merge(saved: Profile | None, new: Profile) -> Merged:
 
 
 def _known(profile: Profile) -> tuple[list[RaceResult], tuple[str, ...]]:
-    """The races whose algorithms still exist, and phrases on the other races."""
+    """The profile's races whose algorithms still exist, and phrases on its other races."""
     races = profile.race_results
     unknown = _races([race for race in races if not is_known(race.algorithm)])
     known = [race for race in races if is_known(race.algorithm)]
@@ -90,9 +90,9 @@ def _known(profile: Profile) -> tuple[list[RaceResult], tuple[str, ...]]:
 
 
 def save_merged(profile: Profile, path: Path) -> Merged:
-    """Save a profile merged with the one in the file, even if others save there at the same time.
+    """Save a profile merged with the one in the file; other processes may save there meanwhile.
 
-    Raises InvalidArgument if it cannot be written.
+    Raises InvalidArgument if the file cannot be written.
     """
     known, unknown = _known(profile)
     profile = msgspec.structs.replace(profile, race_results=tuple(known))
@@ -118,8 +118,8 @@ def save_merged(profile: Profile, path: Path) -> Merged:
 def together(profiles: Iterable[Profile]) -> Merged:
     """Merge profiles of one machine; later measurements replace earlier ones of the same kind.
 
-    The phrases in the result are only on what was dropped.
-    Raises InvalidArgument if they are of different machines.
+    The result has phrases only on what was dropped.
+    Raises InvalidArgument if the profiles are of different machines.
     """
     first, *others = sorted(profiles, key=lambda profile: profile.provenance.created)
     merged = Merged(first)
@@ -136,7 +136,7 @@ def together(profiles: Iterable[Profile]) -> Merged:
 
 
 def without(profile: Profile, collective: str | None, ranks: int | None) -> Profile:
-    """The profile without its races of `collective` on `ranks` ranks; None stands for any."""
+    """The profile without its races of `collective` on `ranks` ranks.   None: of any, on any."""
     kept = [
         race
         for race in profile.race_results
@@ -150,7 +150,7 @@ def _problem(race: RaceResult) -> tuple[object, ...]:
 
 
 def _races(races: Iterable[RaceResult]) -> list[str]:
-    """Phrases that count the races, one for each number of ranks."""
+    """Phrases that count the races, one phrase for each number of ranks."""
     by_ranks = Counter(race.ranks for race in races)
     return [f"{formatting.count(n, 'race')} on {_ranks(p)}" for p, n in sorted(by_ranks.items())]
 
@@ -162,9 +162,9 @@ def _ranks(count: int) -> str:
 def _together(
     old: Measurements | None, new: Measurements, cores: int
 ) -> tuple[Measurements, list[str], list[str]]:
-    """Merge two measurements with one placement and the same levels.
+    """Merge two measurements with the same placement and the same levels.
 
-    Returns phrases, too, on the sizes of the old one that were kept, and that were replaced.
+    Returns (measurements, phrases on the old sizes that were kept, phrases on those replaced).
     """
     if old is None or old == new:  # nothing was measured again
         return new, [], []
@@ -187,7 +187,7 @@ def _together(
 
 
 def _joined(old: Iterable[Any], new: Sequence[Any], *about: str) -> list[Any]:
-    """The new records, and the old ones about something else.   about: the fields that say what."""
+    """The new records, and those old ones that no new one equals in the fields named in `about`."""
     key = attrgetter(*about)
     fresh = set(map(key, new))
     return [*new, *(record for record in old if key(record) not in fresh)]
@@ -199,7 +199,7 @@ def _combining(old: Measurements, new: Measurements) -> tuple[CombineTime, ...]:
 
 
 def _levels(measured: Measurements) -> str:
-    """How many levels the measurements tell apart, as a phrase."""
+    """A phrase on how many levels the measurements tell apart."""
     return f"with {len(measured.levels) + 1} levels" if measured.levels else "as one level"
 
 
@@ -211,7 +211,7 @@ def _of_level(old: MeasuredLevel, new: MeasuredLevel) -> MeasuredLevel:
 
 
 def _in_segments(points: Sequence[MeasuredSize]) -> tuple[MeasuredSize, ...]:
-    """The points sorted by way of sending and size, with the protocols found anew."""
+    """The points, sorted by mode of sending and size, with newly found segments (protocols)."""
     numbered: list[MeasuredSize] = []
     for mode in MODES:
         of_mode = sorted((p for p in points if p.mode == mode), key=lambda p: p.nbytes)

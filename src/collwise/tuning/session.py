@@ -42,16 +42,18 @@ from collwise.verifier import verify
 log = logging.getLogger("collwise")
 
 MEASURING_SHARE = 0.4
-"""The share of the time budget for measuring; the races share the rest."""
+"""The share of the time budget that measuring may take; the races share the rest."""
 LARGEST_PROVED = 256
 """Schedules for up to this many ranks are proved correct before they run."""
 
 Progress = Callable[[str, float], None]
-"""Called with what is being done and how far the session is, from 0 to 1 (on rank 0)."""
+"""A function called with what the session is doing, and how far it is, from 0 to 1 (on rank 0)."""
 
 
 def check_raceable(task: Task) -> None:
-    """Raise InvalidArgument for more bytes than the memory, or an operator races cannot check."""
+    """Raise InvalidArgument if the task needs more bytes than the memory has, or an operator whose
+    results races cannot check.
+    """
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if (nbytes := task.problem.nbytes) > memory:
         seen = f"{nbytes} bytes are more than the memory here ({formatting.size(memory)})"
@@ -68,8 +70,8 @@ class Session:
     """Measures and races on the ranks of a communicator.  Every method is collective.
 
     seed: starts all random choices.   placement: the groups of the ranks at every level; if not
-    given, MPI tells the nodes, and measured times tell groups of nodes.   Use a session in a `with`
-    statement, whose end frees its private communicator.
+    given, MPI tells which ranks share a node, and measured times tell groups of nodes.   progress:
+    a `Progress`.   Use a session in a `with` statement, whose end frees its private communicator.
     """
 
     def __init__(
@@ -114,8 +116,8 @@ class Session:
     ) -> Profile:
         """Measure the machine; the profile is equal on all ranks.
 
-        budget_s: seconds.   sizes: bytes of the messages; the usual ones, up to `largest`, if not
-        given.
+        budget_s: seconds that measuring may take.   sizes: the message sizes in bytes; by default
+        the usual ones, up to `largest`.
         share: the part of the whole session that measuring takes, for `progress`.
         Raises InvalidArgument for values out of range, on all ranks.
         """
@@ -145,9 +147,9 @@ class Session:
     ) -> Tuning:
         """Measure, plan, race and learn; the most useful races come first (`agenda`).
 
-        tasks: what to race, with the seconds that a program spends on each, or 0.   budget_s:
+        tasks: what to race, with the seconds that a program spends on each task, or 0.   budget_s:
         seconds for the session; once they are over, no task is begun except the first.  If
-        measuring takes longer than its share, the races have theirs all the same.
+        measuring takes longer than its share, the races still have their share.
         known: an earlier profile to use instead of measuring.   announce: called on rank 0 with a
         line about the races before they begin.
         Raises InvalidArgument for values out of range, WrongResult for a wrong byte, on all ranks.
@@ -183,7 +185,7 @@ class Session:
                 done, spent_s = items[:number], racing_s - remaining_s
                 share = share_s(items[number:], max(remaining_s, 0.0), done, spent_s)
                 outcomes.append(self.race(item.task, profile, share))
-            except NothingApplies as nothing:  # raised on all ranks: the library's own stays
+            except NothingApplies as nothing:  # raised on all ranks: the library's default stays
                 log.warning("not raced: %s", nothing)
         else:
             number = len(items)
@@ -203,9 +205,9 @@ class Session:
         """Plan one task, prove candidates correct (up to LARGEST_PROVED ranks), race them, decide.
 
         After a doubtful outcome (`Outcome.doubtful`) a second race, with another seed, decides.
-        budget_s: seconds for the race; a second one has those left, or half as many.   repetitions:
-        the largest number.   algorithm: race only this one.   within: the race ends once the
-        medians are known to ± this share.
+        budget_s: seconds for the race; a second race has what is left of them, but at least half.
+        repetitions: the largest number of repetitions.   algorithm: race only this algorithm.
+        within: the race ends once the medians are known to ± this share.
         Raises what planning and racing raise, on all ranks.
         """
         placement = self.levels.placement
@@ -253,8 +255,9 @@ class Session:
     def _own(self, estimated: Plan) -> dict[str, Candidate]:
         """The library's own algorithms to race, by label.
 
-        Where the planner has an algorithm of the same name, its prediction counts: much slower ones
-        are left out, the others come last, the fastest first.  Unpredicted ones need a race more.
+        If the planner has an algorithm of the same name, the library's is predicted to take as
+        long.  Algorithms that are predicted to be much slower are left out.  Those without a
+        prediction come first, since a race tells most about them, then the others, fastest first.
         """
         problem = estimated.problem
         sizes = Counter(self.world.hosts).values()

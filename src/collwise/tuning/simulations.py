@@ -1,4 +1,4 @@
-"""Simulations of one problem, compared: what `collwise simulate` shows."""
+"""Simulates schedules of one problem, and compares them: what `collwise simulate` shows."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -25,14 +25,15 @@ from collwise.system.quantities import parse_size
 from collwise.timing import messages_played
 
 COMPARED_SHARE = 8
-"""When algorithms are compared, each may send MAX_SIMULATED / COMPARED_SHARE messages at most."""
+"""If algorithms are compared, each of them may send at most MAX_SIMULATED / COMPARED_SHARE
+messages."""
 
 Progress = Callable[[str, float], None]
-"""Called with what is being done and how far the work is, from 0 to 1."""
+"""A function that is called with what is being done, and how far the work is, from 0 to 1."""
 
 
 class Traffic(NamedTuple):
-    """All messages of a schedule: how many, their bytes in all, the smallest and the largest."""
+    """A schedule's messages: their number, the sum of their bytes, the least and most bytes."""
 
     messages: int
     nbytes: int
@@ -41,9 +42,9 @@ class Traffic(NamedTuple):
 
 
 class LinkLoad(NamedTuple):
-    """How long a link from one node to another was held.
+    """How long messages held a link from one node to another.
 
-    busy: exact seconds in all.   share: `busy` over the schedule's time, 0 to 1.
+    busy: the sum, in exact seconds.   share: `busy` over the schedule's time, 0 to 1.
     """
 
     link: int
@@ -54,7 +55,7 @@ class LinkLoad(NamedTuple):
 
 
 class LinkWaits(NamedTuple):
-    """How many messages waited for links; the sum of their waits and the longest, exact seconds."""
+    """How many messages waited for links; the sum and the longest of their waits, in seconds."""
 
     messages: int
     total: Fraction
@@ -91,7 +92,7 @@ class Simulation:
 
     @cached_property
     def traffic(self) -> Traffic:
-        """The number of all messages, and their sizes."""
+        """The number of the schedule's messages, and their sizes."""
         sizes, times = self.trace.simulated.sizes
         if not len(sizes):
             return Traffic(0, 0, 0, 0)
@@ -100,7 +101,7 @@ class Simulation:
 
     @cached_property
     def loads(self) -> tuple[LinkLoad, ...]:
-        """Every link that was used, the busiest first."""
+        """The loads of all links that messages used, the busiest link first."""
         topology, completion = self.trace.topology, self.trace.completion
         if topology is None:
             return ()
@@ -112,7 +113,7 @@ class Simulation:
 
     @cached_property
     def waits(self) -> LinkWaits:
-        """How long messages waited for links though both ranks were ready."""
+        """How long messages waited for links although sender and receiver were ready."""
         times = [p.start - p.ready for p in self.trace.passages if p.start > p.ready]
         return LinkWaits(len(times), sum(times, Fraction(0)), max(times, default=Fraction(0)))
 
@@ -127,11 +128,12 @@ def simulations(
     reason: str = "",
     progress: Progress = lambda what, done: None,
 ) -> tuple[list[Simulation], dict[str, str]]:
-    """Simulate schedules of a problem: the fastest first; and by name, why others were left out.
+    """Simulate schedules of a problem.  Returns (simulations, reasons).
 
-    algorithm: simulate only this one, with these `settings`, as text; the planner chooses those not
-    given.   Without a name: all algorithms that apply; on more than SEARCHED_RANKS ranks, the best
-    by the model.   reason: why the problem's order of combining is asked for.
+    The fastest simulation comes first.  The reasons say, by name, why algorithms were left out.
+    algorithm: the only one to simulate; by default all that apply, or on more than SEARCHED_RANKS
+    ranks the fastest by the model.   settings: the algorithm's settings, as text; the planner
+    chooses those not given.   reason: why the problem's order of combining is asked for.
     Raises UnknownName or InvalidArgument for an algorithm, setting or machine that does not fit the
     problem, or for too many messages.
     """
@@ -178,9 +180,9 @@ def planned_schedule(
     settings: Mapping[str, str] | None = None,
     reason: str = "",
 ) -> tuple[str, Schedule]:
-    """A schedule, with its algorithm and settings as text, without simulating it.
+    """Returns (algorithm with settings as text, schedule) without simulating the schedule.
 
-    algorithm, settings: as in `simulations`; the planner chooses those not given.
+    algorithm, settings: as in `simulations`; the planner chooses what is not given.
     Raises what `simulations` raises.
     """
     if algorithm is not None:
@@ -193,7 +195,10 @@ def planned_schedule(
 
 @dataclass
 class _Simulator:
-    """Simulates schedules of one problem, each once, of up to MAX_SIMULATED / `share` messages."""
+    """Simulates schedules of one problem, each only once.
+
+    share: a schedule may have up to MAX_SIMULATED / `share` messages.
+    """
 
     problem: Problem
     machine: Machine
@@ -208,7 +213,7 @@ class _Simulator:
         return self.problem.lower_bounds(self.machine)[0]
 
     def run(self, algorithm: Algorithm, typed: Mapping[str, str]) -> Simulation:
-        """Simulate an algorithm; the planner chooses the settings that were not typed."""
+        """Simulate an algorithm; the planner chooses the settings that `typed` leaves out."""
         settings = read_settings(algorithm, typed)
         if len(settings) < len(algorithm.parameters) or not typed:
             plan = plan_for(
@@ -232,9 +237,9 @@ class _Simulator:
         return Simulation(name, settings, self.traces[label], self.bound)
 
     def _check_size(self, schedule: Schedule) -> None:
-        """Raise InvalidArgument for so many messages that they fill the memory or take hours."""
+        """Raise InvalidArgument if messages are so many that they fill the memory or take hours."""
         program = schedule.program
-        if isinstance(program, DownTree | UpTree):  # the planner counts their shapes only
+        if isinstance(program, DownTree | UpTree):  # `messages_played` counts only their shapes
             segments = -(-program.nbytes // (program.segment or program.nbytes or 1))
             about = (program.tree.size - 1) * segments
         else:
@@ -256,7 +261,7 @@ class _Simulator:
         settings: Mapping[str, Any],
         topology: Topology | None,
     ) -> Fraction:
-        """The planner's prediction if no links or shared ports count; else the simulated time."""
+        """The predicted time if only ranks' own ports delay messages, else the simulated time."""
         if topology is None and machine.independent_ports:
             with suppress(BeyondLimits):  # planning has lower limits than simulating
                 return predicted(algorithm, problem, machine, settings, topology)
@@ -264,9 +269,10 @@ class _Simulator:
 
 
 def read_settings(algorithm: Algorithm, typed: Mapping[str, str]) -> dict[str, Any]:
-    """The values of some parameters, read from text such as 4, 9/5 or 64k.
+    """The values of an algorithm's parameters, read from text such as 4, 9/5 or 64k.
 
-    Raises InvalidArgument for text that is no value of its parameter, or unknown parameters.
+    typed: text by parameter.   Raises InvalidArgument for text that is no value of its parameter,
+    and for unknown parameters.
     """
     if set(typed) - set(algorithm.parameters):
         algorithm.settings(typed)  # raises, and names the parameters that there are

@@ -1,7 +1,7 @@
-"""S-to-p broadcasts by a broadcast algorithm, segmented or not, for each contribution.
+"""S-to-p broadcasts that broadcast each contribution by a broadcast algorithm, segmented or not.
 
 With one source an s-to-p broadcast is a broadcast, so plans try all broadcast algorithms.  Several
-sources broadcast one after another; their messages are not merged, and plans do not try this.
+sources broadcast one after another, without merging messages; plans do not try that.
 """
 
 from collections.abc import Callable, Iterable

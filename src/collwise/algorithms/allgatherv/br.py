@@ -1,7 +1,8 @@
 """Br_Lin and Br_xy: recursive halving along lines of the mesh.
 
-In Br_Lin the two halves of a snake-like line through the mesh swap their data; then each half does
-the same.  Br_xy does so in every line of one dimension, then in every line of the other.
+In Br_Lin the two halves of a snake-like line through the mesh swap their data; then the halves of
+each half do so, and so on.  Br_xy does this in every line of one dimension of the mesh, then in
+every line of the other dimension.
 `br_xy_source` begins with the dimension whose fullest line has fewer sources, so that messages
 grow late; `br_xy_dim` begins with the dimension whose lines are longer.
 """

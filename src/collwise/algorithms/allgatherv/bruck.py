@@ -1,8 +1,8 @@
 """Bruck's allgather, in ⌈log2 p⌉ rounds for any p.
 
-In round k rank i receives all data that rank i + 2^k holds, except what it holds itself.  After the
-message of distance d, rank i holds the contributions of ranks i … i + 2d − 1, modulo p.  It is the
-same as the census for latency 1.
+In round k rank i receives all data that rank i + 2^k holds and rank i lacks.  After the message
+from rank i + d, rank i holds the contributions of ranks i … i + 2d − 1, modulo p.  The algorithm is
+the census for latency 1.
 """
 
 from collwise.algorithms.allgatherv.census import Census

@@ -1,8 +1,9 @@
 """The allgather by census: T_λ(p)·t0 for an integer λ [Bruck1996 §3].
 
-All ranks do the same, relative to their own numbers.  A rank sends a message in every t0.  Each one
-goes to another rank and carries all contributions that the sender holds by then.  For latency k = 1
-it is Bruck's allgather; for k >= p − 1 every rank sends its own contribution to all others.
+All ranks do the same, relative to their own numbers.  A rank sends a message in every t0, each to a
+different rank.  A message carries all contributions that its sender holds by then.  The census for
+latency k = 1 is Bruck's allgather; for k >= p − 1 every rank sends its own contribution to all
+others.
 """
 
 from bisect import bisect_left
@@ -25,9 +26,9 @@ LATENCY = integer("latency", 1, "the latency in units of t0, an integer of at le
 
 
 class Shift(NamedTuple):
-    """One message of every rank r, to rank r − distance.
+    """One message from every rank r to rank r − distance, modulo p.
 
-    It carries the contributions of ranks r … r + width − 1, modulo p.
+    The message carries the contributions of ranks r … r + width − 1, modulo p.
     """
 
     distance: int
@@ -38,7 +39,7 @@ def shifts(ranks: int, k: int) -> list[Shift]:
     """The messages that every rank sends, in order.
 
     k: the latency in rounds; a message that is sent in round j is received in round j + k.
-    After the message of distance d, rank r has the contributions of ranks r … r + d + width − 1.
+    After the message with distance d, rank r has the contributions of ranks r … r + d + width − 1.
     """
     held = [1] * min(k, ranks)  # by round, the number of contributions that a rank can send
     known, messages = 1, list[Shift]()
@@ -59,7 +60,7 @@ class Census(Deliveries):
         return [around_a_circle(self.problem.ranks)] if self.problem.all_give_alike else None
 
     def rows(self, *, combines: bool) -> Rows | None:
-        """All messages as arrays.  Within a round, a rank's list is ordered by the sender's number.
+        """All messages as arrays; a rank's list has the messages of a round by sender, ascending.
 
         None if ranks do not contribute equally.
         """
@@ -99,8 +100,8 @@ def latencies(ranks: int, each: int, machine: Machine) -> list[int]:
 def census_time(ranks: int, each: int, latency: int, machine: Machine) -> Fraction:
     """Rough seconds of a census in which every rank contributes `each` bytes.
 
-    A round is taken to last as long as its message keeps a port busy, or the message's latency
-    divided by `latency`, the number of rounds that a message travels, if that is longer.
+    latency: the number of rounds that a message travels.   A round is taken to last as long as its
+    message keeps a port busy, or if longer, as the message's λ·t0 divided by `latency`.
     """
     time = Fraction(0)
     for _, width in shifts(ranks, latency):

@@ -1,4 +1,4 @@
-"""Ideal ranks for sources: if these have the data, every round of spreading reaches new ranks.
+"""Ideal ranks for sources: if they have the data, every round of spreading reaches new ranks.
 
 The ranks of a mesh are numbered row by row.
 """
@@ -17,18 +17,18 @@ def snake(shape: tuple[int, int], count: int) -> tuple[int, ...]:
     """Ideal ranks for `count` sources, for spreading along the snake through a mesh.
 
     shape: (rows, columns).   [Hambrusch1998 §5.2] takes left diagonals, the least sensitive of its
-    distributions.  The ranks here follow from the rounds, and are better on most meshes.
+    distributions.  The ranks here are computed from the rounds, and are better on most meshes.
     """
     return tuple(snake_rank(at, shape[1]) for at in in_line(shape[0] * shape[1], count))
 
 
 def rows(shape: tuple[int, int], count: int) -> tuple[int, ...]:
-    """Ideal ranks for `count` sources, for spreading over a mesh: full rows, the last one partly.
+    """Ideal ranks for `count` sources, for spreading over a mesh: full rows, and part of one row.
 
     Every round along the columns then doubles the number of rows with data.
-    shape: (rows, columns).   In tall meshes more rows may be needed than a row has ranks.
-    Spreading would then begin along the rows, whose ranks all have data already.  So full columns
-    are used instead.
+    shape: (rows, columns).   In tall meshes the sources may need more rows than a row has ranks.
+    Spreading would then begin along the rows, whose ranks all have data already.  So the ideal
+    ranks are full columns there.
     """
     height, width = shape
     needed = -(-count // width)
@@ -41,21 +41,21 @@ def rows(shape: tuple[int, int], count: int) -> tuple[int, ...]:
 def in_line(n: int, count: int) -> tuple[int, ...]:
     """Positions for `count` sources in a line of n ranks, ascending, 1 <= count <= n.
 
-    From these, every round of spreading doubles the number of ranks with data, until fewer than
-    that lack it; the next round then reaches all of them.
+    From these positions, every round of spreading doubles the number of ranks with data, until
+    fewer ranks lack data than have it; the next round then reaches all of them.
     """
     return _in_lines(n, n, count)
 
 
 def _in_lines(n: int, most: int, count: int) -> tuple[int, ...]:
-    """Positions as in `in_line`, ideal both in a line of n and in one of `most` (n or n + 1).
+    """Positions as in `in_line`, ideal both in a line of n and in a line of `most` (n or n + 1).
 
     In the first round position i of the first half swaps with position i + ⌈n/2⌉.  Then both halves
     hold the same data.  So positions that are ideal for a half are ideal for the line, as long as
     all have partners.  The halves of a line, or of the two lines, differ in length by at most 1.
     If there are too many sources for each to reach a new position, every pair gets a source, and so
-    does the middle position, which has no partner.  Every second source moves to the other half,
-    so that messages cross the middle in both directions, unless the two lines have halves of
+    does the middle position, which has no partner.  Every second source then moves to the other
+    half, so that messages cross the middle in both directions, unless the two lines have halves of
     different length.
     """
     half = (most + 1) // 2

@@ -1,8 +1,8 @@
 """S-to-p broadcasts of long contributions in pieces: all sources broadcast at once, in rounds.
 
 Every contribution is cut into k pieces, and a message has one piece of every source, about a k-th
-of all data.  So contributions may differ in length.  Through a circulant graph this takes
-k − 1 + ⌈log2 p⌉ rounds [Traeff2022], in rounds made for the latency λ little more than
+of all data.  So contributions may differ in length.  Through a circulant graph the broadcasts take
+k − 1 + ⌈log2 p⌉ rounds [Traeff2022].  In rounds made for the latency λ they take little more than
 k − 1 + T_λ(p).
 """
 
@@ -50,10 +50,10 @@ def _rough_time(problem: Problem, machine: Machine, settings: Settings) -> Fract
 
 
 def _choices(problem: Problem, machine: Machine, *, latencies: bool) -> Iterable[Rough]:
-    """The settings to compare: numbers of pieces from 1 on, each 1⅓ or 1½ times the one before.
+    """The settings to compare: numbers of pieces from 1 on, each at most twice the one before.
 
-    latencies: whether there is a setting `latency`.   Empty for a single source, and for too many
-    ranks or sources.
+    latencies: whether the algorithm has a setting `latency`.   Empty for a single source, and for
+    too many ranks or sources.
     """
     ranks, sources = problem.ranks, problem.sources
     if ranks > SEARCHED_RANKS or len(sources) < 2:  # with one source it is a broadcast

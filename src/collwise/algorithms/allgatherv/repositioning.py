@@ -1,9 +1,9 @@
-"""Repositioning and partitioning: sources' data moves to ideal ranks before it is spread.
+"""Repositioning and partitioning: sources send their data to ideal ranks, which then spread it.
 
 Ranks are ideal if every round doubles the number of ranks with data as long as possible: ranks on
-the snake through the mesh, or full rows [Hambrusch1998 §3, §5.2].  Repositioning then spreads the
-data in the whole mesh.  Partitioning gives each half of the mesh its share of the sources; each
-half spreads its data, then the halves swap.
+the snake through the mesh, or full rows [Hambrusch1998 §3, §5.2].  Repositioning spreads the data
+from them in the whole mesh.  Partitioning gives each half of the mesh its share of the sources;
+each half spreads its data, then the halves swap all data.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,8 @@ def repositioned(
 ) -> Iterator[Delivery]:
     """Deliveries that move the data to ideal ranks, then spread it in the whole grid.
 
-    places: returns the ideal ranks.   rank: only deliveries that may involve it; None for all.
+    spread: yields the deliveries of the spreading.   places: returns the ideal ranks.
+    rank: yield only deliveries that may involve this rank; None for all.
     """
     targets = [grid.rank(inner) for inner in places(grid.shape, len(holdings))]
     deliveries, after = reposition(holdings, targets)
@@ -40,7 +41,7 @@ def partitioned(
 ) -> Iterator[Delivery]:
     """Deliveries that move the data to ideal ranks of both halves, spread it in each, then swap.
 
-    places: returns the ideal ranks.   rank: only deliveries that may involve it; None for all.
+    The arguments are those of `repositioned`.
     """
     if grid.size == 1:
         return
@@ -68,15 +69,15 @@ def _swap(
 ) -> Iterator[Delivery]:
     """Deliveries in which the i-th ranks of both halves swap all blocks of their halves.
 
-    If the first half is larger, its further ranks only receive.   everything: the blocks of each
-    half.   rank: only deliveries of this rank; None for all.
+    If the first half is larger, its surplus ranks only receive.   everything: the blocks of each
+    half.   rank: yield only deliveries that may involve this rank; None for all.
     """
     larger, smaller = halves
     if rank is None:
         numbers = range(larger.size)
     else:
         number = larger.inner(rank) if larger.has(rank) else smaller.inner(rank)
-        numbers = range(number, larger.size, smaller.size)  # the rank itself, or all its partners
+        numbers = range(number, larger.size, smaller.size)  # in `larger`: the rank's or partners'
     for inner in numbers:
         a, b = larger.rank(inner), smaller.rank(inner % smaller.size)
         if inner < smaller.size:
@@ -88,8 +89,8 @@ _WAYS = (
     ("lin", spread_snake, snake, "well placed ranks of the snake"),
     ("xy_source", spread_mesh_by_sources, rows, "well placed rows"),
 )
-"""Ways of spreading: name, function that spreads, function that returns the ideal ranks, and these
-ranks in words."""
+"""Ways of spreading: the name, the function that spreads, the function that returns ideal ranks,
+and these ranks in words."""
 for _way, _spread, _places, _words in _WAYS:
     register_spread(
         f"part_{_way}",

@@ -1,7 +1,7 @@
 """All other sources send to the first source, which broadcasts everything down a λ-tree.
 
-It broadcasts all contributions as one message.  The tree is optimal in the postal model.  The
-algorithm is for few sources and large λ.
+The first source broadcasts all contributions as one message.  The tree is optimal in the postal
+model.  The algorithm is for few sources and large λ.
 """
 
 from collections.abc import Iterator

@@ -2,7 +2,7 @@
 
 A rank holds a tuple of blocks, each the whole contribution of a source.  Functions with an argument
 `rank` yield the deliveries in which that rank may take part, mostly in O(s log p) time and without
-lists of length p; for None they yield all deliveries.
+lists of length p.  If `rank` is None they yield all deliveries.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,21 +17,21 @@ from collwise.schedule.grids import Grid, Snake
 from collwise.schedule.problem import Problem
 
 Holdings: TypeAlias = Mapping[int, Blocks]
-"""By rank, the blocks that it holds; ranks without blocks are left out."""
+"""A map from a rank to the blocks that it holds; ranks without blocks are left out."""
 Spread: TypeAlias = Callable[[Grid, Holdings, int | None], Iterator[Delivery]]
 """A function that yields the deliveries after which all ranks of a grid hold all blocks.
 
-If a rank is given, only those in which it may take part are needed.
+If a rank is given, only deliveries in which this rank may take part are needed.
 """
 
 
 def spread_line(line: Sequence[int], holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
-    """Deliveries along a line of ranks: its halves swap their blocks, then each does the same.
+    """Deliveries along a line of ranks: its halves swap their blocks, then so do halves of halves.
 
     Of n ranks in a line the i-th swaps with the (i + ⌈n/2⌉)-th.  If n is odd, the middle rank has
     no partner: it sends its blocks to the next rank, the first one of the second half, and receives
     nothing.  Each half then holds every contribution exactly once [Hambrusch1998 §2].
-    rank: only deliveries that may involve it; None for all.
+    rank: yield only deliveries that may involve this rank; None for all.
     """
     here = None if rank is None else line.index(rank)
     halves = [(0, len(line), {line.index(r): blocks for r, blocks in holdings.items()})]
@@ -58,7 +58,7 @@ def spread_line(line: Sequence[int], holdings: Holdings, rank: int | None) -> It
 
 
 def spread_snake(grid: Grid, holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
-    """Deliveries along the snake, a line through all ranks of the grid.   rank: None for all."""
+    """Deliveries along the snake, a line of all ranks of the grid.   rank: as in `spread_line`."""
     return spread_line(Snake(grid), holdings, rank)
 
 
@@ -67,11 +67,11 @@ def spread_mesh(
 ) -> Iterator[Delivery]:
     """Deliveries in each line of one dimension of the grid, then in each line of the other.
 
-    rank: only deliveries that may involve it; None for all.   rows_first: whether to begin in rows.
+    rank: as in `spread_line`.   rows_first: whether rows come first, then columns.
     """
     pick, other = (grid.row, grid.column) if rows_first else (grid.column, grid.row)
     lines, others = (grid.rows, grid.columns) if rows_first else (grid.columns, grid.rows)
-    # The first rank of each line with data, and the holdings of the line's ranks.
+    # Maps the first rank of each line with data to the holdings of the line's ranks.
     together: dict[int, dict[int, Blocks]] = {}
     for holder, blocks in holdings.items():
         together.setdefault(pick(holder)[0], {})[holder] = blocks
@@ -88,7 +88,7 @@ def spread_mesh(
 
 
 def fullest(grid: Grid, holders: Iterable[int]) -> tuple[int, int]:
-    """The largest number of `holders` in a row of the grid, and the largest one in a column."""
+    """The largest number of `holders` in one row of the grid, and the largest in one column."""
     rows: dict[int, int] = {}
     columns: dict[int, int] = {}
     for holder in holders:
@@ -101,14 +101,14 @@ def fullest(grid: Grid, holders: Iterable[int]) -> tuple[int, int]:
 def spread_mesh_by_sources(grid: Grid, holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
     """Deliveries as by `spread_mesh`, in the dimension first whose fullest line has fewer holders.
 
-    It begins in columns if both have equally many.
+    Columns come first if the fullest column has as many holders as the fullest row.
     """
     in_row, in_column = fullest(grid, holdings)
     return spread_mesh(grid, holdings, rank, rows_first=in_row < in_column)
 
 
 def spread_mesh_by_shape(grid: Grid, holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
-    """Deliveries as by `spread_mesh`, in the longer lines first; in rows if both are as long."""
+    """Deliveries as by `spread_mesh`, the longer lines first; rows first if all are as long."""
     rows, columns = grid.shape
     return spread_mesh(grid, holdings, rank, rows_first=columns >= rows)
 
@@ -118,8 +118,8 @@ def reposition(
 ) -> tuple[list[Delivery], dict[int, Blocks]]:
     """Move all blocks to given ranks; returns the deliveries, and the holdings after them.
 
-    places: as many ranks as there are holders.   Every holder sends all its blocks to one of them;
-    a holder that is one of them keeps its blocks.
+    places: as many ranks as there are holders.   A holder that is in `places` keeps its blocks;
+    every other holder sends all its blocks to one rank in `places`.
     """
     taken = set(places)
     free = iter(sorted(taken - set(holdings)))
@@ -187,7 +187,7 @@ def register_spread(
 ) -> Algorithm:
     """Register an s-to-p broadcast that spreads the data over the mesh of ranks.
 
-    spread: yields its deliveries.   more: other arguments of `register_allgatherv`.
+    spread: yields the broadcast's deliveries.   more: other arguments of `register_allgatherv`.
     """
     return register_allgatherv(
         name, summary, source, time, lambda problem, _: Spreading(problem, spread), **more

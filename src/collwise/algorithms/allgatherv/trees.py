@@ -1,6 +1,6 @@
 """An s-to-p broadcast: one broadcast for every source, down a λ-tree (optimal for the latency λ).
 
-Contributions of different sources are not merged, so no message waits until several are complete.
+Contributions of different sources are not merged, so no message waits for a second contribution.
 But messages share ports, and every rank handles the sources in the same order. Each contribution
 takes p − 1 messages.
 """
@@ -26,7 +26,8 @@ def down_trees(
     """Deliveries that broadcast the blocks of several roots, one root after another.
 
     tree: the tree for root 0, which is rotated to each root; a rank receives before it sends.
-    contributions: (root, its blocks) pairs.   rank: only its deliveries; None for all.
+    contributions: (root, the root's blocks) pairs.   rank: yield only this rank's deliveries; None
+    for all.
     """
     ranks = tree.size
     edges = tree_edges(tree) if rank is None else []

@@ -13,7 +13,7 @@ from collwise.schedule.grids import Grid, Snake
 def two_step(grid: Grid, holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
     """Deliveries that gather all blocks at the first rank of the snake, then spread them along it.
 
-    rank: only deliveries that may involve it; None for all.
+    rank: yield only deliveries that may involve this rank; None for all.
     """
     first = Snake(grid)[0]
     yield from (Delivery(holder, first, blocks) for holder, blocks in holdings.items())

@@ -1,6 +1,7 @@
-"""All ports of a cube at once: the vector in d parts, each through the directions in another order.
+"""An allreduce on a hypercube of 2^d ranks, in which every rank uses all of its d ports at once.
 
-The paper's §7 only says that it can be done.
+The vector has d parts, each of which crosses the cube's directions in an order of its own.  §7 of
+[vandeGeijn1991] only says that this can be done.
 """
 
 from collections.abc import Iterable
@@ -22,9 +23,10 @@ from collwise.schedule.reduction import equal_parts
 
 @dataclass(frozen=True)
 class AllPorts(Program):
-    """An allreduce on a cube of 2^d ranks: part k goes first through direction k, then k + 1, ….
+    """The program: part k is exchanged in direction k first, then in direction k + 1, ….
 
-    If there are e ranks more, ranks 1, 3, …, 2e − 1 first send their vectors to the rank before.
+    If there are e ranks more than 2^d, ranks 1, 3, …, 2e − 1 first send their vectors to ranks
+    0, 2, …, 2e − 2, which send them the result at the end.
     """
 
     problem: Problem
@@ -32,12 +34,12 @@ class AllPorts(Program):
 
     @cached_property
     def extra(self) -> int:
-        """Number of ranks beyond the cube's."""
+        """Number of ranks beyond the 2^d ranks of the cube."""
         return self.problem.ranks - (1 << len(self.stages))
 
     @cached_property
     def parts(self) -> dict[int, Block]:
-        """The parts of the vector by their first direction; one where halves would be empty."""
+        """Each part's byte range, by its first direction; one part if halves would be empty."""
         d, whole = len(self.stages), Block(0, 0, self.problem.nbytes)
         least = d << sum(stage.divided for stage in self.stages)
         if self.problem.nbytes < least * self.problem.itemsize:
@@ -62,12 +64,15 @@ class AllPorts(Program):
         ]
 
     def _together(self, number: int, value: int) -> list[Operation]:
-        """The operations of a node of the cube for all parts in turn.   value: what it combines."""
+        """The operations of one node of the cube, taken from all parts in turn.
+
+        number: the node's number in the cube.   value: the slot with the vector to combine.
+        """
         lists = (self._part(number, k, part, value) for k, part in self.parts.items())
-        return list(chain.from_iterable(zip(*lists, strict=True)))  # all are alike
+        return list(chain.from_iterable(zip(*lists, strict=True)))  # all lists are equally long
 
     def _part(self, number: int, k: int, part: Block, value: int) -> list[Operation]:
-        """What a node does with part k: an exchange of nodes whose bits are rotated by k."""
+        """One node's operations for part k: an exchange with all node numbers rotated by k bits."""
         d = len(self.stages)
 
         def rotated(number: int, by: int) -> int:
@@ -86,7 +91,7 @@ class AllPorts(Program):
             raise AssertionError(op)  # an allreduce in groups copies nothing
 
         def slot(name: int) -> int:
-            """The inner slot's place among those of all parts: each part has its own scratch."""
+            """The slot to use for a slot of part k's exchange: each part has its own scratch."""
             if name == Slot.INPUT:
                 return value
             return name if name < Slot.SCRATCH else scratch(1 + (name - Slot.SCRATCH) * d + k)
@@ -96,7 +101,10 @@ class AllPorts(Program):
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best strategy for a part; one processor combines all of them, one after another."""
+    """The best strategy for one part, for machines with a port for each direction.
+
+    Combining counts d-fold: a processor combines all d parts, one after another.
+    """
     d = cube_dimension(problem.ranks)
     if d < 2 or not isinstance(machine, Wormhole) or not machine.all_port:
         return []

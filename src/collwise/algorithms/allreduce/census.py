@@ -23,7 +23,7 @@ from collwise.schedule.program import Program
 from collwise.schedule.rows import Class, around_a_circle
 
 _T, _S = scratch(0), scratch(1)
-"""Two scratch slots for a rank's partial results: with its own contribution, and without it."""
+"""Scratch slots for two partial results of a rank: with its own contribution, and without it."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Allreduces by exchanges in groups, in several pieces: while one travels, ranks send others."""
+"""Allreduces by exchanges in groups, in pieces: while one piece travels, ranks send others."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -28,9 +28,10 @@ def divisor(stages: Iterable[Stage]) -> int:
 
 
 def _program(problem: Problem, settings: Settings) -> Program:
-    """The exchange in pieces, but in no more than each part of the vector has elements.
+    """The program: exchanges of as many pieces of the vector as the setting `pieces` says.
 
-    It is in one piece if the product of the group sizes is below the number of ranks.
+    There are fewer pieces if a part of the vector has fewer elements, and only one if the product
+    of the group sizes is below the number of ranks.
     """
     plain = Exchange(problem, stages_of(problem, settings))
     most = 1 if plain.extra else problem.nbytes // problem.itemsize // divisor(plain.stages)
@@ -45,7 +46,8 @@ def in_pieces(
 ) -> Interleaved:
     """The interleaved exchanges of all pieces.
 
-    stages: those of each piece.   latency: the number of sends until a message has arrived.
+    stages: the stages of every piece's exchange.   latency: how many messages a rank sends until a
+    message has arrived.
     """
     parts = [part for (part,) in equal_parts(problem.whole, pieces, problem.itemsize)]
     exchanges = {
@@ -59,8 +61,8 @@ def in_pieces(
 def _choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
     """The settings to compare: for each number of pieces the best stages, with two latencies.
 
-    A rough time assumes that only the first piece waits for messages.  Empty where λ is 1, and if
-    messages meet on shared ports.
+    A rough time assumes that only the first piece waits for messages.  Empty if λ is 1, and if
+    more than ranks' own ports delays messages.
     """
     ranks, items = problem.ranks, problem.nbytes // problem.itemsize
 

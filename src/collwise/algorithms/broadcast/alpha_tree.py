@@ -1,7 +1,7 @@
 """α-trees: a source of n ranks keeps round(αn) and gives the others to a child [Bruck1996 §2.4].
 
-Both parts are divided in the same way.  Either one α is used for all n, or a small table has one α
-for each triangle of the paper's "Christmas tree" (§2.5), which always gives an optimal tree.
+Both parts are then divided in the same way.  One α is used for all n, or a small table has one α
+for each triangle of the paper's "Christmas tree" (§2.5); the table always gives an optimal tree.
 """
 
 from collections.abc import Iterable
@@ -43,7 +43,7 @@ def table(ranks: int, lam: Fraction) -> SplitTree:
 def _candidates(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """The setting `alpha` that is optimal for all numbers of ranks up to p.
 
-    If there is none, several values to try; empty for one rank.
+    If no α is, several settings to try; empty for one rank.
     """
     lam = max(machine.planning_lam(problem.nbytes), Fraction(1))
     if problem.ranks < 2:

@@ -1,7 +1,8 @@
 """Binomial tree: the number of informed ranks doubles in every step.
 
-It is recursive halving, the α-tree for α = ½ [Bruck1996 §2.1]: a source of n ranks keeps ⌈n/2⌉ and
-gives ⌊n/2⌋ to a child.  It is optimal for λ = 1.  Most MPI libraries use it for short messages.
+The tree is that of recursive halving, the α-tree for α = ½ [Bruck1996 §2.1]: a rank that serves n
+ranks keeps ⌈n/2⌉ and gives ⌊n/2⌋ to a child.  It is optimal for λ = 1.  Most MPI libraries use it
+for short messages.
 """
 
 from collwise.algorithms.broadcast.segmented_tree import register_tree

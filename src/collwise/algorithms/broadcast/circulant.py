@@ -1,7 +1,7 @@
 """Broadcast of pieces through a circulant graph, in the minimum number of rounds for any p.
 
-k pieces take k − 1 + ⌈log2 p⌉ rounds, in which every rank sends and receives at the same time.  It
-is the best algorithm for long messages where λ is 1 [Traeff2024b].
+k pieces take k − 1 + ⌈log2 p⌉ rounds, in which every rank sends and receives at the same time.  No
+algorithm is better for long messages where λ is 1 [Traeff2024b].
 """
 
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT

@@ -33,7 +33,8 @@ LAM = fraction(
 def tree(ranks: int, lam: Fraction) -> SplitTree:
     """The λ-tree over `ranks` ranks.   lam: the latency λ in t0.
 
-    The state of a part is the number of its grade: of the time that is left to reach its ranks.
+    A source splits its ranks into parts; a part's state is the index of the `Grade` whose time is
+    left to inform the part's ranks.
     """
     grades = postal.doubling(ranks, lam).grades
 
@@ -72,7 +73,7 @@ BY_LAM_FROM_1 = _by_lam(
 def _segments(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """Settings for three λ-trees, each with its best segment.
 
-    Their λ are the machine's for the whole message, the machine's for 4 KiB, and 1.
+    The trees are for the machine's λ for the whole message, for its λ for 4 KiB, and for λ = 1.
     """
     lams = {machine.planning_lam(problem.nbytes), machine.planning_lam(4096), Fraction(1)}
     choices: list[Settings] = []

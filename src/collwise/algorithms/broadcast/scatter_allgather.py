@@ -1,7 +1,7 @@
 """Scatter, then allgather in ⌈log2 p⌉ rounds of doubling size.
 
-It is for long messages on many ranks, any number of them.  The allgather has the rounds of Bruck's
-allgather (dissemination), and works in place.
+The algorithm is for long messages on many ranks, whose number need not be a power of two.  The
+allgather has the rounds of Bruck's allgather (dissemination), and works in place.
 """
 
 from collwise.algorithms.broadcast.scatter_collect import register_scatter_collect

@@ -28,7 +28,7 @@ def register_scatter_collect(
     """Register a broadcast that scatters down the binomial tree and then collects in steps.
 
     steps: maps the number of ranks to the steps of the allgather.   most: the largest number of
-    ranks for which plans try it.
+    ranks for which plans try the broadcast.
     """
 
     def build(problem: Problem, _: Settings) -> Program:

@@ -20,7 +20,7 @@ SEGMENT = integer("segment", 1, "the bytes in a segment, an integer of at least 
 
 
 def register_tree(name: str, summary: str, time: str, tree: TreeOf, **more: Any) -> Algorithm:
-    """Register a broadcast down a tree, in segments if it has the parameter `segment`.
+    """Register a broadcast down a tree, in segments if `more` has a parameter `segment`.
 
     tree: returns the tree for a problem and settings.   more: other fields of `Algorithm`.
     """

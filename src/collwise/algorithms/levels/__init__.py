@@ -1,7 +1,7 @@
 """Algorithms for machines with levels: flat algorithms inside groups and across their leaders.
 
-`composition`  shared code: one algorithm runs at each level; finds the best one for each
-`multilevel`   one level after another, with an algorithm for each
+`composition`  shared code: runs an algorithm at each level, and finds the best for each level
+`multilevel`   one level after another, each with an algorithm of its own
 `pipelined`    segments go down, or up, one tree that joins the trees of all levels
 `rounds_over_levels`  pieces of the message travel in rounds that span several levels
 `lanes`        every rank of a node sends one part of the vector to the other nodes

@@ -1,8 +1,9 @@
 """Code shared by algorithms for machines with levels: a flat algorithm for each level.
 
-Flat algorithms are those for machines without levels.  A text names them with their settings, the
-innermost level first: "binomial | postal_tree(lam=4)".  A team has the ranks that run one of them
-together: at level 1 the ranks of a group, at an outer level the leaders of groups.
+A flat algorithm is one for machines without levels.  A text names the flat algorithm of each level
+with its settings, the innermost level first: "binomial | postal_tree(lam=4)".  A team is the ranks
+that run a flat algorithm together: at level 1 those of a group, at an outer level the leaders of
+groups.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -52,8 +53,8 @@ def parts_parameter(name: str, collective: str, example: str) -> Parameter:
 def parts_of(text: str, collective: str, levels: int) -> Sequence[Configured]:
     """Parse the algorithms for `levels` levels, the innermost first.
 
-    A single one is used at all levels; surplus ones are ignored.  Raises InvalidArgument for too
-    few of them.
+    A single algorithm is used at all levels; surplus algorithms are ignored.  Raises
+    InvalidArgument for too few algorithms.
     """
     parts = [part(label, collective) for label in text.split("|")]
     if len(parts) == 1:
@@ -70,8 +71,8 @@ def in_teams(
     """The program in which every team of a level runs its own program.
 
     program: maps the size of a team, >= 2, to its program.   first: a program that the first team
-    runs instead; None if it is no exception.
-    Whatever `program` raises, it raises on the ranks of all teams.
+    runs instead; None if the first team is no exception.
+    If `program` raises an error, the ranks of all teams raise it.
     """
     here = teams.teams[level - 1]
     made = {size: program(size) for size in {*here.sizes.tolist()} if size > 1}
@@ -88,7 +89,7 @@ def in_teams(
 def in_all_teams(problem: Problem, text: str, collective: str, levels: int) -> list[On]:
     """Programs, one for each of the `levels` innermost levels, the innermost first.
 
-    In each of them all teams of the level run the algorithm that `text` names for the level.
+    In each program all teams of one level run the algorithm that `text` names for that level.
     """
     teams = hierarchy_of(problem)
 
@@ -104,7 +105,7 @@ def in_all_teams(problem: Problem, text: str, collective: str, levels: int) -> l
 def team_problem(problem: Problem, collective: str, ranks: int) -> Problem:
     """The problem of a team of `ranks` ranks, with the vector length of `problem`.
 
-    The order of combining is that of `problem` as well; "any" if nothing is combined.
+    The order of combining is that of `problem`, too, or "any" if the collective combines nothing.
     """
     order = problem.order if problem.kind.combines and collective != "broadcast" else "any"
     return Problem(collective, ranks, problem.nbytes, 0, problem.itemsize, order)
@@ -165,7 +166,7 @@ def best_parts(
     """Labels of the fastest flat algorithms for the problem of a team, the fastest first.
 
     among: short names of the algorithms to try; None for all.   most: number of labels to return.
-    Of several that take exactly the same time, only the one with the fewest settings is returned.
+    Of algorithms that take exactly the same time, only the one with the fewest settings is kept.
     """
     timed = []
     for algorithm in algorithms_for(problem.collective, levels=False):
@@ -190,11 +191,12 @@ def combined_choices(
     among: tuple[str, ...] | None = None,
     most: int = BEST,
 ) -> list[str]:
-    """All combinations of one of the fastest algorithms for each level.
+    """All combinations of the fastest algorithms of each level, with one algorithm for each level.
 
-    Each is written "label | label | …", the innermost level first. An algorithm is timed on the
-    largest team of its level.   among: short names of the algorithms to try; None for all.   most:
-    how many algorithms are kept for the outermost level; for the others one less, but at least one.
+    A combination is written "label | label | …", the innermost level first. An algorithm is timed
+    on the largest team of its level.   among: short names of the algorithms to try; None for all.
+    most: how many of the fastest are combined at the outermost level; at each other level it is
+    one less, but at least one.
     """
     teams: Hierarchy = hierarchy_of(problem)
     best = [

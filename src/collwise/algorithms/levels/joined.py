@@ -1,7 +1,7 @@
 """S-to-p broadcasts that gather in groups, exchange across groups, and broadcast inside.
 
 In the exchange a group counts as one source that has all contributions of its ranks.  So the time
-of the exchange depends on how many bytes each group contributes, not on which of its ranks do.
+of the exchange depends on how many bytes each group has, not on which of its ranks have them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,8 +19,8 @@ from collwise.schedule.problem import Problem, Source
 class Joined(Deliveries):
     """Gather at leaders, exchange among the leaders of the outermost groups, broadcast inside.
 
-    exchange: the s-to-p broadcast among those leaders.   tree: the tree of each level, down which
-    the groups broadcast in the end.
+    exchange: the s-to-p broadcast among those leaders.   tree: has the tree of each level, down
+    which groups broadcast in the end.
     """
 
     exchange: Configured
@@ -33,7 +33,7 @@ class Joined(Deliveries):
 
     @cached_property
     def held(self) -> list[dict[int, Blocks]]:
-        """For each level from 0 on, a map from a leader to the blocks it has once it has gathered.
+        """A map for each level from 0 on: from a leader to the blocks it has gathered in its group.
 
         At level 0 every source is its own leader.  Leaders without blocks are left out.
         """
@@ -48,7 +48,7 @@ class Joined(Deliveries):
         return levels
 
     def _teams(self, level: int, rank: int | None) -> Iterable[tuple[tuple[int, ...], int | None]]:
-        """Pairs of a team of the level and the place of `rank` in it, only for the team of `rank`.
+        """The level's team to which `rank` belongs, paired with the place of `rank` in this team.
 
         Empty if `rank` is in no team of the level.  For rank None all teams, each with place None.
         """
@@ -72,7 +72,7 @@ class Joined(Deliveries):
     def _across(self, team: tuple[int, ...], place: int | None) -> Iterator[Delivery]:
         """Deliveries of the exchange, in which a member contributes all blocks of its group.
 
-        place: only deliveries from or to the member at this place in the team; None for all.
+        place: yield only deliveries from or to the member at this place in the team; None for all.
         """
         problem = across(self.problem, self.teams)
         program = self.exchange.build(problem)
@@ -86,7 +86,7 @@ class Joined(Deliveries):
         """Deliveries down the team's tree: a member is sent all blocks that its group lacks.
 
         At level 1 members are sent all blocks, since `Deliveries` leaves out a rank's own blocks.
-        place: only deliveries from or to the member at this place in the team; None for all.
+        place: yield only deliveries from or to the member at this place in the team; None for all.
         """
         tree = self.tree.tree(level, len(team))
         if place is None:

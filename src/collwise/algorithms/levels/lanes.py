@@ -2,7 +2,8 @@
 
 Several ranks of a node then send at once, which helps where one rank cannot saturate the network
 card of its node [Traeff2020].  A broadcast scatters in the root's node, broadcasts each part across
-nodes, and allgathers in every node.  An allreduce does a reduce-scatter in every node first.
+nodes, and allgathers in every node.  An allreduce does a reduce-scatter in every node, allreduces
+each part across nodes, and allgathers in every node.
 """
 
 from dataclasses import dataclass
@@ -36,7 +37,7 @@ INSIDE = ("bruck", "ring", "xor", "recursive_doubling", "two_step")
 
 @dataclass(frozen=True)
 class ReduceScatter(Program):
-    """A reduce-scatter in a node: all ranks send part i to the i-th rank, which combines it.
+    """A reduce-scatter in a node: all ranks send part i to the i-th rank, which combines them.
 
     parts: the byte range of each part of the vector.   size: number of ranks in the node.
     """
@@ -64,7 +65,7 @@ class ReduceScatter(Program):
 
 
 class Lanes:
-    """The lanes of a problem: one for each rank of the smallest node, but no more than elements.
+    """The lanes of a problem: as many as the smallest node has ranks, if there are enough elements.
 
     parts: the byte range that each lane carries.   teams: the ranks of each lane, one in each node.
     """
@@ -89,7 +90,7 @@ class Lanes:
         return Problem("allgatherv", ranks, self.problem.nbytes, sources=sources)
 
     def across(self, label: str) -> list[Program]:
-        """A list with one program, which runs an algorithm in every lane; empty for a single node.
+        """A list of one program, in which every lane runs an algorithm; empty for a single node.
 
         label: the algorithm with its settings.
         """
@@ -105,7 +106,7 @@ class Lanes:
 
         if len(self.nodes) == 1:
             return []
-        for number in range(len(self.parts)):  # what it raises, it raises in every lane
+        for number in range(len(self.parts)):  # all ranks raise the errors of all lanes
             task(number)
         return [On(self.teams, task, self.hierarchy.depth, crowd=len(self.parts))]
 
@@ -113,7 +114,7 @@ class Lanes:
         """The program in which every rank receives all parts from the other ranks of its node.
 
         label: the s-to-p broadcast to use.  Raises InvalidArgument if it cuts contributions.
-        from_root: whether rank 0 has all parts already, so that no part is sent to it.
+        from_root: whether rank 0 has all parts already, so that no part is sent to rank 0.
         """
         allgather = part(label, "allgatherv")
         if allgather.algorithm.segmented:
@@ -172,8 +173,8 @@ def choices(problem: Problem, machine: Levels) -> list[dict[str, str]]:
 def order(problem: Problem) -> Order:
     """The order in which an allreduce in lanes combines: "rank" or "same".
 
-    It is "rank" if all nodes have at most two ranks, and consecutive ones.  In larger nodes the
-    reduce-scatter combines in another order.
+    It is "rank" if every node has at most two ranks, and these are consecutive.  In larger nodes
+    the reduce-scatter combines in another order.
     """
     in_order = in_order_of_placement(problem) == "rank"
     return "rank" if in_order and hierarchy_of(problem).largest(1) <= 2 else "same"

@@ -31,7 +31,7 @@ def _messages(problem: Problem, pieces: int) -> int:
 
 
 def _longest_piece(problem: Problem, pieces: int) -> Problem:
-    """The problem of the longest piece, if the vector is cut into `pieces` pieces."""
+    """The problem of the longest piece, if the vector is cut into as many as `pieces` says."""
     items = -(-problem.nbytes // (problem.itemsize * pieces))
     return replace(problem, nbytes=items * problem.itemsize)
 
@@ -39,7 +39,8 @@ def _longest_piece(problem: Problem, pieces: int) -> Problem:
 def _latencies(settings: Settings, depth: int) -> tuple[int, ...]:
     """The latency of each of `depth` levels in rounds, the innermost first.
 
-    It is 1 for inner levels that the setting leaves out.  Raises BeyondLimits for too long ones.
+    Inner levels that the setting leaves out have latency 1.  Raises BeyondLimits for latencies
+    that are too long.
     """
     latencies = tuple(map(int, settings["latencies"].split()))[-depth:]
     if max(latencies) > ROUNDS_UNDER_WAY:
@@ -69,9 +70,9 @@ def _build(problem: Problem, settings: Settings) -> Program:
 
 
 def _choices(problem: Problem, machine: Levels) -> list[Settings]:
-    """The best settings of `lanes`, once for each number of pieces that may pay.
+    """The best settings of `lanes`, once for each number of pieces that may save time.
 
-    It does not pay if a message at the outermost level arrives within one round.
+    Pieces save no time if a message at the outermost level arrives within one round.
     """
     best, made = lanes.choices(problem, machine)[:1], list[Settings]()
     for count in PIECES if best else ():

@@ -1,7 +1,7 @@
 """Collectives over levels: one algorithm among the leaders of groups, another inside each group.
 
-A broadcast runs level after level, the outermost first; a reduce, the innermost first.  An
-allreduce reduces to the leaders of groups, allreduces among them, and broadcasts inside groups.
+A broadcast runs at one level after another, the outermost first, and a reduce the innermost first.
+An allreduce reduces to the leaders of groups, allreduces among them, and broadcasts inside groups.
 """
 
 from collections.abc import Iterable
@@ -61,9 +61,9 @@ def _allreduce(problem: Problem, settings: Settings) -> Program:
 
 
 def _allreduce_choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
-    """The best few allreduces among the outermost leaders, with the best reduces and broadcasts.
+    """The settings to try: the best few allreduces among the leaders of the outermost groups.
 
-    Reduces and broadcasts run at the inner levels.  Empty if there are no inner levels.
+    Each comes with the best reduces and broadcasts for the inner levels.  Empty for a single level.
     """
     teams = hierarchy_of(problem)
 

@@ -1,4 +1,4 @@
-"""A broadcast over levels whose order of sends is found by search, on any placement.
+"""A broadcast over levels, for any placement; a search finds the order of its sends.
 
 Every rank that has the data may send to any other rank, in its own group or not.  In most other
 algorithms for levels only leaders send to other groups.  [Bhat2003] chooses the next receiver
@@ -35,7 +35,7 @@ _MEANING = "t0, λ·t0 and the port of every level in any one unit, such as '32,
 
 @dataclass(frozen=True)
 class OrderedTree(Tree):
-    """The tree of an order of sends.   families: by rank, its parent and its children."""
+    """The tree of an order of sends.   families: the parent and the children of each rank."""
 
     size: int
     families: tuple[Family, ...]

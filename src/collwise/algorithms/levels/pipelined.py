@@ -1,8 +1,8 @@
 """Segmented broadcasts and reduces along one tree that joins the trees of all levels.
 
 Leaders send to other groups before they send inside their own.  MagPIe [Kielmann1999] has a flat
-tree across groups and binomial trees inside; [Karonis2002] has more levels.  Both choose the trees
-by fixed rules; here predicted times decide.
+tree across groups and binomial trees inside; [Karonis2002] has more levels.  Both papers choose the
+trees by fixed rules; here predicted times decide.
 """
 
 from collections.abc import Iterable
@@ -33,7 +33,7 @@ TREE_NAMES = ("chain", "binomial", "postal_tree")
 UPWARDS = ("chain", "binomial", "postal_tree", "knomial", "alpha", "alpha_table")
 """Names of the trees that reduces may use: those whose subtrees have consecutive ranks.
 
-So a rank always combines received data as the right operand.
+In such a tree, the data that a rank receives is always the right operand of its combining.
 """
 SLOWER = Fraction(3, 2)
 """An outermost tree is tried if its time is at most this multiple of the best tree's time."""
@@ -47,7 +47,7 @@ def joined_tree(problem: Problem, text: str, names: Iterable[str] = TREES) -> Te
     """The tree that joins the trees of all levels.
 
     text: names a tree for each level, the innermost first.   names: the names that are allowed.
-    Raises InvalidArgument for others.
+    Raises InvalidArgument for other names.
     """
     teams = hierarchy_of(problem)
     parts = parts_of(text, "broadcast", teams.depth)
@@ -70,9 +70,10 @@ def joined_tree(problem: Problem, text: str, names: Iterable[str] = TREES) -> Te
 
 
 class Timed:
-    """A tree in one team of a level, and the times of segmented broadcasts down this tree.
+    """A tree over the ranks of one team, with the times of segmented broadcasts down this tree.
 
-    name: the name of the tree.   size: number of ranks in the team.   nbytes: bytes of the message.
+    name: the tree's, one of TREE_NAMES.   level: the team's, from 1 for the innermost.   machine:
+    gives messages their costs.   size: number of ranks in the team.   nbytes: bytes to broadcast.
     """
 
     def __init__(self, name: str, level: int, machine: Levels, size: int, nbytes: int) -> None:
@@ -83,14 +84,14 @@ class Timed:
         self.tree = TREES[name](self.problem, settings)
 
     def time(self, segment: int) -> Fraction:
-        """Exact seconds that the broadcast takes in the team, with segments of `segment` bytes."""
+        """Exact seconds that a broadcast in the team takes, with segments of `segment` bytes."""
         return tree_time(self.tree, self.problem.nbytes, self.law, segment)
 
 
 def segmented_trees(problem: Problem, machine: Levels) -> list[Settings]:
     """The settings to try: good pairs of an outermost tree and a segment, the fastest first.
 
-    Each has the best trees of the inner levels for its segment.
+    For the inner levels, each setting names the trees that are fastest with its segment.
     """
     depth = (teams := hierarchy_of(problem)).depth
     timed: list[tuple[Fraction, str, int]] = []

@@ -1,7 +1,7 @@
 """Broadcasts and reduces of pieces in rounds that span several levels.
 
-They are for levels at which every rank has its own port and only latencies differ, such as hosts of
-two sites.  Many pairs of ranks pass pieces between groups at once, while the root sends later
+The rounds span levels at which every rank has its own port and only latencies differ, such as hosts
+of two sites.  Many pairs of ranks pass pieces between groups at once, while the root sends later
 pieces.  The latency of a message, in rounds, depends on its level.  At inner levels, whose ranks
 share a port, other algorithms run.
 """
@@ -45,8 +45,8 @@ from collwise.schedule.rounds import DownRounds, UpRounds, highest
 EVEN = 4
 """The rounds include a level if its t0 is at least the outermost level's t0 divided by EVEN."""
 APART, TRIED = 16, 12
-"""APART: each number of pieces that is considered is about 1 + 1/APART times the one before.
-TRIED: this many settings, those with the least rough times, are tried."""
+"""APART: each number of pieces that is considered is about 1 + 1/APART times the number before.
+TRIED: of all settings, plans try this many, those with the least rough times."""
 _MEANING = "for each level how long a message travels, the innermost first, such as '4 45'"
 
 
@@ -61,9 +61,9 @@ LATENCIES = Parameter(_read, _MEANING)
 
 
 def latencies_of(settings: Settings, depth: int) -> tuple[int, ...]:
-    """The latencies of the settings, in rounds, the outermost level's last.
+    """The latency at each level that the setting `latencies` gives, in rounds, the outermost last.
 
-    If there are more than `depth`, those of the innermost levels are left out.
+    If there are more than `depth` latencies, those of the innermost levels are left out.
     """
     return tuple(map(int, settings["latencies"].split()))[-depth:]
 
@@ -76,7 +76,7 @@ def members(teams: Hierarchy, levels: int) -> tuple[int, ...]:
 def rounds(problem: Problem, latencies: Sequence[int], segment: int) -> FreeRounds:
     """The rounds in which the leaders pass on pieces of `segment` bytes.
 
-    latencies: in rounds, by level, for the levels that the rounds span, the outermost last.
+    latencies: the latency, in rounds, at each level that the rounds span, the outermost last.
     Raises BeyondLimits if there are too many pieces, or if a latency is too long.
     """
     teams, pieces = hierarchy_of(problem), pieces_of(problem, segment)
@@ -94,17 +94,17 @@ def rounds(problem: Problem, latencies: Sequence[int], segment: int) -> FreeRoun
 
 
 def rounds_under_way(latency: Fraction, gap: Fraction) -> int:
-    """How many rounds of `gap` seconds each a latency takes, at least 1.
+    """How many rounds of `gap` seconds each a message travels for `latency` seconds; at least 1.
 
-    It is rounded up, but down where it exceeds an integer by at most 1/8.
+    The quotient is rounded up, but down if it exceeds an integer by at most 1/8.
     """
     return max(ceil(latency / gap - Fraction(1, 8)), 1)
 
 
 def _costs(problem: Problem, machine: Levels, segment: int) -> list[Cost]:
-    """For each level, the innermost first, gap and latency of a message of `segment` bytes.
+    """The gap and latency of a message of `segment` bytes at each level, the innermost first.
 
-    In a reduce both include the time to combine the message.
+    In a reduce, gap and latency include the time to combine the message.
     """
     combining = machine.combine(segment) if problem.kind.combines else None
     levels = range(1, hierarchy_of(problem).depth + 1)

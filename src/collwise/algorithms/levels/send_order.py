@@ -1,10 +1,10 @@
 """A search for the fastest order of sends of a broadcast on a machine with levels.
 
-Ranks that have the data become free to send one after another.  The rank that is free first decides
-to which rank it sends, or to send no more; every send then starts as early as possible.  At first
-fixed rules decide: a rank sends to outer groups before inner ones [Kielmann1999], once a given
-number of ranks of its node have the data.  On few ranks the search then tries MAX_RUNS other orders
-at most.
+An order is built send by send.  Of the ranks that have the data, the one whose port is free first
+decides to which rank it sends next, or that it sends no more.  Every send starts as early as
+possible.  The search first tries orders in which a fixed rule decides: a rank sends to outer groups
+before inner ones [Kielmann1999], once a given number of ranks of its node have the data.  On few
+ranks the search then tries at most MAX_RUNS orders in which any decision may break the rule.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,13 +14,14 @@ from typing import NamedTuple, TypeAlias
 from collwise.model.placement import Placement
 
 MAX_RUNS = 1500
-"""Number of send orders that the search tries, after those that follow a fixed rule."""
+"""Largest number of send orders that the search tries after those that follow a fixed rule."""
 LARGEST_SEARCHED = 16
-"""Largest number of ranks for which send orders that follow no fixed rule are tried, too."""
+"""Largest number of ranks for which the search also tries orders that follow no fixed rule."""
 MANY = 1024
-"""Largest number of ranks for which rules wait for each power of two of a node's ranks.
+"""Largest number of ranks for which the search tries a rule for every power of two.
 
-On more ranks they wait only for powers of four.
+The power says how many ranks of a node have the data before the node's ranks send to outer groups.
+On more ranks the search tries only powers of four.
 """
 
 
@@ -38,8 +39,8 @@ class LevelCost(NamedTuple):
 class Order(NamedTuple):
     """An order of sends.   sends: (source, target) pairs, in the order in which they were decided.
 
-    finish: when the last message arrives, in ticks.   options: by decision, how many options it
-    had; empty if only the rule's option was considered.
+    finish: when the last message arrives, in ticks.   options: the number of options of each
+    decision; empty if the search considered only the rule's option.
     """
 
     sends: list[tuple[int, int]]
@@ -79,9 +80,9 @@ def best_order(placement: Placement, costs: Sequence[LevelCost]) -> Order:
 class _Run:
     """The simulation of one order, decision by decision.
 
-    groups: by level, the number of each rank's group.   parts: by level, the result of `_parts`.
-    rule: how many ranks of the sender's node must have the data before it sends to outer groups.
-    searched: whether all options of a decision are considered, not only the rule's option.
+    groups: for each level, the number of each rank's group.   parts: for each level, the result of
+    `_parts`.   rule: how many ranks of the sender's node must have the data before the sender
+    sends to outer groups.   searched: whether a decision has all options, not only the rule's.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class _Run:
         self.into = [
             [-cost.port] * len(counts) for cost, counts in zip(costs, self.counts, strict=True)
         ]
-        self.passed = [  # by level of a message: (level of a port, ticks there)
+        self.passed = [  # by a message's level, the ports that it passes: (port's level, ticks)
             [(row, cost.port) for row, cost in enumerate(costs[:level]) if cost.port]
             for level in range(len(costs))
         ]
@@ -114,10 +115,11 @@ class _Run:
         self._mark_informed(0)
 
     def order(self, choices: Sequence[int], best: Order | None) -> Order:
-        """The order in which decision i takes option choices[i], and later ones the first option.
+        """The order in which decision i takes option choices[i], and later decisions option 0.
 
-        best: an order to beat; None if there is none yet.  As soon as this one cannot finish before
-        it, the simulation ends; the result is then incomplete, and its `finish` no less.
+        best: the fastest order so far, or None.  The simulation stops as soon as the new order
+        cannot finish before `best`; it then returns an incomplete order that does not finish
+        before `best` either.
         """
         free, finish = [(0, 0)], 0
         sends: list[tuple[int, int]] = []
@@ -149,7 +151,7 @@ class _Run:
     def _options(self, rank: int) -> Iterator[tuple[int, int] | None]:
         """The options of a rank: (target, level of the message), in the rule's order.
 
-        The last option is None: it sends no more.
+        The last option is None: the rank sends no more.
         """
         levels: Iterable[int] = self.outwards
         if self.counts[0][self.nodes[rank]] < self.rule:
@@ -168,9 +170,9 @@ class _Run:
         yield None
 
     def _next(self, level: int, rank: int) -> int | None:
-        """The first rank of the largest subgroup without data, in the group of `rank` at a level.
+        """The first rank of the largest subgroup without data, within the group of `rank`.
 
-        None if all subgroups have data.
+        level: the level of this group.   None if all its subgroups have data.
         """
         parts = self.fresh[level - 1][self.groups[level - 1][rank]]
         informed = self.informed if level == 1 else self.counts[level - 2]
@@ -182,7 +184,7 @@ class _Run:
         return None
 
     def _send(self, start: int, source: int, target: int, level: int) -> tuple[int, int]:
-        """Send a message: returns when it leaves and when it arrives, in ticks.
+        """Send a message; returns when the message leaves and when it arrives, in ticks.
 
         start: when the sender's own port is free, in ticks.
         """

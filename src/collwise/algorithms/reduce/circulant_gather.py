@@ -1,6 +1,6 @@
 """Reduce as a reduce-scatter on a circulant graph and a gather at the root, for any p.
 
-For 2^d ranks and stages of radix 2 it is the recursive halving of [vandeGeijn1991 §5], or one of
+For 2^d ranks and stages of radix 2 this is the recursive halving of [vandeGeijn1991 §5], or one of
 its hybrids.  Other numbers of ranks take as many rounds as the next larger 2^d, with fewer bytes.
 """
 
@@ -20,12 +20,12 @@ from collwise.schedule.exchange import Stage
 from collwise.schedule.problem import Problem
 
 RADICES = (2, 3, 4, 5, 6, 7, 8, 16, 32)
-"""Radices that plans try; the number of ranks is tried as well if it is at most the last one."""
+"""Radices that plans try; they also try the number of ranks, if it is at most the last of these."""
 _Best: TypeAlias = tuple[float, tuple[Stage, ...]]
 
 
 def _program(problem: Problem, settings: Settings) -> CirculantExchange:
-    """The exchange with the stages of the settings; its first stage always divides the vector."""
+    """The exchange with the setting `stages`, of which the first always divides the vector."""
     first, *others = read(settings["stages"])
     stages = (first._replace(divided=True), *others)
     return CirculantExchange(problem, latency=settings["latency"], stages=stages)
@@ -45,9 +45,9 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
     costs = rough_costs(problem, machine)
 
     def after(ranks: int, items: int, stage: Stage) -> tuple[float, int, int]:
-        """For one stage: its rough time in seconds, and what is left after it.
+        """The rough seconds of one stage, and the values of `ranks` and `items` after the stage.
 
-        That is how many ranks still hold partial results, and the elements of a message.
+        ranks: how many ranks' partial results make up a block.   items: elements of a message.
         """
         left = -(-ranks // stage.radix)
         part = -(-whole * left // problem.ranks) if stage.divided else items
@@ -65,9 +65,9 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
 
     @cache
     def best(ranks: int, items: int, divide: bool) -> _Best:
-        """The least rough time in seconds, and the stages that take it, for `ranks` ranks.
+        """The least rough time in seconds, and the stages that take this time.
 
-        items: elements of a message.   divide: whether stages may divide vectors.
+        ranks, items: as in `after`.   divide: whether stages may divide vectors.
         """
         tried = [] if ranks > 1 else [(0.0, tuple[Stage, ...]())]
         for radix in _radices(ranks):

@@ -42,8 +42,8 @@ def _register(
     def choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
         """The numbers of segments to compare; empty for one rank and for too many ranks.
 
-        In a rough time the first segment takes as long as in a chain or tree of equal messages, and
-        each further one keeps the root's port busy for all its children.
+        A rough time assumes that the first segment makes as many hops as the tree is deep, and that
+        each further segment keeps the root's port busy once for each child of the root.
         """
         items, others = problem.nbytes // problem.itemsize, chosen(problem, machine)
         if not 1 < problem.ranks <= SEARCHED_RANKS:

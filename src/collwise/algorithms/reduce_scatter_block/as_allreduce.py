@@ -1,7 +1,7 @@
 """Reduce-scatter by any allreduce in scratch memory; then every rank copies its own block.
 
-It takes as long as the allreduce.  For short vectors and large λ nothing is faster: an allreduce by
-census has no allgather phase that a reduce-scatter could leave out.
+The reduce-scatter takes as long as the allreduce.  For short vectors and large λ nothing is faster:
+an allreduce by census has no allgather phase that a reduce-scatter could leave out.
 """
 
 from collections.abc import Iterable

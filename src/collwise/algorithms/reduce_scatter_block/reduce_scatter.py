@@ -1,7 +1,7 @@
-"""Reduce up a λ-tree to rank 0, then scatter down the same tree: short vectors and large λ.
+"""Reduce up a λ-tree to rank 0, then scatter down the same tree: for short vectors and large λ.
 
-It combines in the order of the ranks.  For long vectors the algorithms by exchanges are faster,
-since here whole vectors are sent up.
+Vectors are combined in the order of the ranks.  For long vectors the algorithms by exchanges are
+faster, since here whole vectors are sent up.
 """
 
 from collwise.algorithms.broadcast.postal_tree import BY_LAM, tree

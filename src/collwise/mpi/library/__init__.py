@@ -2,10 +2,10 @@
 
 `tool_interface`  control variables, by MPI's tool information interface (MPI_T)
 `own_algorithms`  which algorithms the library says it has, by collective and form
-`switching`       calls of the library's collectives by one of them, and nothing else changed
+`switching`       runs one call of a collective by one of the library's own algorithms
 
-MPICH reads a variable of the whole process at each call: it is written, the library is called, and
-the variable gets its former value.  Open MPI reads the variables of blocking collectives when a
-communicator is made: a duplicate keeps its algorithms for life.  A library that tells of its
-algorithms in another way is a `_Naming` in `own_algorithms`.
+MPICH reads a variable of the whole process at each call: collwise writes the variable, calls the
+library, and restores the variable.  Open MPI reads the variables of blocking collectives when a
+communicator is made: a duplicate keeps its algorithms for life.  A library whose variables have
+other names needs another `_Naming` in `own_algorithms`.
 """

@@ -1,7 +1,7 @@
-"""Which algorithms of its own the library has, from what it says about its control variables.
+"""Finds which algorithms of its own the library has, from its control variables.
 
-MPICH lists names in a variable's description, and their values count from 0; Open MPI enumerates
-them.  `_NAMINGS` says what the variables of each library are called.
+MPICH lists the algorithms' names in a variable's description, and their values count from 0.  Open
+MPI enumerates the names.  `_NAMINGS` says what the variables of each library are called.
 """
 
 import re
@@ -26,16 +26,16 @@ _NO_ALGORITHMS: Mapping[str, str] = {
     "tsp_scatterv_recexch_allgatherv": _WRONG,
     "tsp_scatterv_ring_allgatherv": _WRONG,
 }
-"""Names that are not used, with the reason."""
+"""Names in the library's lists that collwise does not use as algorithms, with the reason."""
 _RANKS: Mapping[str, int] = {"two_proc": 2}
-"""Algorithms that run on one number of ranks only, with that number."""
+"""Algorithms that run on a single number of ranks only, with that number."""
 _LARGEST = 2**31 - 1
 _RADIX = 4
-"""Algorithms with a radix are raced with the library's own value, and with this one."""
+"""Algorithms with a radix are raced with the library's own radix, and with this one."""
 _FLAT = re.compile(r"\b(\d+) NM only")
 """Finds the number of MPICH's composition that treats all ranks alike, whatever their nodes."""
 _COMPOSITIONS = re.compile(r"\b(\d+) [A-Z]")
-"""MPICH's numbers of compositions: each stands before its words."""
+"""Finds the numbers of MPICH's compositions in a description: each stands before its words."""
 _LISTED = re.compile(r"^\s*(\w+)\s+-\s", re.MULTILINE)
 
 
@@ -44,7 +44,7 @@ class OwnAlgorithm(NamedTuple):
 
     variable, value: to choose the algorithm, this value is written to this variable.   parameters:
     the variables of its settings, by the settings' names.   duplicated: whether the library reads
-    variables when a communicator is made, not when it is used.
+    variables when a communicator is made, so that the algorithm needs a duplicate.
     """
 
     name: str
@@ -54,7 +54,7 @@ class OwnAlgorithm(NamedTuple):
     duplicated: bool = False
 
     def writes(self, settings: Mapping[str, Any]) -> tuple[tuple[Variable, int], ...]:
-        """The values to write for the algorithm to run.   settings: integers, or sizes as text.
+        """The variables to write, with values, to run the algorithm.   settings: numbers or text.
 
         Raises UnknownName for an unknown setting, InvalidArgument for a wrong value.
         """
@@ -79,7 +79,7 @@ class OwnAlgorithm(NamedTuple):
 class Catalogue(NamedTuple):
     """The library's own algorithms for a method of MPI in one form.
 
-    algorithms: by name.   left_out: why algorithms are not used, by name; "" stands for all names.
+    algorithms: by name.   left_out: why other algorithms are not used, by name; "" stands for all.
     """
 
     algorithms: Mapping[str, OwnAlgorithm] = {}
@@ -99,10 +99,10 @@ class Catalogue(NamedTuple):
 class _Naming(NamedTuple):
     """What a library calls its variables.   {0} is the method's name, such as Bcast.
 
-    blocking, later: the variables that choose the algorithm, of blocking calls and other forms.
-    parameter: a pattern that finds a setting in a variable's name.   case: writes the method's name
-    as variables do.   duplicated: whether the library reads the variables of blocking calls when a
-    communicator is made.
+    blocking, later: the variables that choose the algorithm of blocking calls, and of other forms.
+    parameter: a pattern that finds a setting in a variable's name.   case: the method's name as
+    variables have it.   duplicated: whether the library reads the variables of blocking calls when
+    a communicator is made.
     """
 
     blocking: str
@@ -137,7 +137,7 @@ SETTINGS: Mapping[str, str] = {
     "tree_fanout": "fanout",
     "chain_fanout": "chains",
 }
-"""Our names of settings, by the last words of the library's variables."""
+"""A map from the last word of a library's variable to our name of the setting."""
 
 
 @cache
@@ -178,8 +178,8 @@ def _read(naming: _Naming, method: str, form: CallForm, variable: Variable) -> C
 def worth_racing(method: str, ranks: int, *, composed: bool) -> list[tuple[str, Mapping[str, int]]]:
     """Names and settings of the algorithms of blocking calls that are worth a race.
 
-    composed: whether several nodes have several ranks, so that the library composes algorithms;
-    then each is raced without composition, too, if the library allows that.
+    composed: whether several nodes have several ranks, so that the library composes algorithms; if
+    so, each is worth a race without composition, too, where the library allows that.
     """
     found: list[tuple[str, Mapping[str, int]]] = []
     known = catalogue(method, "blocking")
@@ -197,10 +197,10 @@ def worth_racing(method: str, ranks: int, *, composed: bool) -> list[tuple[str, 
 
 
 def refusing(name: str) -> tuple[tuple[Variable, int], ...]:
-    """The value to write so that the library raises where it would replace the algorithm `name`.
+    """What to write so that the library raises an error rather than replace the algorithm `name`.
 
-    Empty if the library cannot.  MPICH's smp calls the collective again, on some of the ranks; an
-    error there would hang the others.
+    Empty if the library cannot do so.  Also empty for MPICH's smp, which calls the collective again
+    on some of the ranks; an error in that call would hang the other ranks.
     """
     variable = variables().get("MPIR_CVAR_COLLECTIVE_FALLBACK")
     if (
@@ -213,7 +213,7 @@ def refusing(name: str) -> tuple[tuple[Variable, int], ...]:
 
 
 def _parameters(naming: _Naming, method: str) -> Iterator[tuple[str, str, Variable]]:
-    """For each variable of a setting: the algorithm that its name has, our name, the variable."""
+    """Yields (algorithm that the variable's name has, our name of the setting, variable)."""
     pattern = re.compile(naming.parameter.format(naming.case(method)))
     for name, variable in variables().items():
         if match := pattern.fullmatch(name):
@@ -229,5 +229,5 @@ def _belongs(of: str, name: str, choices: Mapping[str, int]) -> bool:
 
 
 def digest() -> str:
-    """A text of all variables, to be equal on all ranks where the library's algorithms serve."""
+    """A text of all variables; ranks on which the library's algorithms serve need equal texts."""
     return repr(sorted((one.name, one.nbytes, one.description) for one in variables().values()))

@@ -1,12 +1,12 @@
-"""Calls of the library's collectives by an algorithm of its own that is not its default.
+"""Runs calls of the library's collectives by an algorithm of its own that is not its default.
 
 A variable of the library belongs to the whole process.  A second thread in the same collective, on
 any communicator, would run another algorithm than its peers on other ranks.  So all ranks agree,
 when the first such call is made or when a communicator is wrapped, that each of them has one thread
-of Python, and has the same variables.  One lock over all communicators of collwise in the process
-is held during a switched call; after the first of them, during the library's other calls, too.
+of Python, and has the same variables.  A switched call holds a lock of the process, shared by all
+communicators of collwise; after the first switched call, the library's other calls hold it, too.
 COLLWISE_SWITCH=always says that other threads make no collectives, and COLLWISE_SWITCH=never that
-later threads will make some.  Where a duplicate has its own algorithms for life, no such rule is
+later threads will make some.  If duplicates have their own algorithms for life, no such rule is
 needed.
 """
 
@@ -38,12 +38,12 @@ SWITCH = "COLLWISE_SWITCH"
 LIMIT_S = 60.0
 """Seconds that a call waits for a switched call of another thread."""
 MOST_DUPLICATES = 10
-"""Most duplicates of a communicator, each with algorithms chosen when it was made."""
+"""Largest number of duplicates of a communicator, each made with other algorithms."""
 _WHERE_MADE: Mapping[str, int] = {"coll_tuned_use_dynamic_rules": 1, "coll_han_priority": 0}
-"""Other variables to set before a communicator is duplicated, if they exist, with values."""
+"""Further variables to set before a communicator is duplicated, if they exist, with values."""
 
 _lock = threading.Lock()
-"""The lock of switched calls, unless there is the compiled engine, which has its own."""
+"""The lock of switched calls; unused with the compiled engine, which has a lock of its own."""
 _guarded = threading.Event()
 """Set once a variable of the whole process has been switched."""
 Writes: TypeAlias = tuple[tuple[Variable, int], ...]
@@ -52,8 +52,8 @@ Writes: TypeAlias = tuple[tuple[Variable, int], ...]
 class Switched(NamedTuple):
     """A way to call the library's collective by one of the library's own algorithms.
 
-    comm: the duplicate on which to call it; None to call it on the same communicator while the
-    variables of `writes` have these values.
+    comm: the duplicate on which to call the collective; None to call it on the same communicator
+    while the variables in `writes` have the values there.
     """
 
     comm: MPI.Intracomm | None
@@ -61,18 +61,18 @@ class Switched(NamedTuple):
 
     @property
     def in_c(self) -> Any:
-        """What the compiled engine needs: the duplicate, or the variables' handles and values."""
+        """What the compiled engine needs: the duplicate, or (handle, value) of each variable."""
         return self.comm or tuple((one.handle, value) for one, value in self.writes)
 
     def call(self, library: "partial[Any]") -> Any:
-        """Make the library's call.   library: its first argument is the communicator."""
+        """Make the library's call.   library: its first argument is the user's communicator."""
         if self.comm is not None:
             return library.func(self.comm, *library.args[1:])
         with changed(self.writes):
             return library()
 
     def alike(self, method: str, nbytes: int, comm: MPI.Intracomm) -> bool:
-        """Whether an Allreduce of `nbytes` bytes leaves the same bits on all ranks; it is tried.
+        """Whether an Allreduce of `nbytes` bytes leaves the same bits on all ranks, by a trial.
 
         True for other methods.   Collective.   comm: the plain communicator of the `OwnCalls`.
         """
@@ -94,16 +94,19 @@ class OwnCalls:
     def __init__(self, comm: MPI.Intracomm, *, one_thread: bool = False) -> None:
         self.of, self._one_thread = MPI.Intracomm(comm), one_thread
         self.refused: str | None = None
-        """Why none may serve, equal on all ranks; empty if they may, None before ranks agreed."""
+        """Why no own algorithm may serve, equal on all ranks; empty if they may.
+
+        None until the ranks have agreed.
+        """
         self._duplicates: dict[Writes, MPI.Intracomm | None] = {}
 
     def find(
         self, method: str, form: CallForm, name: str, settings: Mapping[str, Any], *, local: bool
     ) -> Switched | str:
-        """A way to make such calls, or why the default serves them.   Collective unless `local`.
+        """A way to call a method by an own algorithm, or why the library's default serves.
 
-        name: of the algorithm, as the library calls it.   local: in a call that must not wait for
-        other ranks, so nothing is agreed or duplicated.
+        name: of the algorithm, as the library calls it.   local: True in a call that must not wait
+        for other ranks, so that nothing is agreed or duplicated.   Collective unless `local`.
         """
         if self.agree(local=local):
             return self.refused or "the ranks have not agreed on it yet"
@@ -127,7 +130,7 @@ class OwnCalls:
         return "no duplicate could be made for it" if made is None else Switched(made)
 
     def why_not(self, method: str, form: CallForm, name: str, settings: Mapping[str, Any]) -> str:
-        """Why an algorithm cannot serve, as far as this rank knows alone; empty if it can."""
+        """Why an algorithm cannot serve, as far as this rank knows by itself; empty if it can."""
         if self.refused:
             return self.refused
         known = catalogue(method, form).find(name, self.of.Get_size())
@@ -140,16 +143,16 @@ class OwnCalls:
         return ""
 
     def lacks(self, methods: Iterable[str], name: str, settings: Mapping[str, Any]) -> str:
-        """Why an algorithm can serve in no form of these methods; empty if it can in one."""
+        """Why an algorithm can serve no form of these methods; empty if it can serve any."""
         ways = [(method, form) for method in methods for form in FORMS]
         reasons = [self.why_not(*way, name, settings) for way in ways]
         return reasons[0] if all(reasons) else ""
 
     def agree(self, *, local: bool = False) -> bool:
-        """Whether something forbids the library's own algorithms; equal on all ranks.
+        """Whether the library's own algorithms may not serve; equal on all ranks.
 
-        Collective until the ranks have agreed, unless `local`.  Then it raises InvalidArgument on
-        all ranks if one rank's SWITCH has a word that means nothing.
+        Collective until the ranks have agreed, unless `local`.  When they agree, it raises
+        InvalidArgument on all ranks if one rank's SWITCH has a word that means nothing.
         """
         if self.refused is None and not local:
             said, known = os.environ.get(SWITCH, ""), sha256(own_algorithms.digest().encode())
@@ -164,7 +167,7 @@ class OwnCalls:
         return self.refused != ""
 
     def _duplicate(self, writes: Writes) -> MPI.Intracomm | None:
-        """A duplicate made while variables have these values; None if a rank cannot make one."""
+        """A duplicate, made while the variables have these values; None if a rank cannot."""
         made = None
         wanted = (*_needed(), *writes)
         with alone():
@@ -175,7 +178,7 @@ class OwnCalls:
                 if not failed[0]:
                     made = plain_duplicate(self.of)
                     made.Set_errhandler(self.of.Get_errhandler())
-            except MPI.Exception as problem:  # no room, which all ranks find out
+            except MPI.Exception as problem:  # no room for a communicator: all ranks raise
                 log.warning("the library's default serves: no duplicate (%s)", problem)
             finally:
                 _written(reversed(before))
@@ -190,7 +193,7 @@ class OwnCalls:
 
 
 def check_switch(said: str | None = None) -> None:
-    """Raise InvalidArgument for what SWITCH cannot say.   said: None for what it says here."""
+    """Raise InvalidArgument for a wrong value of SWITCH.   said: the value; None: this rank's."""
     said = os.environ.get(SWITCH, "") if said is None else said
     if said not in ("", "always", "never"):
         remedy = "say always or never, or nothing"
@@ -198,7 +201,7 @@ def check_switch(said: str | None = None) -> None:
 
 
 def _forbidden(said: str, one_thread: bool) -> str:
-    """Why this process may not switch algorithms; empty if it may.   said: SWITCH's word."""
+    """Why this process may not switch algorithms; empty if it may.   said: the value of SWITCH."""
     if said == "never":
         return f"{SWITCH}=never"
     if one_thread or said == "always" or MPI.Query_thread() < MPI.THREAD_MULTIPLE:
@@ -213,7 +216,7 @@ def _forbidden(said: str, one_thread: bool) -> str:
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Hold the lock of switched calls; raises InvalidArgument if another has it for LIMIT_S."""
+    """Hold the lock of switched calls; raises InvalidArgument after waiting LIMIT_S for it."""
     latest = monotonic() + LIMIT_S
     while not (_lock.acquire(blocking=False) if COMPILED is None else COMPILED.hold()):
         if monotonic() > latest:
@@ -242,7 +245,7 @@ def by_default(library: "partial[Any]") -> Any:
 
 @contextmanager
 def changed(writes: Writes) -> Iterator[None]:
-    """Give variables these values, and then their former ones."""
+    """Give variables these values inside the `with` block, and then their former values."""
     with alone():
         before = [(one, one.read()) for one, _ in writes]
         try:
@@ -255,7 +258,10 @@ def changed(writes: Writes) -> Iterator[None]:
 
 
 def _shared(algorithm: OwnAlgorithm) -> Writes:
-    """An algorithm's value for the variables of all collectives, which share a duplicate."""
+    """The variables of all blocking collectives that have an algorithm with the same value.
+
+    All of them are written for one duplicate, so that the collectives share it.
+    """
     every = (
         one
         for collective in COLLECTIVES.values()
@@ -272,7 +278,7 @@ def _needed() -> Writes:
 
 
 def _written(wanted: Iterable[tuple[Variable, int]]) -> bool:
-    """Write these values, and return whether that failed."""
+    """Write these values; returns True if the library refused one."""
     try:
         for one, value in wanted:
             one.write(value)

@@ -1,6 +1,6 @@
 """The library's control variables, by MPI's tool information interface (MPI_T, MPI 5.0 §15.3).
 
-The interface is never finalized: that frees values that libraries still use.
+The interface is never finalized: finalizing it frees values that libraries still use.
 """
 
 import ctypes
@@ -15,7 +15,7 @@ from mpi4py import MPI
 from collwise.errors import InvalidArgument
 
 _MOST_TEXT = 1 << 14
-"""Bytes of the longest name or description that is read."""
+"""Bytes of the longest name or description that is read whole."""
 _Handle = (
     ctypes.c_void_p if MPI._sizeof(MPI.Datatype) > ctypes.sizeof(ctypes.c_int) else ctypes.c_int
 )
@@ -23,10 +23,10 @@ _Handle = (
 
 @dataclass(frozen=True, eq=False)
 class Variable:
-    """A control variable that is one integer.
+    """A control variable whose value is one integer.
 
-    index: the library's number for it.   nbytes: bytes of its value, 1 or 4.   choices: the
-    value that each word means, if the library enumerates its values.
+    index: the library's number of the variable.   nbytes: bytes of its value, 1 or 4.   choices:
+    the value that each word means, if the library enumerates the values.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Variable:
 
     @cached_property
     def handle(self) -> int:
-        """The library's handle for it, as an address."""
+        """The library's handle for the variable, as an address."""
         handle, count = ctypes.c_void_p(), ctypes.c_int()
         _call("MPI_T_cvar_handle_alloc", self.index, None, *_into(handle, count))
         return handle.value or 0
@@ -59,7 +59,7 @@ class Variable:
 
     @cached_property
     def writable(self) -> bool:
-        """Whether the library lets a running program change it."""
+        """Whether the library lets a running program change the variable."""
         try:
             self.write(self.read())
         except InvalidArgument:
@@ -68,12 +68,12 @@ class Variable:
 
 
 def variables() -> Mapping[str, Variable]:
-    """The library's integer variables, by name; empty where `missing` says why."""
+    """The library's integer variables, by name; if there are none, `missing` says why."""
     return _found()[0]
 
 
 def missing() -> str:
-    """Why `variables` is empty; an empty text if it is not."""
+    """Why `variables` is empty; an empty text if there are variables."""
     return _found()[1]
 
 
@@ -105,7 +105,7 @@ def _found() -> tuple[Mapping[str, Variable], str]:
 
 
 def _variable(index: int) -> Variable | None:
-    """The variable of this number; None if it is not one integer, or exists no more."""
+    """The variable of this number; None if its value is no single integer, or if it is gone."""
     name, description = (ctypes.create_string_buffer(_MOST_TEXT) for _ in range(2))
     lengths = ctypes.c_int(_MOST_TEXT), ctypes.c_int(_MOST_TEXT)
     verbosity, bind, scope = (ctypes.c_int() for _ in range(3))
@@ -123,7 +123,7 @@ def _variable(index: int) -> Variable | None:
 
 
 def _choices(enumeration: ctypes.c_void_p) -> Mapping[str, int]:
-    """The words of an enumeration, with their values; empty if there is none."""
+    """The words of an enumeration, with their values; empty without an enumeration."""
     text, length = ctypes.create_string_buffer(_MOST_TEXT), ctypes.c_int(_MOST_TEXT)
     number, value = ctypes.c_int(), ctypes.c_int()
     if not enumeration.value:

@@ -46,7 +46,7 @@ class PersistentCollective:
         return self._active is not None
 
     def Start(self) -> None:  # noqa: N802
-        """Start the collective; its buffers belong to it until `Wait` returns.
+        """Start the collective; the program must leave its buffers alone until `Wait` returns.
 
         Raises BrokenCommunicator after an interrupted collective, RuntimeError if it is running,
         InvalidArgument if it was freed.

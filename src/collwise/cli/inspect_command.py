@@ -78,7 +78,8 @@ def command(
         seen = inspect(comm, here.library, collectives, sizes, budget, progress)
 
     def show() -> None:
-        output.table(inspection_table(seen))
+        if seen.stretches:
+            output.table(inspection_table(seen))
         output.write(*(f"left out  {line}" for line in seen.left_out))
 
     def draw(path: Path) -> Any:

@@ -4,6 +4,7 @@ Rank 0 decides what is looked at next, since it does so by its clock.
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from operator import add
@@ -29,17 +30,16 @@ from collwise.tuning.known_shapes import (
     tree_text,
 )
 
-SUM, COMMUTES, IN_ORDER = "MPI.SUM", "a user's that commutes", "a user's that does not"
+SUM, COMMUTES, IN_ORDER = "MPI.SUM", "user's, commuting", "user's, not commuting"
 """The operators, as tables name them."""
 UNNAMED = "none of ours"
 MOST_RANKS = 256
 """Expressions of more ranks are too long."""
-INSPECTED = tuple(name for name, one in COLLECTIVES.items() if not one.has_sources)
-"""The collectives whose algorithm can be seen; in an allgather every rank waits for all others."""
 _ROUNDINGS = [
-    (10.0 ** np.random.default_rng(seed).uniform(0, 18, MOST_RANKS)).tolist() for seed in range(4)
+    (rng.choice((-1, 1), MOST_RANKS) * 2.0 ** rng.uniform(0, 8, MOST_RANKS)).tolist()
+    for rng in map(np.random.default_rng, range(24))
 ]
-"""What the ranks contribute to sums that are rounded otherwise in other orders."""
+"""Contributions of the ranks to sums.  Few orders round all of these sums alike."""
 Subject: TypeAlias = tuple[str, str]
 """A collective, and an operator where it combines."""
 
@@ -89,22 +89,33 @@ def inspect(
     """Inspect what the library's collectives do.   Collective; only rank 0 gets the result.
 
     sizes: bytes to look at, ascending; then each change between two of them is narrowed down.
-    Raises InvalidArgument for collectives that delays and operators do not show.
+    Raises InvalidArgument for more than MOST_RANKS ranks.
     """
-    check_inspected(collectives, comm.Get_size())
+    if comm.Get_size() > MOST_RANKS:
+        asked, remedy = f"inspect {comm.Get_size()} ranks", f"use {MOST_RANKS} at most"
+        raise InvalidArgument(asked, "their expressions would be too long", remedy)
     begin, rank = time.monotonic(), comm.Get_rank()
     subjects = [
         (name, operator)
         for name in collectives
-        for operator in ((SUM, COMMUTES, IN_ORDER) if name != "broadcast" else ("",))
+        for operator in ((SUM, COMMUTES, IN_ORDER) if COLLECTIVES[name].combines else ("",))
+        if not COLLECTIVES[name].has_sources
     ]
     seen: dict[Subject, dict[int, Seen]] = {subject: {} for subject in subjects}
-    looks, left_out = _looks(seen, sizes), list[str]()
+    looks, left_out = (
+        _looks(seen, sizes),
+        [
+            f"{name}: every rank waits for all others, whatever the library does"
+            for name in collectives
+            if COLLECTIVES[name].has_sources
+        ],
+    )
     while True:
         spent_s = time.monotonic() - begin
         look = next(looks, None) if rank == 0 else None
         if look is not None and spent_s > budget_s:
-            looks, look, left_out = iter(()), None, _left_out(seen, sizes)
+            looks, look = iter(()), None
+            left_out += _not_looked_at(seen, sizes)
         if (look := comm.bcast(look)) is None:
             return Inspection(comm.Get_size(), library, _stretches(seen), left_out)
         (collective, operator), nbytes = look
@@ -114,18 +125,6 @@ def inspect(
             seen[collective, operator][nbytes] = what
 
 
-def check_inspected(collectives: Sequence[str], ranks: int) -> None:
-    """Raise InvalidArgument for what cannot be inspected."""
-    if unseen := [name for name in collectives if name not in INSPECTED]:
-        reason = "all its ranks wait for each other, whatever it does"
-        raise InvalidArgument(
-            f"inspect {unseen[0]}", reason, f"choose among {', '.join(INSPECTED)}"
-        )
-    if ranks > MOST_RANKS:
-        remedy = f"use {MOST_RANKS} at most"
-        raise InvalidArgument(f"inspect {ranks} ranks", "expressions would be too long", remedy)
-
-
 def _looks(
     seen: dict[Subject, dict[int, Seen]], sizes: Sequence[int]
 ) -> Iterator[tuple[Subject, int]]:
@@ -133,7 +132,7 @@ def _looks(
     for nbytes in sizes:
         for subject in seen:
             yield subject, _rounded(subject, nbytes)
-    for subject, known in seen.items():
+    for subject, known in sorted(seen.items(), key=lambda one: one[0][1] == ""):  # trees take long
         for low, high in pairwise(sorted(known)):
             while known[low] != known[high] and high - low > _step(subject):
                 middle = _rounded(subject, (low + high) // 2)
@@ -174,8 +173,9 @@ def _look(comm: Communicator, collective: str, operator: str, nbytes: int) -> Se
         )
 
     name = "" if comm.Get_rank() else name_if(collective, ranks, fits)
-    name = name or (f"as by {COMMUTES}" if fits(told.values) else UNNAMED)
-    return Seen(name, f"{len(sums[0].values)} different sums", (), *agree)
+    name = name or (f"as a {COMMUTES}" if fits(told.values) else UNNAMED)
+    most = max(len(one.values) for one in sums)
+    return Seen(name, f"{most} sums of equal numbers" if most > 1 else "", (), *agree)
 
 
 def _stretches(seen: Mapping[Subject, Mapping[int, Seen]]) -> list[Stretch]:
@@ -187,17 +187,17 @@ def _stretches(seen: Mapping[Subject, Mapping[int, Seen]]) -> list[Stretch]:
     return found
 
 
-def _left_out(seen: Mapping[Subject, Mapping[int, Seen]], sizes: Sequence[int]) -> list[str]:
+def _not_looked_at(seen: Mapping[Subject, Mapping[int, Seen]], sizes: Sequence[int]) -> list[str]:
     """Sentences that say which sizes and changes the budget left out."""
-    lines = []
+    missing, lines = defaultdict[str, list[str]](list), list[str]()
     for subject, known in seen.items():
-        what = f"{subject[0]} by {subject[1]}".removesuffix(" by ")
-        if missing := [n for n in sizes if _rounded(subject, n) not in known]:
-            lines.append(f"{what}: {', '.join(map(formatting.size, missing))} not looked at")
-        wide = [
-            f"{formatting.size(low)} and {formatting.size(high)}"
+        what = f"{subject[0]} ({subject[1]})".removesuffix(" ()")
+        if left := [n for n in sizes if _rounded(subject, n) not in known]:
+            ends = dict.fromkeys(map(formatting.size, (left[0], left[-1])))
+            missing[" … ".join(ends)].append(what)
+        lines += [
+            f"{what}: it changes somewhere in {formatting.size(low)} … {formatting.size(high)}"
             for low, high in pairwise(sorted(known))
             if known[low] != known[high] and high - low > _step(subject)
         ]
-        lines += [f"{what}: it changes somewhere between {between}" for between in wide]
-    return lines
+    return lines + [f"{some} of {'; '.join(subjects)}" for some, subjects in missing.items()]

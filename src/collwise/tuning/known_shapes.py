@@ -61,21 +61,26 @@ def name_of_tree(parents: Parents) -> str:
 
 
 def name_of_expressions(collective: str, ranks: int, seen: Sequence[str]) -> str:
-    """The name of what combines so, be it with other ranks in their places; empty if none."""
+    """The name of what combines so, or would with its ranks numbered otherwise; empty if none."""
     these, shapes = frozenset(map(sided, seen)), set(map(_shape, seen))
-    return name_if(collective, ranks, lambda known: known == these) or name_if(
-        collective, ranks, lambda known: set(map(_shape, known)) == shapes
-    )
+    if name := name_if(collective, ranks, lambda known: known == these):
+        return name
+    like = name_if(collective, ranks, lambda known: {*map(_shape, known)} == shapes, usual=True)
+    return f"{like}, renumbered" * bool(like)
 
 
-def name_if(collective: str, ranks: int, fits: Callable[[frozenset[str]], bool]) -> str:
-    """The names of usual algorithms whose expressions fit, else of one other; empty if none."""
+def name_if(
+    collective: str, ranks: int, fits: Callable[[frozenset[str]], bool], *, usual: bool = False
+) -> str:
+    """The first algorithm whose expressions fit, and all `usual` ones; empty if there are none.
+
+    usual: name no others.
+    """
     known = known_expressions(collective, ranks)
     fitting = [name for name, expressions in known.items() if fits(expressions)]
-    usual = {one.short_name for one in algorithms_for(collective) if one.usual}
-    return " or ".join([name for name in fitting if name in usual] or fitting[:1]).replace(
-        *_BINOMIAL
-    )
+    common = {one.short_name for one in algorithms_for(collective) if one.usual}
+    names = fitting[: not usual] + [name for name in fitting if name in common]
+    return " or ".join(dict.fromkeys(names)).replace(*_BINOMIAL)
 
 
 def tree_text(parents: Parents, *, numbered: bool = True) -> str:

@@ -248,7 +248,7 @@ def _enter_late(
 def _parents(late: Sequence[frozenset[int]], root: int) -> tuple[tuple[int | None, ...], str]:
     """The parents of the tree in which these ranks are late; or none, and why."""
     if any(root in others for others in late):
-        return (), "senders wait for their receivers, or all ranks for each other"
+        return (), "senders wait for receivers, or all for all"
     parents: list[int | None] = []
     for rank in range(len(late)):
         above = [other for other, below in enumerate(late) if rank in below]

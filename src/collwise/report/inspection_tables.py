@@ -84,19 +84,16 @@ def draw_trees(inspection: Inspection, machine: Machine, path: Path) -> Saved:
 
 def _operations(parents: Sequence[int | None], nbytes: int) -> tuple[tuple[Operation, ...], ...]:
     """By rank: receive, then send to those first who have most ranks below them."""
-    blocks = (Block(0, 0, nbytes),)
+    ranks, blocks = range(len(parents)), (Block(0, 0, nbytes),)
+    children = [[child for child in ranks if parents[child] == rank] for rank in ranks]
 
     def below(rank: int) -> int:
-        return sum(1 + below(child) for child in _children(parents, rank))
+        return 1 + sum(map(below, children[rank]))
 
     return tuple(
         (
-            *(Recv(parent, blocks) for parent in [parents[rank]] if parent is not None),
-            *(Send(child, blocks) for child in sorted(_children(parents, rank), key=below)[::-1]),
+            *(Recv(parent, blocks) for parent in parents[rank : rank + 1] if parent is not None),
+            *(Send(child, blocks) for child in sorted(children[rank], key=below, reverse=True)),
         )
-        for rank in range(len(parents))
+        for rank in ranks
     )
-
-
-def _children(parents: Sequence[int | None], rank: int) -> list[int]:
-    return [child for child, parent in enumerate(parents) if parent == rank]

@@ -18,13 +18,13 @@ from collwise.mpi.library.fingerprints import (
     broadcast_tree,
     combined,
     folded,
+    sided,
     summed,
 )
 from collwise.mpi.runtime.world import Communicator
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.system import formatting
 from collwise.tuning.known_shapes import (
-    name_if,
     name_of_expressions,
     name_of_tree,
     tree_text,
@@ -161,7 +161,8 @@ def _look(comm: Communicator, collective: str, operator: str, nbytes: int) -> Se
     told = combined(comm, method, nbytes, commute=operator != IN_ORDER)
     agree = told.ranks_agree, told.elements_agree
     if operator != SUM:
-        name = "" if comm.Get_rank() else name_of_expressions(collective, ranks, told.values)
+        these = frozenset(map(sided, told.values))
+        name = "" if comm.Get_rank() else name_of_expressions(collective, ranks, these.__eq__)
         return Seen(name or UNNAMED, next(filter(None, told.by_rank))[0], (), *agree)
     sums = [summed(comm, method, nbytes, values) for values in _ROUNDINGS]
     agree = all(one.ranks_agree for one in sums), all(one.elements_agree for one in sums)
@@ -172,7 +173,7 @@ def _look(comm: Communicator, collective: str, operator: str, nbytes: int) -> Se
             for values, rounded in zip(_ROUNDINGS, sums, strict=True)
         )
 
-    name = "" if comm.Get_rank() else name_if(collective, ranks, fits)
+    name = "" if comm.Get_rank() else name_of_expressions(collective, ranks, fits)
     name = name or (f"as a {COMMUTES}" if fits(told.values) else UNNAMED)
     most = max(len(one.values) for one in sums)
     return Seen(name, f"{most} sums of equal numbers" if most > 1 else "", (), *agree)

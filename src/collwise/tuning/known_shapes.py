@@ -1,6 +1,6 @@
 """Names for what a library's collective does: those of our algorithms that do the same.
 
-A shape has no numbers of ranks, so it has a name whichever rank does what.
+A tree has a name whichever rank stands where; expressions have one if the same ranks combine.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from collwise.algorithms.registry import Rough, algorithms_for, describe
 from collwise.model.machine import Machine
-from collwise.mpi.library.fingerprints import ELEMENT, folded, sided
+from collwise.mpi.library.fingerprints import ELEMENT, sided
 from collwise.schedule.operations import Recv
 from collwise.schedule.program import Schedule
 from collwise.verifier.contributions import expressions_of
@@ -60,26 +60,12 @@ def name_of_tree(parents: Parents) -> str:
     return next(same, words).replace(*_BINOMIAL)
 
 
-def name_of_expressions(collective: str, ranks: int, seen: Sequence[str]) -> str:
-    """The name of what combines so, or would with its ranks numbered otherwise; empty if none."""
-    these, shapes = frozenset(map(sided, seen)), set(map(_shape, seen))
-    if name := name_if(collective, ranks, lambda known: known == these):
-        return name
-    like = name_if(collective, ranks, lambda known: {*map(_shape, known)} == shapes, usual=True)
-    return f"{like}, renumbered" * bool(like)
-
-
-def name_if(
-    collective: str, ranks: int, fits: Callable[[frozenset[str]], bool], *, usual: bool = False
-) -> str:
-    """The first algorithm whose expressions fit, and all `usual` ones; empty if there are none.
-
-    usual: name no others.
-    """
+def name_of_expressions(collective: str, ranks: int, fits: Callable[[frozenset[str]], bool]) -> str:
+    """The first algorithm whose expressions fit, and all `usual` ones; empty if there are none."""
     known = known_expressions(collective, ranks)
     fitting = [name for name, expressions in known.items() if fits(expressions)]
-    common = {one.short_name for one in algorithms_for(collective) if one.usual}
-    names = fitting[: not usual] + [name for name in fitting if name in common]
+    usual = {one.short_name for one in algorithms_for(collective) if one.usual}
+    names = fitting[:1] + [name for name in fitting if name in usual]
     return " or ".join(dict.fromkeys(names)).replace(*_BINOMIAL)
 
 
@@ -92,10 +78,6 @@ def tree_text(parents: Parents, *, numbered: bool = True) -> str:
         return (str(rank) if numbered else ".") + brackets
 
     return text(parents.index(None))
-
-
-def _shape(expression: str) -> str:
-    return folded(expression, lambda rank: ".", lambda *two: "({} {})".format(*sorted(two)))
 
 
 def _up(parents: Parents) -> str:

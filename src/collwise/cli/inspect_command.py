@@ -9,7 +9,7 @@ import click
 
 from collwise.cli import output
 from collwise.cli.parameter_types import BUDGET, COLLECTIVES, PICTURE, SIZES
-from collwise.cli.profile_option import profile_for, profile_option
+from collwise.cli.profile_option import profile_for
 from collwise.cli.ranks_option import on_ranks
 from collwise.model.machine import Machine
 
@@ -39,7 +39,6 @@ if TYPE_CHECKING:  # the help needs no MPI
     help="Draw the library's broadcast trees into .svg or .png files, and ours beside them (-ours),"
     " on the machine of the saved profile, else on one with λ = 2.",
 )
-@profile_option
 @output.json_option
 @on_ranks(lambda options: options["budget"])
 def command(
@@ -49,7 +48,6 @@ def command(
     sizes: Sequence[int],
     budget: float,
     picture: Path | None,
-    profile_path: Path | None,
     as_json: bool,
 ) -> Callable[[], None]:
     """Show how the MPI library broadcasts and combines, and from which size on that changes.
@@ -83,7 +81,7 @@ def command(
         output.write(*(f"left out  {line}" for line in seen.left_out))
 
     def draw(path: Path) -> Any:
-        profile = profile_for(here.fingerprint(), profile_path)
+        profile = profile_for(here.fingerprint(), None)
         machine = profile.machine if profile else Machine.postal(t0_s=1, lam=2)
         return draw_trees(seen, machine, path)
 

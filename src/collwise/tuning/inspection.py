@@ -5,7 +5,8 @@ Rank 0 decides what is looked at next, since it does so by its clock.
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import partial
 from itertools import groupby, pairwise
 from operator import add
 from typing import NamedTuple, TypeAlias
@@ -47,7 +48,7 @@ Subject: TypeAlias = tuple[str, str]
 class Seen(NamedTuple):
     """What the library did.
 
-    shape: its name, or why there is none.   example: the tree, the first expression, or sums.
+    shape: its name, or why there is none.   example: the tree, or an expression.
     parents: of a tree that was seen, as in `BroadcastTree`.   ranks_agree, elements_agree: as in
     `Combination`; None if nothing is combined.
     """
@@ -160,23 +161,29 @@ def _look(comm: Communicator, collective: str, operator: str, nbytes: int) -> Se
     (method,), ranks = COLLECTIVES[collective].methods, comm.Get_size()
     told = combined(comm, method, nbytes, commute=operator != IN_ORDER)
     agree = told.ranks_agree, told.elements_agree
+
+    def alike(these: Set[object], known: Set[object]) -> bool:
+        """Whether these are known, or some of them where a vector has no p blocks for p ranks."""
+        return these == known or (nbytes < ranks**2 * ELEMENT and these < known)
+
     if operator != SUM:
         these = frozenset(map(sided, told.values))
-        name = "" if comm.Get_rank() else name_of_expressions(collective, ranks, these.__eq__)
+        name = (
+            "" if comm.Get_rank() else name_of_expressions(collective, ranks, partial(alike, these))
+        )
         return Seen(name or UNNAMED, next(filter(None, told.by_rank))[0], (), *agree)
     sums = [summed(comm, method, nbytes, values) for values in _ROUNDINGS]
     agree = all(one.ranks_agree for one in sums), all(one.elements_agree for one in sums)
 
     def fits(expressions: Iterable[str]) -> bool:
         return all(
-            {folded(one, values.__getitem__, add) for one in expressions} == {*rounded.values}
+            alike({*rounded.values}, {folded(one, values.__getitem__, add) for one in expressions})
             for values, rounded in zip(_ROUNDINGS, sums, strict=True)
         )
 
     name = "" if comm.Get_rank() else name_of_expressions(collective, ranks, fits)
     name = name or (f"as a {COMMUTES}" if fits(told.values) else UNNAMED)
-    most = max(len(one.values) for one in sums)
-    return Seen(name, f"{most} sums of equal numbers" if most > 1 else "", (), *agree)
+    return Seen(name, "", (), *agree)
 
 
 def _stretches(seen: Mapping[Subject, Mapping[int, Seen]]) -> list[Stretch]:

@@ -28,7 +28,7 @@ QUIET_S = 0.01
 """The least time in seconds that a late rank waits for one more rank to be done."""
 CALLS = 5
 """A late rank waits at least as long as so many broadcasts."""
-ROUNDS = 6
+ROUNDS = 8
 """A tree that so many rounds of delays do not settle is undecided."""
 _NAP_S = 2e-4
 _DONE = 1
@@ -180,16 +180,18 @@ def _combination(
 def broadcast_tree(comm: MPI.Intracomm, nbytes: int, root: int = 0) -> BroadcastTree:
     """The tree by which Bcast sends so many bytes, as delays show it.
 
-    Each rank but the root is late in turn, in several rounds until one shows nothing new.  A rank
-    that was done in any round before the late one began does not depend on it.  Where a sender
-    waits for its receiver (beyond the library's eager size), there is no tree to be seen.
+    Each rank but the root is late in turn, in rounds until two show nothing new.  A rank that was
+    done in any round before the late one began does not depend on it.  Where a sender waits for its
+    receiver (beyond the library's eager size), there is no tree to be seen.
     """
     ranks, data = comm.Get_size(), np.zeros(nbytes, "u1")
     quiet_s, late = _quiet(comm, data, root), [frozenset(range(ranks))] * ranks
+    alike = 0  # rounds that showed nothing new, one after another
     for _ in range(ROUNDS):
         seen = MPI.Intracomm(comm).allgather(_late_after(comm, data, root, quiet_s))
         before, late = late, [old & new for old, new in zip(late, seen, strict=True)]
-        if late == before:
+        alike = alike + 1 if late == before else 0
+        if alike == 2:
             parents, why_not = _parents(late, root)
             break
         quiet_s *= 1.5

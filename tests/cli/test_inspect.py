@@ -93,5 +93,7 @@ def test_nonsense(collwise: Run) -> None:
         ("--collective s_to_q", "collective 's_to_q'"),
         ("--picture t.gif", "t.gif ends in '.gif'"),
         ("--op max", "No such option"),
+        ("--bytes 0,8", "inspect collectives of 0 bytes: they show nothing; give sizes from 1 B"),
+        ("--bytes 8,2G", "inspect collectives of 2147483648 bytes"),
     ):
         collwise("inspect", *asked.split()).refused(word)

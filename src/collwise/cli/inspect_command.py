@@ -11,10 +11,21 @@ from collwise.cli import output
 from collwise.cli.parameter_types import BUDGET, COLLECTIVES, PICTURE, SIZES
 from collwise.cli.profile_option import profile_for
 from collwise.cli.ranks_option import on_ranks
+from collwise.errors import InvalidArgument
 from collwise.model.machine import Machine
+from collwise.system import formatting
 
 if TYPE_CHECKING:  # the help needs no MPI
     from collwise.mpi.runtime.world import Communicator, World
+
+MOST_BYTES = 1 << 30
+"""Larger vectors may not fit into the memory of all ranks."""
+
+
+def _check(options: dict[str, Any]) -> None:
+    if odd := [n for n in options["sizes"] if not 1 <= n <= MOST_BYTES]:
+        remedy = f"give sizes from 1 B to {formatting.size(MOST_BYTES)}"
+        raise InvalidArgument(f"inspect collectives of {odd[0]} bytes", "they show nothing", remedy)
 
 
 @click.command("inspect")
@@ -40,7 +51,7 @@ if TYPE_CHECKING:  # the help needs no MPI
     " on the machine of the saved profile, else on one with λ = 2.",
 )
 @output.json_option
-@on_ranks(lambda options: options["budget"])
+@on_ranks(lambda options: options["budget"], _check)
 def command(
     comm: "Communicator",
     here: "World",
@@ -71,7 +82,7 @@ def command(
     )
     from collwise.tuning.inspection import inspect
 
-    beginning = f"inspecting {here.library} on {comm.size} ranks for at most {budget:g} s"
+    beginning = f"inspecting {here.library} on {formatting.count(comm.size, 'rank')} for at most {budget:g} s"
     with output.progress(as_json or comm.rank > 0, beginning) as progress:
         seen = inspect(comm, here.library, collectives, sizes, budget, progress)
 

@@ -32,7 +32,7 @@ def inspection_table(inspection: Inspection) -> Table:
             "from": formatting.size(one.first),
             "to": formatting.size(one.last),
             "shape": one.seen.shape,
-            "tree, or how it combines": one.seen.example or "-",
+            "tree, expression": one.seen.example or "-",
             "ranks": _agreement(one.seen.ranks_agree),
             "elements": _agreement(one.seen.elements_agree),
         }

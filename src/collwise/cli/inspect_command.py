@@ -82,7 +82,8 @@ def command(
     )
     from collwise.tuning.inspection import inspect
 
-    beginning = f"inspecting {here.library} on {formatting.count(comm.size, 'rank')} for at most {budget:g} s"
+    ranks = formatting.count(comm.size, "rank")
+    beginning = f"inspecting {here.library} on {ranks} for at most {budget:g} s"
     with output.progress(as_json or comm.rank > 0, beginning) as progress:
         seen = inspect(comm, here.library, collectives, sizes, budget, progress)
 

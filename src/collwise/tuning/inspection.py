@@ -89,7 +89,7 @@ def inspect(
 ) -> Inspection:
     """Inspect what the library's collectives do.   Collective; only rank 0 gets the result.
 
-    sizes: bytes to look at, ascending; then each change between two of them is narrowed down.
+    sizes: bytes to look at, >= 1, ascending; then each change between two of them is narrowed down.
     Raises InvalidArgument for more than MOST_RANKS ranks.
     """
     if comm.Get_size() > MOST_RANKS:
@@ -103,14 +103,12 @@ def inspect(
         if not COLLECTIVES[name].has_sources
     ]
     seen: dict[Subject, dict[int, Seen]] = {subject: {} for subject in subjects}
-    looks, left_out = (
-        _looks(seen, sizes),
-        [
-            f"{name}: every rank waits for all others, whatever the library does"
-            for name in collectives
-            if COLLECTIVES[name].has_sources
-        ],
-    )
+    looks = _looks(seen, sizes)
+    left_out = [
+        f"{name}: every rank waits for all others, whatever the library does"
+        for name in collectives
+        if COLLECTIVES[name].has_sources
+    ]
     while True:
         spent_s = time.monotonic() - begin
         look = next(looks, None) if rank == 0 else None
@@ -167,10 +165,8 @@ def _look(comm: Communicator, collective: str, operator: str, nbytes: int) -> Se
         return these == known or (nbytes < ranks**2 * ELEMENT and these < known)
 
     if operator != SUM:
-        these = frozenset(map(sided, told.values))
-        name = (
-            "" if comm.Get_rank() else name_of_expressions(collective, ranks, partial(alike, these))
-        )
+        same = partial(alike, frozenset(map(sided, told.values)))
+        name = "" if comm.Get_rank() else name_of_expressions(collective, ranks, same)
         return Seen(name or UNNAMED, next(filter(None, told.by_rank))[0], (), *agree)
     sums = [summed(comm, method, nbytes, values) for values in _ROUNDINGS]
     agree = all(one.ranks_agree for one in sums), all(one.elements_agree for one in sums)

@@ -93,6 +93,6 @@ def test_what_is_no_command(collwise: Run) -> None:
     collwise("frobnicate").refused("command 'frobnicate'", "known: ", *COMMANDS)
 
 
-@pytest.mark.parametrize("name", ["tune", "measure", "bench", "explore", "doctor"])
+@pytest.mark.parametrize("name", ["tune", "measure", "bench", "inspect", "explore", "doctor"])
 def test_an_extra_argument(collwise: Run, name: str) -> None:
     collwise(name, "frobnicate").refused("unexpected extra argument (frobnicate)")

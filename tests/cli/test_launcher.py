@@ -27,7 +27,7 @@ def nowhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", ["tune", "measure", "bench"])
+@pytest.mark.parametrize("name", ["tune", "measure", "bench", "inspect"])
 def test_no_launcher(
     nowhere: Path, collwise: Run, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -14,7 +14,7 @@ from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, 
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
 from collwise.verifier import verify
-from collwise.verifier.contributions import Expressions
+from collwise.verifier.contributions import Expressions, expressions_of
 
 A, B = BLOCKS["A"], BLOCKS["B"]
 ALONE: list[Operation] = [Copy(IN, OUT, (ALL,))]
@@ -54,6 +54,12 @@ def test_right_schedules_pass(machine: Machine | None) -> None:
     # An exchange.
     one, two = ([send(r), recv(r, OUT)] for r in (1, 0))
     verify(allreduce([*one, combine(IN, OUT)], [*two[:1], recv(0, S0), combine(S0, IN)]), machine)
+
+
+def test_expressions_as_text() -> None:
+    up: list[Operation] = [recv(1, S0), combine(IN, S0), recv(2, S1), combine(OUT, S1)]
+    assert expressions_of(reduce(up, [send(0)], [send(0)])) == (("((0 1) 2)",), (), ())
+    assert expressions_of(reduce(ALONE)) == (("0",),)
 
 
 def shifting(rank: int, **own: Any) -> list[Operation]:

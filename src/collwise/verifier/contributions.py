@@ -5,13 +5,14 @@ the same number, so ranks that end with equal numbers end with the same bits, wh
 The schedule is evaluated with these numbers in place of vector elements.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import NamedTuple
 
 from collwise.schedule.evaluation import evaluate
 from collwise.schedule.operations import Block, Copy, Operation, blocks_in
 from collwise.schedule.problem import Problem
+from collwise.schedule.program import Schedule
 from collwise.verifier.partition import Partition
 from collwise.verifier.violations import Lists, reject, reject_output
 
@@ -34,6 +35,11 @@ class Expressions:
     def __init__(self, ranks: int) -> None:
         self.values = [_Value(1 << rank, True) for rank in range(ranks)]
         self._numbers: dict[tuple[int, int], int] = {}
+
+    @property
+    def pairs(self) -> Iterable[tuple[int, int]]:
+        """The operands of each expression that is no rank's contribution, by its number."""
+        return self._numbers
 
     def combine(self, left: int, right: int) -> int:
         """The number of the expression left ∘ right; −1 if both have a contribution in common."""
@@ -76,6 +82,20 @@ def check_contributions(lists: Lists, problem: Problem, partition: Partition) ->
             if problem.order != "any" and first_value.setdefault(piece, number) != number:
                 seen = f"it is combined in another order than on rank {other}"
                 reject_output(rank, block, ", combined", seen, _REMEDY)
+
+
+def expressions_of(schedule: Schedule) -> tuple[tuple[str, ...], ...]:
+    """By rank, the expressions that the rank's result has, each once, such as "((0 1) 2)".
+
+    The schedule has to be right: `check_flow` raises nothing.
+    """
+    lists, problem = schedule.lists, schedule.problem
+    expressions = Expressions(problem.ranks)
+    by_rank = _evaluate(lists, problem, Partition(lists, problem), expressions)
+    texts = [str(rank) for rank in range(problem.ranks)]
+    for left, right in expressions.pairs:
+        texts.append(f"({texts[left]} {texts[right]})")
+    return tuple(tuple(texts[number] for number in dict.fromkeys(here)) for here in by_rank)
 
 
 def _evaluate(

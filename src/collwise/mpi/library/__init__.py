@@ -1,8 +1,9 @@
-"""The MPI library's own algorithms, found and switched while the job runs.  Read in this order:
+"""The MPI library's own algorithms, found, switched and inspected.  Read in this order:
 
 `tool_interface`  control variables, by MPI's tool information interface (MPI_T)
 `own_algorithms`  which algorithms the library says it has, by collective and form
 `switching`       runs one call of a collective by one of the library's own algorithms
+`fingerprints`    what a library's collective does, seen from outside: under any library
 
 MPICH reads a variable of the whole process at each call: collwise writes the variable, calls the
 library, and restores the variable.  Open MPI reads the variables of blocking collectives when a

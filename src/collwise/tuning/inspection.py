@@ -1,0 +1,207 @@
+"""What the MPI library does at each size, by its fingerprints, and where that changes.
+
+Rank 0 decides what is looked at next, since it does so by its clock.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import partial
+from itertools import groupby, pairwise
+from operator import add
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from collwise.errors import InvalidArgument
+from collwise.mpi.library.fingerprints import (
+    ELEMENT,
+    broadcast_tree,
+    combined,
+    folded,
+    sided,
+    summed,
+)
+from collwise.mpi.runtime.world import Communicator
+from collwise.schedule.collectives import COLLECTIVES
+from collwise.system import formatting
+from collwise.tuning.known_shapes import (
+    name_of_expressions,
+    name_of_tree,
+    tree_text,
+)
+
+SUM, COMMUTES, IN_ORDER = "MPI.SUM", "user's, commuting", "user's, not commuting"
+"""The operators, as tables name them."""
+UNNAMED = "none of ours"
+MOST_RANKS = 256
+"""Expressions of more ranks are too long."""
+_ROUNDINGS = [
+    (rng.choice((-1, 1), MOST_RANKS) * 2.0 ** rng.uniform(0, 8, MOST_RANKS)).tolist()
+    for rng in map(np.random.default_rng, range(24))
+]
+"""Contributions of the ranks to sums.  Few orders round all of these sums alike."""
+Subject: TypeAlias = tuple[str, str]
+"""A collective, and an operator where it combines."""
+
+
+class Seen(NamedTuple):
+    """What the library did.
+
+    shape: its name, or why there is none.   example: the tree, or an expression.
+    parents: of a tree that was seen, as in `BroadcastTree`.   ranks_agree, elements_agree: as in
+    `Combination`; None if nothing is combined.
+    """
+
+    shape: str
+    example: str
+    parents: tuple[int | None, ...] = ()
+    ranks_agree: bool | None = None
+    elements_agree: bool | None = None
+
+
+class Stretch(NamedTuple):
+    """Sizes, in bytes, from the first to the last at which the library was seen to do the same."""
+
+    collective: str
+    operator: str
+    first: int
+    last: int
+    seen: Seen
+
+
+class Inspection(NamedTuple):
+    """What was seen, and sentences that say what was left out."""
+
+    ranks: int
+    library: str
+    stretches: Sequence[Stretch]
+    left_out: Sequence[str]
+
+
+def inspect(
+    comm: Communicator,
+    library: str,
+    collectives: Sequence[str],
+    sizes: Sequence[int],
+    budget_s: float,
+    progress: Callable[[str, float], None],
+) -> Inspection:
+    """Inspect what the library's collectives do.   Collective; only rank 0 gets the result.
+
+    sizes: bytes to look at, >= 1, ascending; then each change between two of them is narrowed down.
+    Raises InvalidArgument for more than MOST_RANKS ranks.
+    """
+    if comm.Get_size() > MOST_RANKS:
+        asked, remedy = f"inspect {comm.Get_size()} ranks", f"use {MOST_RANKS} at most"
+        raise InvalidArgument(asked, "their expressions would be too long", remedy)
+    begin, rank = time.monotonic(), comm.Get_rank()
+    subjects = [
+        (name, operator)
+        for name in collectives
+        for operator in ((SUM, COMMUTES, IN_ORDER) if COLLECTIVES[name].combines else ("",))
+        if not COLLECTIVES[name].has_sources
+    ]
+    seen: dict[Subject, dict[int, Seen]] = {subject: {} for subject in subjects}
+    looks = _looks(seen, sizes)
+    left_out = [
+        f"{name}: every rank waits for all others, whatever the library does"
+        for name in collectives
+        if COLLECTIVES[name].has_sources
+    ]
+    while True:
+        spent_s = time.monotonic() - begin
+        look = next(looks, None) if rank == 0 else None
+        if look is not None and spent_s > budget_s:
+            looks, look = iter(()), None
+            left_out += _not_looked_at(seen, sizes)
+        if (look := comm.bcast(look)) is None:
+            return Inspection(comm.Get_size(), library, _stretches(seen), left_out)
+        (collective, operator), nbytes = look
+        progress(f"{collective} of {nbytes} B", min(spent_s / budget_s, 1))
+        what = _look(comm, collective, operator, nbytes)
+        if rank == 0:
+            seen[collective, operator][nbytes] = what
+
+
+def _looks(
+    seen: dict[Subject, dict[int, Seen]], sizes: Sequence[int]
+) -> Iterator[tuple[Subject, int]]:
+    """What to look at next; `seen` has what came of it when this is asked for more."""
+    for nbytes in sizes:
+        for subject in seen:
+            yield subject, _rounded(subject, nbytes)
+    for subject, known in sorted(seen.items(), key=lambda one: one[0][1] == ""):  # trees take long
+        for low, high in pairwise(sorted(known)):
+            while known[low] != known[high] and high - low > _step(subject):
+                middle = _rounded(subject, (low + high) // 2)
+                middle -= _step(subject) * (middle == high)
+                yield subject, middle
+                low, high = (middle, high) if known[middle] == known[low] else (low, middle)
+
+
+def _step(subject: Subject) -> int:
+    return ELEMENT if COLLECTIVES[subject[0]].combines else 1
+
+
+def _rounded(subject: Subject, nbytes: int) -> int:
+    """The size in whole elements."""
+    return -(-nbytes // _step(subject)) * _step(subject)
+
+
+def _look(comm: Communicator, collective: str, operator: str, nbytes: int) -> Seen:
+    """What the library does.   Collective; only rank 0 looks for a name."""
+    if not operator:
+        parents, _, why_not = broadcast_tree(comm, nbytes)
+        if comm.Get_rank() or why_not:
+            return Seen(why_not, "")
+        return Seen(name_of_tree(parents), tree_text(parents), parents)
+    (method,), ranks = COLLECTIVES[collective].methods, comm.Get_size()
+    told = combined(comm, method, nbytes, commute=operator != IN_ORDER)
+    agree = told.ranks_agree, told.elements_agree
+
+    def alike(these: Set[object], known: Set[object]) -> bool:
+        """Whether these are known, or some of them where a vector has no p blocks for p ranks."""
+        return these == known or (nbytes < ranks**2 * ELEMENT and these < known)
+
+    if operator != SUM:
+        same = partial(alike, frozenset(map(sided, told.values)))
+        name = "" if comm.Get_rank() else name_of_expressions(collective, ranks, same)
+        return Seen(name or UNNAMED, next(filter(None, told.by_rank))[0], (), *agree)
+    sums = [summed(comm, method, nbytes, values) for values in _ROUNDINGS]
+    agree = all(one.ranks_agree for one in sums), all(one.elements_agree for one in sums)
+
+    def fits(expressions: Iterable[str]) -> bool:
+        return all(
+            alike({*rounded.values}, {folded(one, values.__getitem__, add) for one in expressions})
+            for values, rounded in zip(_ROUNDINGS, sums, strict=True)
+        )
+
+    name = "" if comm.Get_rank() else name_of_expressions(collective, ranks, fits)
+    name = name or (f"as a {COMMUTES}" if fits(told.values) else UNNAMED)
+    return Seen(name, "", (), *agree)
+
+
+def _stretches(seen: Mapping[Subject, Mapping[int, Seen]]) -> list[Stretch]:
+    found = []
+    for (collective, operator), by_size in seen.items():
+        for what, sizes in groupby(sorted(by_size), key=by_size.__getitem__):
+            first, *_, last = [*sizes] * 2
+            found.append(Stretch(collective, operator, first, last, what))
+    return found
+
+
+def _not_looked_at(seen: Mapping[Subject, Mapping[int, Seen]], sizes: Sequence[int]) -> list[str]:
+    """Sentences that say which sizes and changes the budget left out."""
+    missing, lines = defaultdict[str, list[str]](list), list[str]()
+    for subject, known in seen.items():
+        what = f"{subject[0]} ({subject[1]})".removesuffix(" ()")
+        if left := [n for n in sizes if _rounded(subject, n) not in known]:
+            ends = dict.fromkeys(map(formatting.size, (left[0], left[-1])))
+            missing[" … ".join(ends)].append(what)
+        lines += [
+            f"{what}: it changes somewhere in {formatting.size(low)} … {formatting.size(high)}"
+            for low, high in pairwise(sorted(known))
+            if known[low] != known[high] and high - low > _step(subject)
+        ]
+    return lines + [f"{some} of {'; '.join(subjects)}" for some, subjects in missing.items()]

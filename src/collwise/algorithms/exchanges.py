@@ -16,7 +16,7 @@ from functools import cache, partial
 from math import inf, lcm, prod
 from typing import Any, NamedTuple, TypeAlias
 
-from collwise.algorithms.reductions import from_root_on, register_combining
+from collwise.algorithms.reductions import fixed_if_asked, register_combining
 from collwise.algorithms.registry import Parameter, Settings, integer
 from collwise.errors import InvalidArgument
 from collwise.model import hybrid
@@ -100,7 +100,8 @@ STAGES = Parameter(
 def stages_of(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
     """The stages of the setting `stages`; in a reduce-scatter all of them divide vectors.
 
-    Raises InvalidArgument unless the product of the group sizes is in [p/2, p].
+    Raises InvalidArgument unless the product of the group sizes is in [p/2, p], and for stages that
+    do not keep the order "fixed" where a problem asks for it.
     """
     scatters = _scatters(problem)
     stages = tuple(s._replace(divided=s.divided or scatters) for s in read(settings["stages"]))
@@ -108,7 +109,18 @@ def stages_of(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
     if problem.ranks > 1 and not core <= problem.ranks <= 2 * core:
         seen = f"the stages {settings['stages']} are for {core} to {2 * core}"
         raise InvalidArgument(f"{problem.collective} on {problem.ranks} ranks", seen, "give others")
+    inner = core if core < problem.ranks else prod(stage.radix for stage in stages[:-1])
+    if problem.order == "fixed" and not _is_power_of_two(inner):
+        raise InvalidArgument(
+            f"{problem.collective} on {problem.ranks} ranks in the order 'fixed'",
+            f"groups in the stages {settings['stages']} combine with other brackets",
+            "give groups of 2, 4, 8, …; the last may have any size if no rank is left over",
+        )
     return stages
+
+
+def _is_power_of_two(number: int) -> bool:
+    return number.bit_count() == 1
 
 
 def _scatters(problem: Problem) -> bool:
@@ -123,13 +135,17 @@ def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
     many ranks.
     """
     items, never = problem.nbytes // problem.itemsize, (inf, ())
-    scatters = _scatters(problem)
+    scatters, fixed = _scatters(problem), problem.order == "fixed"
     if problem.ranks < 2 or not items or (scatters and problem.ranks > SCATTERED_RANKS):
         return []
-    reached = {(core, items) for core in _cores(problem.ranks)}
+    cores = _cores(problem.ranks)
+    if fixed:
+        cores = tuple({1 << cube_dimension(problem.ranks), problem.ranks})
+    reached = {(core, items) for core in cores}
     todo = list(reached)
     for ranks, whole in todo:  # the loop appends to the list
-        lengths = ((k, part) for k in radices(ranks) for part in (-(-whole // k), whole))
+        groups = radices(ranks, fixed=fixed)
+        lengths = ((k, part) for k in groups for part in (-(-whole // k), whole))
         further = {(ranks // k, part) for k, part in lengths if not scatters or part < whole}
         further -= reached
         reached |= further
@@ -141,7 +157,7 @@ def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
         if ranks == 1:
             return 0, ()
         tried: list[_Best] = []
-        for radix in radices(ranks):
+        for radix in radices(ranks, fixed=fixed):
             part = -(-items // radix)
             for divided, length in ((True, part), (False, items))[: 2 - scatters]:
                 gap, latency, combine = costs[length]
@@ -154,7 +170,7 @@ def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
     _, latency, combine = costs[items]
     tried = [
         (best(core, items)[0] + (core < problem.ranks) * (2 * latency + combine), -core)
-        for core in _cores(problem.ranks)
+        for core in cores
     ]
     stages = best(-min(tried)[1], items)[1]
     return [{"stages": " ".join(map(str, stages))}]
@@ -179,9 +195,13 @@ def _integer_costs(
 
 
 @cache
-def radices(ranks: int) -> tuple[int, ...]:
-    """The possible group sizes: the divisors of `ranks` from 2 to LARGEST_RADIX, ascending."""
-    return tuple(k for k in range(2, min(ranks, LARGEST_RADIX) + 1) if ranks % k == 0)
+def radices(ranks: int, *, fixed: bool = False) -> tuple[int, ...]:
+    """The possible group sizes: the divisors of `ranks` from 2 to LARGEST_RADIX, ascending.
+
+    fixed: whether to keep the order "fixed": only powers of two, and `ranks` as the last one.
+    """
+    divisors = (k for k in range(2, min(ranks, LARGEST_RADIX) + 1) if ranks % k == 0)
+    return tuple(k for k in divisors if not fixed or k == ranks or _is_power_of_two(k))
 
 
 @cache
@@ -242,11 +262,17 @@ class _Member(NamedTuple):
     facts: dict[str, Any]
 
 
-_MIXED: dict[str, Any] = {"choices": best_stages, "parameters": {"stages": STAGES}}
+_MIXED: dict[str, Any] = {
+    "choices": best_stages,
+    "parameters": {"stages": STAGES},
+    "order": fixed_if_asked,
+}
+_FIXED: dict[str, Any] = {"order": lambda problem: "fixed"}
 _HYBRID: dict[str, Any] = {
     "choices": lambda problem, machine: [{"strategy": best_strategy(problem, machine)}],
     "parameters": {"strategy": STRATEGY},
     "searched": False,
+    **_FIXED,
 }
 _FAMILY = {
     "allreduce/recursive_doubling": _Member(
@@ -254,14 +280,14 @@ _FAMILY = {
         "d(α + nβ + nγ) for p = 2^d",
         ("vandeGeijn1991 §3.2",),
         whole_vectors,
-        {"usual": True},
+        {"usual": True, **_FIXED},
     ),
     "allreduce/halving_doubling": _Member(
         "exchange and combine halves in every direction, then put them together again",
         "2dα + (p − 1)/p·n(2β + γ) for p = 2^d",
         ("vandeGeijn1991 §3.3", "Thakur2005"),
         halved,
-        {"segmented": True, "usual": True},
+        {"segmented": True, "usual": True, **_FIXED},
     ),
     "allreduce/hybrid": _Member(
         "halve in some directions, exchange whole vectors in the others",
@@ -291,6 +317,7 @@ _FAMILY = {
         {
             "choices": lambda problem, _: [{}] * (problem.ranks <= GATHERED_RANKS),
             "searched": False,
+            **_FIXED,
         },
     ),
     "allreduce/mixed_radix": _Member(
@@ -305,21 +332,21 @@ _FAMILY = {
         "2dα + (p − 1)/p·n(2β + γ) for p = 2^d",
         ("vandeGeijn1991 §5",),
         halved,
-        {"order": from_root_on, "segmented": True, "usual": True},
+        {"segmented": True, "usual": True, **_FIXED},
     ),
     "reduce/hybrid": _Member(
         "halve in some directions, send whole vectors in the others",
         "T(S, n, d) for p = 2^d",
         ("vandeGeijn1991 §5", "vandeGeijn1991 Theorem 1"),
         by_strategy,
-        {"order": from_root_on, "segmented": True, **_HYBRID},
+        {"segmented": True, **_HYBRID},
     ),
     "reduce/mixed_radix": _Member(
         "groups of several sizes divide the vector in some stages, send whole ones in others",
         "the sum of (k − 2 + λ)·t0 over stages of k ranks, twice where divided, and combining",
         ("vandeGeijn1991 §5", "Ruefenacht2017"),
         stages_of,
-        {"order": from_root_on, "segmented": True, **_MIXED},
+        {"segmented": True, **_MIXED},
     ),
     "reduce_scatter_block/recursive_halving": _Member(
         "exchange and combine halves with a neighbour in every direction",
@@ -330,6 +357,7 @@ _FAMILY = {
             "choices": lambda problem, _: [{}] * (problem.ranks <= SCATTERED_RANKS),
             "segmented": True,
             "usual": True,
+            **_FIXED,
         },
     ),
     "reduce_scatter_block/mixed_radix": _Member(

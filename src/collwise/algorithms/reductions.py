@@ -38,6 +38,14 @@ def register_circular(
     )
 
 
+def fixed_if_asked(problem: Problem) -> Order:
+    """The order of an algorithm that keeps "fixed" with some settings, and else "rank".
+
+    Where a problem asks for "fixed", `choices` gives such settings only, and others are refused.
+    """
+    return "fixed" if problem.order == "fixed" else "rank"
+
+
 def from_root_on(problem: Problem) -> Order:
     """The order of a reduce that combines ranks root, root + 1, …, p − 1, 0, …, root − 1.
 

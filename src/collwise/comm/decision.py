@@ -17,7 +17,7 @@ from collwise.comm.checking import check_limit_s
 from collwise.comm.chosen import Chosen, Own, own_of
 from collwise.comm.fallback import FALLBACK, falls_back
 from collwise.errors import CollwiseError, InvalidArgument, NothingApplies, UnknownName
-from collwise.measure.race import LIBRARY, own_algorithm
+from collwise.measure.race import LIBRARY, by_library, own_algorithm
 from collwise.model.levels import Levels
 from collwise.model.machine import Machine, checked_machine
 from collwise.model.placement import Placement, check_placement
@@ -46,11 +46,13 @@ ALGORITHMS = "COLLWISE_ALGORITHMS"
 """The environment variable that names algorithms, such as "broadcast=chain;allreduce=ring"."""
 HINT = "collwise_algorithms"
 """The key of an `MPI.Info` whose value names algorithms for a communicator."""
+ORDER = "COLLWISE_ORDER"
+"""The environment variable that says in which order to combine, such as "fixed"."""
 LEARN = "COLLWISE_LEARN"
 """The environment variable that says which share of the time learning may take, such as 2%."""
 EFFORTS = ("measure", "estimate")
-_ANY_MACHINE = Machine.postal(t0_s=1e-6, lam=1)
-"""The machine to plan for if none is known and the algorithm has no settings to choose."""
+_ANY_MACHINE = Machine.hockney(alpha_s="1e-6", beta_s="1e-10", gamma_s="1e-10")
+"""The machine to plan for if none is known, but a plan is needed, or an algorithm was chosen."""
 
 
 class Settings(NamedTuple):
@@ -120,6 +122,7 @@ class Decision:
             checked_machine(machine, "a communicator with a machine")
         if not isinstance(effort, str) or effort not in EFFORTS:
             raise UnknownName.of("effort", effort, EFFORTS)
+        order = (os.environ.get(ORDER) or None) if order is None else order  # type: ignore[assignment]
         if order is not None and (not isinstance(order, str) or order not in ORDERS):
             raise UnknownName.of("order", order, ORDERS)
         named = parse_choices(os.environ.get(ALGORITHMS, ""), f"the algorithms in {ALGORITHMS}")
@@ -198,7 +201,7 @@ class Decision:
         return frozenset(name for name in collectives() if self._serves(name, ranks))
 
     def _serves(self, collective: str, ranks: int) -> bool:
-        if not self.falls_back:
+        if not self.falls_back or self.order == "fixed":
             return True
         if choices := self.algorithms.get(collective):
             if any(choice.algorithm != LIBRARY for choice in choices):
@@ -258,12 +261,17 @@ class Decision:
         return own_of(self.algorithms, [race for race in raced if race.ranks == ranks])
 
     def check_fallback(self, asked: CallProblem, form: Form) -> None:
-        """Raise InvalidArgument if COLLWISE_FALLBACK forbids that the library serves a call."""
-        if not self.falls_back and asked.problem.ranks > 1:
+        """Raise InvalidArgument if the library must not serve a call.
+
+        COLLWISE_FALLBACK may forbid it, and so does the order "fixed", which no library promises.
+        """
+        demand = f"{FALLBACK}=never" if not self.falls_back else ""
+        demand = "the order 'fixed'" if asked.problem.order == "fixed" else demand
+        if demand and asked.problem.ranks > 1:
             raise InvalidArgument(
-                f"{asked.problem} by a plan, as {FALLBACK}=never demands",
+                f"{asked.problem} by a plan, as {demand} demands",
                 self.explained(asked, form).why,
-                f"choose an algorithm by {ALGORITHMS}, or leave out {FALLBACK}",
+                f"choose an algorithm by {ALGORITHMS}, or leave out {demand.partition('=')[0]}",
             )
 
     def race(self, asked: CallProblem, form: Form) -> RaceResult | None:
@@ -278,6 +286,8 @@ class Decision:
         """Whether learning may try plans on such calls: no race or choice by hand decides them."""
         problem = asked.problem
         if not (self.learn and self.progress and self.effort == "measure" and problem.ranks > 1):
+            return False
+        if problem.order == "fixed":  # trials would run the library's own, too
             return False
         if choice_for(self.algorithms.get(problem.collective, ()), problem.nbytes) is not None:
             return False
@@ -311,15 +321,21 @@ class Decision:
         by_hand = choice_for(self.algorithms.get(collective, ()), problem.nbytes)
         machine, unsuited = self.machine_for(asked), ""
         decided: Verdict | None = None  # None: the model chooses
+        fixed = problem.order == "fixed"  # no library promises that
         chosen = by_hand.algorithm if by_hand is not None else LIBRARY
-        if chosen != LIBRARY and not keeps_order(chosen, problem):
+        legal_here = not fixed if chosen == LIBRARY else keeps_order(chosen, problem)
+        if by_hand is not None and not legal_here:
             unsuited, by_hand = f"{chosen} is not legal here ({reason}); instead ", None
         if by_hand is not None:
             decided = Verdict(by_hand.algorithm, "it was chosen by hand")
+        elif machine is None and fixed:
+            machine = _ANY_MACHINE
         elif machine is None:
             decided = Verdict(LIBRARY, "there is no profile of this machine: run `collwise tune`")
         elif self.effort == "measure" and not unsuited:
             decided = verdict(self._races(problem.ranks), problem, form)
+            if fixed and by_library(decided.algorithm):
+                decided = None
         if not self.progress:
             decided = Verdict(LIBRARY, "MPI offers less than MPI_THREAD_MULTIPLE")
         elif problem.ranks == 1:

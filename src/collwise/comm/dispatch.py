@@ -17,6 +17,7 @@ from collwise.comm.decision import CallProblem, Decision, OpAndType
 from collwise.comm.handler import Handler
 from collwise.comm.learning import MAX_TRIALS, Learning, Trial
 from collwise.comm.recording import Record, Tally, Way, counting_starts, form_of
+from collwise.errors import InvalidArgument
 from collwise.measure.race import LIBRARY, OWN
 from collwise.mpi.buffers.buffer import Buffer, combined_buffers
 from collwise.mpi.buffers.mpi_operators import can_combine, planning_name, planning_type
@@ -30,7 +31,7 @@ from collwise.mpi.runtime.private_communicator import PrivateDuplicate
 from collwise.planner.plans import Plan
 from collwise.profiles.records import Form, RaceResult
 from collwise.schedule.collectives import COLLECTIVES
-from collwise.schedule.problem import Problem
+from collwise.schedule.problem import Problem, satisfies
 from collwise.schedule.program import Schedule
 
 log = logging.getLogger("collwise")
@@ -192,6 +193,10 @@ class Dispatch:
         if plan is None and not isinstance(own, Switched):
             self.decision.check_fallback(asked, form_of(way))
         elif plan is not None and not self.duplicate.exists(local=way == "nonblocking"):
+            if asked.problem.order == "fixed":
+                seen = "there is no private communicator for plans"
+                remedy = "make a blocking call first, and free communicators that are not used"
+                raise InvalidArgument(f"{asked.problem} in the order 'fixed'", seen, remedy)
             plan = asked = None  # once there is a duplicate, all caches are emptied
         tally = self._tally(way, method, asked, op)
         if isinstance(own, str):
@@ -224,7 +229,7 @@ class Dispatch:
         combined in rank order.   most: the largest number to return.   Collective.
         """
         found: dict[str, Switched] = {}
-        in_order = problem.kind.combines and problem.order == "rank"
+        in_order = satisfies(problem.order, "rank")
         for name, settings in worth_racing(method, self.ranks, composed=False) * (not in_order):
             own = Own(f"{problem.collective}/{OWN}{name}", tuple(settings.items()), raced=True)
             switched = self._own("blocking", method, own) if len(found) < most else None

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from collwise.schedule.evaluation import evaluate
 from collwise.schedule.operations import Block, Copy, Operation, blocks_in
-from collwise.schedule.problem import Problem
+from collwise.schedule.problem import Problem, brackets, satisfies
 from collwise.verifier.partition import Partition
 from collwise.verifier.violations import Lists, reject, reject_output
 
@@ -47,6 +47,13 @@ class Expressions:
         self.values.append(_Value(a.ranks | b.ranks, ordered))
         return number
 
+    def fixed(self, ranks: int) -> int:
+        """The number of the expression of all contributions in the order "fixed"."""
+        numbers = list(range(ranks))
+        for left, right in brackets(ranks):
+            numbers[right] = self.combine(numbers[left], numbers[right])
+        return numbers[-1]
+
 
 def _lowest(ranks: int) -> int:
     return (ranks & -ranks).bit_length() - 1
@@ -62,6 +69,7 @@ def check_contributions(lists: Lists, problem: Problem, partition: Partition) ->
     everybody = (1 << problem.ranks) - 1
     first_rank: dict[int, int] = {}  # by piece, the first rank that has it in its output
     first_value: dict[int, int] = {}
+    fixed = expressions.fixed(problem.ranks) if problem.order == "fixed" else None
     for rank, outcome in enumerate(_evaluate(lists, problem, partition, expressions)):
         pieces = _piece_numbers(partition, problem.output_of(rank))
         for number, piece in zip(outcome, pieces, strict=True):
@@ -69,8 +77,11 @@ def check_contributions(lists: Lists, problem: Problem, partition: Partition) ->
             if missing := everybody & ~value.ranks:
                 seen = f"the contribution of rank {_lowest(missing)} is missing"
                 reject_output(rank, block, ", combined", seen, _REMEDY)
-            if problem.order == "rank" and not value.in_order:
+            if satisfies(problem.order, "rank") and not value.in_order:
                 seen = "it is not combined in the order of the ranks"
+                reject_output(rank, block, ", combined", seen, _REMEDY)
+            if fixed not in (None, number):
+                seen = "it is combined with other brackets than those of the order 'fixed'"
                 reject_output(rank, block, ", combined", seen, _REMEDY)
             other = first_rank.setdefault(piece, rank)
             if problem.order != "any" and first_value.setdefault(piece, number) != number:

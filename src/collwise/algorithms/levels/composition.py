@@ -127,6 +127,20 @@ def in_order_of_placement(problem: Problem) -> Order:
     return "rank" if known and hierarchy_of(problem).lines_up else "same"
 
 
+def in_brackets_of_placement(problem: Problem) -> Order:
+    """The order of an algorithm over levels with parts of any order: `in_order_of_placement`.
+
+    It is "fixed" if a problem asks for this, and all groups of a level have equally many ranks or
+    groups of the level below, a power of two.
+    """
+    order = in_order_of_placement(problem)
+    if order == "same" or problem.order != "fixed":
+        return order
+    inner = ({*teams.sizes.tolist()} for teams in hierarchy_of(problem).teams[:-1])
+    even = all(len(sizes) == 1 and sizes.pop().bit_count() == 1 for sizes in inner)
+    return "fixed" if even else "rank"
+
+
 def register_multilevel(
     name: str,
     summary: str,

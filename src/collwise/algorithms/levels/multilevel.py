@@ -10,7 +10,7 @@ from collwise.algorithms.levels.composition import (
     best_parts,
     combined_choices,
     in_all_teams,
-    in_order_of_placement,
+    in_brackets_of_placement,
     in_teams,
     parts_of,
     parts_parameter,
@@ -28,7 +28,14 @@ from collwise.schedule.program import Program
 from collwise.schedule.reduction import SingleRank, UpTree
 
 SHORT = ("binomial", "flat", "postal_tree", "halving_gather")
-"""Short names of the reduces that are tried at each level; `pipelined` tries segmented ones."""
+"""Short names of the reduces that are tried at each level, where the order is not "fixed".
+
+`pipelined` tries segmented ones.
+"""
+
+
+def _reduces(problem: Problem) -> tuple[str, ...] | None:
+    return None if problem.order == "fixed" else SHORT
 
 
 def _broadcast(problem: Problem, settings: Settings) -> Program:
@@ -41,7 +48,8 @@ def _reduce(problem: Problem, settings: Settings) -> Program:
     if problem.ranks == 1:
         return SingleRank(problem)
     depth, text = hierarchy_of(problem).depth, settings["algorithms"]
-    if all(p.algorithm.short_name in UPWARDS for p in parts_of(text, "reduce", depth)):
+    parts = parts_of(text, "reduce", depth)
+    if problem.order != "fixed" and all(p.algorithm.short_name in UPWARDS for p in parts):
         return UpTree(joined_tree(problem, text, UPWARDS), problem.nbytes)
     return Then(tuple(in_all_teams(problem, text, "reduce", depth)), problem.ranks)
 
@@ -74,7 +82,7 @@ def _allreduce_choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
         return best_parts(team, OneLevel(machine, level), among, most)
 
     inner = range(1, teams.depth)
-    reduces = " | ".join(best("reduce", level, SHORT, 1)[0] for level in inner)
+    reduces = " | ".join(best("reduce", level, _reduces(problem), 1)[0] for level in inner)
     broadcasts = " | ".join(best("broadcast", level, None, 1)[0] for level in inner)
     return [
         {"reduces": reduces, "across": across, "broadcasts": broadcasts}
@@ -102,14 +110,15 @@ register_multilevel(
     "the sum of the levels' times, at most",
     _reduce,
     lambda problem, machine: [
-        {"algorithms": text} for text in combined_choices(problem, machine, "reduce", SHORT)
+        {"algorithms": text}
+        for text in combined_choices(problem, machine, "reduce", _reduces(problem))
     ],
     source=("Kielmann1999", "Karonis2002"),
     parameters={
         "algorithms": parts_parameter("algorithms", "reduce", "binomial | postal_tree(lam=4)")
     },
     segmented=True,
-    order=in_order_of_placement,
+    order=in_brackets_of_placement,
 )
 register_multilevel(
     "allreduce/multilevel",
@@ -124,5 +133,5 @@ register_multilevel(
         "broadcasts": parts_parameter("broadcasts", "broadcast", "binomial"),
     },
     segmented=True,
-    order=in_order_of_placement,
+    order=in_brackets_of_placement,
 )

@@ -21,7 +21,8 @@ each = pytest.mark.parametrize(
 
 @each
 def test_every_rank_keeps_its_block_of_an_allreduce(algorithm: Algorithm) -> None:
-    cases: list[tuple[int, Order]] = [(3, "any"), (8, "same"), (5, "rank"), (1, "any")]
+    cases: list[tuple[int, Order]]
+    cases = [(3, "any"), (8, "same"), (5, "rank"), (7, "fixed"), (1, "any")]
     for p, order in cases:
         whole = algorithm.problem(p, 8 * p, itemsize=4)
         label = describe(algorithm.short_name, algorithm.settings(settings_of(algorithm, p)))

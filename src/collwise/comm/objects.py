@@ -81,10 +81,10 @@ class ObjectForms(Inheritable):
         Semantics and errors are mpi4py's.
         """
         if self._has_plans and self._decision.order == "fixed":
-            objects = self.gather(sendobj, root)
-            for left, right in brackets(len(objects or "-")):
+            objects = self.gather(sendobj, root) or [None]  # elsewhere than on the root
+            for left, right in brackets(len(objects)):
                 objects[right] = op(objects[left], objects[right])
-            return objects and objects[-1]
+            return objects[-1]
         if (
             self._gathers("reduce", MAX_COMBINING)
             and hasattr(type(root), "__int__")

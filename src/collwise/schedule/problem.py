@@ -52,13 +52,12 @@ def _checked_order(order: Order) -> Order:
 
 
 def brackets(ranks: int) -> Iterator[tuple[int, int]]:
-    """The combines of the order "fixed" for `ranks` >= 1 contributions, those of recursive doubling.
+    """The combines of the order "fixed" for `ranks` >= 1 contributions: recursive doubling's.
 
     If there are e contributions more than the largest power of two, contributions 2i and 2i + 1 are
-    combined for every i < e.  Then neighbours are combined until one value is left: a balanced tree.
-    Yields pairs (left, right), depth first.  A value has the index of its last contribution: the
+    combined for every i < e, then neighbours until one value is left, in a balanced tree.
+    Yields pairs (left, right), depth first.  A value has the index of its last contribution, so the
     result of combining left and right has the index `right`.
-    Source: [vandeGeijn1991] §3.2, where e = 0.
     """
     whole = 1 << ranks.bit_length() - 1
     extra = ranks - whole

@@ -54,7 +54,6 @@ class CensusInOrder(Program):
                     block = Block(0, index * nbytes, nbytes)
                     operations.append(Copy(_ALL, slots[index], (block,), -index * nbytes))
             left, right = (slots.pop(index) for index in pair)
-            into = Slot.OUTPUT if (slots or pair[1] < p - 1) is False else right
             operations.append(Combine(left, right, right if number < p else Slot.OUTPUT, vector))
             free.append(left)
             slots[pair[1]] = right

@@ -172,8 +172,8 @@ def choices(problem: Problem, machine: Levels) -> list[dict[str, str]]:
 def order(problem: Problem) -> Order:
     """The order in which an allreduce in lanes combines: "fixed", "rank" or "same".
 
-    It is that of `in_brackets_of_placement` if all nodes have at most two ranks, and consecutive ones.  In larger nodes the
-    reduce-scatter combines in another order.
+    It is that of `in_brackets_of_placement` if all nodes have at most two ranks, and consecutive
+    ones.  In larger nodes the reduce-scatter combines in another order.
     """
     in_order = in_brackets_of_placement(problem)
     return "same" if in_order == "same" or hierarchy_of(problem).largest(1) > 2 else in_order

@@ -110,17 +110,13 @@ def stages_of(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
         seen = f"the stages {settings['stages']} are for {core} to {2 * core}"
         raise InvalidArgument(f"{problem.collective} on {problem.ranks} ranks", seen, "give others")
     inner = core if core < problem.ranks else prod(stage.radix for stage in stages[:-1])
-    if problem.order == "fixed" and not _is_power_of_two(inner):
+    if problem.order == "fixed" and inner.bit_count() > 1:
         raise InvalidArgument(
             f"{problem.collective} on {problem.ranks} ranks in the order 'fixed'",
             f"groups in the stages {settings['stages']} combine with other brackets",
             "give groups of 2, 4, 8, …; the last may have any size if no rank is left over",
         )
     return stages
-
-
-def _is_power_of_two(number: int) -> bool:
-    return number.bit_count() == 1
 
 
 def _scatters(problem: Problem) -> bool:
@@ -138,9 +134,7 @@ def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
     scatters, fixed = _scatters(problem), problem.order == "fixed"
     if problem.ranks < 2 or not items or (scatters and problem.ranks > SCATTERED_RANKS):
         return []
-    cores = _cores(problem.ranks)
-    if fixed:
-        cores = tuple({1 << cube_dimension(problem.ranks), problem.ranks})
+    cores = _cores(problem.ranks, fixed=fixed)
     reached = {(core, items) for core in cores}
     todo = list(reached)
     for ranks, whole in todo:  # the loop appends to the list
@@ -201,15 +195,18 @@ def radices(ranks: int, *, fixed: bool = False) -> tuple[int, ...]:
     fixed: whether to keep the order "fixed": only powers of two, and `ranks` as the last one.
     """
     divisors = (k for k in range(2, min(ranks, LARGEST_RADIX) + 1) if ranks % k == 0)
-    return tuple(k for k in divisors if not fixed or k == ranks or _is_power_of_two(k))
+    return tuple(k for k in divisors if not fixed or k == ranks or k.bit_count() == 1)
 
 
 @cache
-def _cores(ranks: int) -> tuple[int, ...]:
+def _cores(ranks: int, *, fixed: bool) -> tuple[int, ...]:
     """Numbers of ranks for which to try stages, for p = `ranks`.
 
     These are p, and the MAX_CORES largest numbers in [p/2, p] without prime factors above 5.
+    fixed: whether to keep the order "fixed": then, besides p, only the largest power of two.
     """
+    if fixed:
+        return tuple({1 << cube_dimension(ranks), ranks})
     smooth = [
         n
         for n in (2**a * 3**b * 5**c for a in range(32) for b in range(20) for c in range(14))
@@ -262,17 +259,11 @@ class _Member(NamedTuple):
     facts: dict[str, Any]
 
 
-_MIXED: dict[str, Any] = {
-    "choices": best_stages,
-    "parameters": {"stages": STAGES},
-    "order": fixed_if_asked,
-}
-_FIXED: dict[str, Any] = {"order": lambda problem: "fixed"}
+_MIXED: dict[str, Any] = {"choices": best_stages, "parameters": {"stages": STAGES}}
 _HYBRID: dict[str, Any] = {
     "choices": lambda problem, machine: [{"strategy": best_strategy(problem, machine)}],
     "parameters": {"strategy": STRATEGY},
     "searched": False,
-    **_FIXED,
 }
 _FAMILY = {
     "allreduce/recursive_doubling": _Member(
@@ -280,14 +271,14 @@ _FAMILY = {
         "d(α + nβ + nγ) for p = 2^d",
         ("vandeGeijn1991 §3.2",),
         whole_vectors,
-        {"usual": True, **_FIXED},
+        {"usual": True},
     ),
     "allreduce/halving_doubling": _Member(
         "exchange and combine halves in every direction, then put them together again",
         "2dα + (p − 1)/p·n(2β + γ) for p = 2^d",
         ("vandeGeijn1991 §3.3", "Thakur2005"),
         halved,
-        {"segmented": True, "usual": True, **_FIXED},
+        {"segmented": True, "usual": True},
     ),
     "allreduce/hybrid": _Member(
         "halve in some directions, exchange whole vectors in the others",
@@ -302,6 +293,7 @@ _FAMILY = {
         ("Ruefenacht2017",),
         multiplied,
         {
+            "order": lambda problem: "rank",
             "choices": best_radix,
             "parameters": {
                 "radix": integer("radix", 2, "the ranks in a group, an integer of at least 2")
@@ -317,7 +309,6 @@ _FAMILY = {
         {
             "choices": lambda problem, _: [{}] * (problem.ranks <= GATHERED_RANKS),
             "searched": False,
-            **_FIXED,
         },
     ),
     "allreduce/mixed_radix": _Member(
@@ -332,7 +323,7 @@ _FAMILY = {
         "2dα + (p − 1)/p·n(2β + γ) for p = 2^d",
         ("vandeGeijn1991 §5",),
         halved,
-        {"segmented": True, "usual": True, **_FIXED},
+        {"segmented": True, "usual": True},
     ),
     "reduce/hybrid": _Member(
         "halve in some directions, send whole vectors in the others",
@@ -357,7 +348,6 @@ _FAMILY = {
             "choices": lambda problem, _: [{}] * (problem.ranks <= SCATTERED_RANKS),
             "segmented": True,
             "usual": True,
-            **_FIXED,
         },
     ),
     "reduce_scatter_block/mixed_radix": _Member(
@@ -374,9 +364,8 @@ def register_exchanges(collective: str) -> None:
     """Register all algorithms by exchanges in groups for one collective."""
     for name, (summary, time, source, stages, facts) in _FAMILY.items():
         if name.startswith(f"{collective}/"):
-            register_combining(
-                name, summary, time, partial(_program, stages), source=source, **facts
-            )
+            facts = {"order": fixed_if_asked, "source": source, **facts}
+            register_combining(name, summary, time, partial(_program, stages), **facts)
 
 
 def _program(

@@ -39,10 +39,7 @@ def register_circular(
 
 
 def fixed_if_asked(problem: Problem) -> Order:
-    """The order of an algorithm that keeps "fixed" with some settings, and else "rank".
-
-    Where a problem asks for "fixed", `choices` gives such settings only, and others are refused.
-    """
+    """The order "fixed" if it is asked for, which `choices` and `build` must keep; else "rank"."""
     return "fixed" if problem.order == "fixed" else "rank"
 
 

@@ -17,7 +17,7 @@ from collwise.comm.checking import check_limit_s
 from collwise.comm.chosen import Chosen, Own, own_of
 from collwise.comm.fallback import FALLBACK, falls_back
 from collwise.errors import CollwiseError, InvalidArgument, NothingApplies, UnknownName
-from collwise.measure.race import LIBRARY, by_library, own_algorithm
+from collwise.measure.race import LIBRARY, own_algorithm
 from collwise.model.levels import Levels
 from collwise.model.machine import Machine, checked_machine
 from collwise.model.placement import Placement, check_placement
@@ -52,7 +52,7 @@ LEARN = "COLLWISE_LEARN"
 """The environment variable that says which share of the time learning may take, such as 2%."""
 EFFORTS = ("measure", "estimate")
 _ANY_MACHINE = Machine.hockney(alpha_s="1e-6", beta_s="1e-10", gamma_s="1e-10")
-"""The machine to plan for if none is known, but a plan is needed, or an algorithm was chosen."""
+"""The machine to plan for if none is known, but an algorithm was chosen or must be."""
 
 
 class Settings(NamedTuple):
@@ -122,9 +122,9 @@ class Decision:
             checked_machine(machine, "a communicator with a machine")
         if not isinstance(effort, str) or effort not in EFFORTS:
             raise UnknownName.of("effort", effort, EFFORTS)
-        order = (os.environ.get(ORDER) or None) if order is None else order  # type: ignore[assignment]
-        if order is not None and (not isinstance(order, str) or order not in ORDERS):
-            raise UnknownName.of("order", order, ORDERS)
+        asked = os.environ.get(ORDER) or None if order is None else order
+        if asked is not None and (not isinstance(asked, str) or asked not in ORDERS):
+            raise UnknownName.of("order", asked, ORDERS)
         named = parse_choices(os.environ.get(ALGORITHMS, ""), f"the algorithms in {ALGORITHMS}")
         chosen = read_choices(named) | read_choices({} if algorithms is None else algorithms)
         fingerprint = world.fingerprint()
@@ -154,7 +154,7 @@ class Decision:
             machine=machine,
             effort=effort,
             algorithms=chosen,
-            order=order,
+            order=asked,
             progress=world.thread_multiple,
             check_limit_s=check_limit_s(),
             engine=world.engine,
@@ -260,18 +260,18 @@ class Decision:
         raced = self._races(ranks) if self.effort == "measure" and self.machine is None else ()
         return own_of(self.algorithms, [race for race in raced if race.ranks == ranks])
 
-    def check_fallback(self, asked: CallProblem, form: Form) -> None:
-        """Raise InvalidArgument if the library must not serve a call.
+    def check_fallback(self, asked: CallProblem, form: Form, why: str = "") -> None:
+        """Raise InvalidArgument if the order, or COLLWISE_FALLBACK, forbids the library to serve.
 
-        COLLWISE_FALLBACK may forbid it, and so does the order "fixed", which no library promises.
+        why: the reason why there is no plan; "" for what `explained` says.
         """
-        demand = f"{FALLBACK}=never" if not self.falls_back else ""
-        demand = "the order 'fixed'" if asked.problem.order == "fixed" else demand
-        if demand and asked.problem.ranks > 1:
+        fixed = asked.problem.order == "fixed"
+        if (fixed or not self.falls_back) and asked.problem.ranks > 1:
             raise InvalidArgument(
-                f"{asked.problem} by a plan, as {demand} demands",
-                self.explained(asked, form).why,
-                f"choose an algorithm by {ALGORITHMS}, or leave out {demand.partition('=')[0]}",
+                f"{asked.problem} by a plan, as "
+                + ("the order 'fixed' demands" if fixed else f"{FALLBACK}=never demands"),
+                why or self.explained(asked, form).why,
+                f"choose an algorithm by {ALGORITHMS}, or leave out {ORDER if fixed else FALLBACK}",
             )
 
     def race(self, asked: CallProblem, form: Form) -> RaceResult | None:
@@ -321,21 +321,17 @@ class Decision:
         by_hand = choice_for(self.algorithms.get(collective, ()), problem.nbytes)
         machine, unsuited = self.machine_for(asked), ""
         decided: Verdict | None = None  # None: the model chooses
-        fixed = problem.order == "fixed"  # no library promises that
         chosen = by_hand.algorithm if by_hand is not None else LIBRARY
-        legal_here = not fixed if chosen == LIBRARY else keeps_order(chosen, problem)
-        if by_hand is not None and not legal_here:
+        if by_hand is not None and not keeps_order(chosen, problem):
             unsuited, by_hand = f"{chosen} is not legal here ({reason}); instead ", None
         if by_hand is not None:
             decided = Verdict(by_hand.algorithm, "it was chosen by hand")
-        elif machine is None and fixed:
-            machine = _ANY_MACHINE
         elif machine is None:
             decided = Verdict(LIBRARY, "there is no profile of this machine: run `collwise tune`")
         elif self.effort == "measure" and not unsuited:
             decided = verdict(self._races(problem.ranks), problem, form)
-            if fixed and by_library(decided.algorithm):
-                decided = None
+        if decided is not None and not keeps_order(decided.algorithm, problem):
+            decided, machine = None, machine or _ANY_MACHINE
         if not self.progress:
             decided = Verdict(LIBRARY, "MPI offers less than MPI_THREAD_MULTIPLE")
         elif problem.ranks == 1:

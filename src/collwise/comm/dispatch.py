@@ -17,7 +17,6 @@ from collwise.comm.decision import CallProblem, Decision, OpAndType
 from collwise.comm.handler import Handler
 from collwise.comm.learning import MAX_TRIALS, Learning, Trial
 from collwise.comm.recording import Record, Tally, Way, counting_starts, form_of
-from collwise.errors import InvalidArgument
 from collwise.measure.race import LIBRARY, OWN
 from collwise.mpi.buffers.buffer import Buffer, combined_buffers
 from collwise.mpi.buffers.mpi_operators import can_combine, planning_name, planning_type
@@ -40,6 +39,7 @@ MAX_ENTRIES = 2048
 """Most entries of a communicator's cache: handlers, plans and executors; some hold memory."""
 SLOW_S = 50e-6
 """Object methods go through a plan only where the library's collective takes longer than this."""
+_NO_DUPLICATE = "there is no private communicator yet: make a blocking call, or free others, first"
 _BY_METHOD = {method: c for c in COLLECTIVES.values() for method in c.methods}
 
 
@@ -194,9 +194,7 @@ class Dispatch:
             self.decision.check_fallback(asked, form_of(way))
         elif plan is not None and not self.duplicate.exists(local=way == "nonblocking"):
             if asked.problem.order == "fixed":
-                seen = "there is no private communicator for plans"
-                remedy = "make a blocking call first, and free communicators that are not used"
-                raise InvalidArgument(f"{asked.problem} in the order 'fixed'", seen, remedy)
+                self.decision.check_fallback(asked, form_of(way), _NO_DUPLICATE)
             plan = asked = None  # once there is a duplicate, all caches are emptied
         tally = self._tally(way, method, asked, op)
         if isinstance(own, str):

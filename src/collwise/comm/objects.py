@@ -61,7 +61,7 @@ class ObjectForms(Inheritable):
     def allreduce(self, sendobj: Any, op: Callable[[Any, Any], Any] = MPI.SUM) -> Any:
         """Combine everybody's objects, in mpi4py's order; semantics and errors are mpi4py's.
 
-        In the order "fixed" they are combined with its brackets.
+        In the order "fixed" they are combined as arrays are.
         """
         if self._has_plans and self._decision.order == "fixed":
             return self.bcast(self.reduce(sendobj, op))
@@ -76,10 +76,7 @@ class ObjectForms(Inheritable):
         return total if alike else bcast(comm, total, rank, 0)
 
     def reduce(self, sendobj: Any, op: Callable[[Any, Any], Any] = MPI.SUM, root: int = 0) -> Any:
-        """Combine everybody's objects on `root`, in the order of `allreduce`.
-
-        Semantics and errors are mpi4py's.
-        """
+        """Combine everybody's objects on `root`; semantics and errors are mpi4py's."""
         if self._has_plans and self._decision.order == "fixed":
             objects = self.gather(sendobj, root) or [None]  # elsewhere than on the root
             for left, right in brackets(len(objects)):

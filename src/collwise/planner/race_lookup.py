@@ -217,10 +217,11 @@ def _legal_verdict(race: RaceResult, because: str, problem: Problem) -> Verdict:
 def keeps_order(algorithm: str, problem: Problem) -> bool:
     """Whether an algorithm combines in an order that is legal for a problem.
 
-    The library's own algorithms are taken to keep no stronger order than "same".
+    The library's default is taken to keep every order but "fixed", its other algorithms only "any"
+    and "same".
     """
-    if own_algorithm(algorithm) is not None:
-        return satisfies("same", problem.order)
+    if by_library(algorithm):
+        return satisfies("rank" if algorithm == LIBRARY else "same", problem.order)
     return not problem.kind.combines or ALGORITHMS[algorithm].keeps_order(problem)
 
 

@@ -35,9 +35,9 @@ class Stage(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """The ranks that exchange in a stage, in order; `place` is this rank's index among them.
+    """The ranks that exchange in a stage, in order, and the places of this rank and of the lead.
 
-    lead: the index of the member that gets the result of a reduce.
+    The lead gets the result of a reduce.
     """
 
     members: tuple[int, ...]
@@ -70,13 +70,13 @@ class Exchange(Program):
 
     Ranks are numbered in a mixed radix, and the first stage has the lowest digit.  So a group
     combines adjacent intervals of ranks: everything is combined in rank order, and in the same way
-    on all ranks.  A group combines with the brackets of the order "fixed"; so do all ranks if every
-    radix but the last is a power of two, and the last one, too, if there are excess ranks.
+    on all ranks.  A group combines with the brackets of the order "fixed"; the whole program does
+    if every radix but the last is a power of two, and the last one, too, if ranks are left over.
     If there are e ranks more than the product of the radices, ranks 1, 3, …, 2e − 1
-    first send their vectors to the rank before them.  In a reduce, only the member of a group with
-    whole vectors that has the root's digit goes on to the next stage, and a root that is odd takes
-    the part of the rank before it.  In a reduce-scatter, all stages are divided, and parts are not
-    gathered.  An *index* is a rank as users count them, from which virtual ranks follow.
+    first send their vectors to the rank before them, or, if they are the root, get its.  In a
+    reduce, only the member of a group with whole vectors that has the root's digit goes on.  In a
+    reduce-scatter, all stages are divided, and parts are not gathered.  An *index* is a rank as
+    users count them; in virtual ranks the root is 0.
     """
 
     problem: Problem

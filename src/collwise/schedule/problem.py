@@ -56,19 +56,16 @@ def brackets(ranks: int) -> Iterator[tuple[int, int]]:
 
     If there are e contributions more than the largest power of two, contributions 2i and 2i + 1 are
     combined for every i < e, then neighbours until one value is left, in a balanced tree.
-    Yields pairs (left, right), depth first.  A value has the index of its last contribution, so the
-    result of combining left and right has the index `right`.
+    Yields pairs (left, right).  A value has the index of its last contribution, so the result of
+    combining left and right has the index `right`.
     """
     whole = 1 << ranks.bit_length() - 1
     extra = ranks - whole
+    yield from ((2 * number, 2 * number + 1) for number in range(extra))
     last = [number + min(number + 1, extra) for number in range(whole)]
-    for number, index in enumerate(last):
-        if number < extra:
-            yield index - 1, index
-        width = 1
-        while width < whole and not (number + 1) % (2 * width):
-            yield last[number - width], index
-            width *= 2
+    while len(last) > 1:
+        yield from zip(last[::2], last[1::2], strict=True)
+        last = last[1::2]
 
 
 NO_SOURCES = "it has no sources, and no mesh"

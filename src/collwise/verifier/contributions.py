@@ -47,13 +47,6 @@ class Expressions:
         self.values.append(_Value(a.ranks | b.ranks, ordered))
         return number
 
-    def fixed(self, ranks: int) -> int:
-        """The number of the expression of all contributions in the order "fixed"."""
-        numbers = list(range(ranks))
-        for left, right in brackets(ranks):
-            numbers[right] = self.combine(numbers[left], numbers[right])
-        return numbers[-1]
-
 
 def _lowest(ranks: int) -> int:
     return (ranks & -ranks).bit_length() - 1
@@ -69,7 +62,9 @@ def check_contributions(lists: Lists, problem: Problem, partition: Partition) ->
     everybody = (1 << problem.ranks) - 1
     first_rank: dict[int, int] = {}  # by piece, the first rank that has it in its output
     first_value: dict[int, int] = {}
-    fixed = expressions.fixed(problem.ranks) if problem.order == "fixed" else None
+    fixed = list(range(problem.ranks))  # the last one becomes the expression of this order
+    for left, right in brackets(problem.ranks):
+        fixed[right] = expressions.combine(fixed[left], fixed[right])
     for rank, outcome in enumerate(_evaluate(lists, problem, partition, expressions)):
         pieces = _piece_numbers(partition, problem.output_of(rank))
         for number, piece in zip(outcome, pieces, strict=True):
@@ -80,7 +75,7 @@ def check_contributions(lists: Lists, problem: Problem, partition: Partition) ->
             if satisfies(problem.order, "rank") and not value.in_order:
                 seen = "it is not combined in the order of the ranks"
                 reject_output(rank, block, ", combined", seen, _REMEDY)
-            if fixed not in (None, number):
+            if problem.order == "fixed" and number != fixed[-1]:
                 seen = "it is combined with other brackets than those of the order 'fixed'"
                 reject_output(rank, block, ", combined", seen, _REMEDY)
             other = first_rank.setdefault(piece, rank)

@@ -26,7 +26,8 @@ def vectors(ranks: int, elements: int) -> Vector:
     """Everybody's numbers, by rank: small ones vanish in large ones, and large ones cancel."""
     random = np.random.default_rng(elements)
     signs, powers = random.choice((-1.0, 1.0), (2, ranks, elements))
-    return signs * random.random((ranks, elements)) * 10.0 ** (16 * (powers > 0))
+    made: Vector = signs * random.random((ranks, elements)) * 10.0 ** (16 * (powers > 0))
+    return made
 
 
 def summed(values: Vector) -> Any:

@@ -45,18 +45,12 @@ class CensusInOrder(Program):
             to, source = (rank - distance) % p, (rank + distance) % p
             operations.append(Send(to, self._vectors(rank, width), _ALL))
             operations.append(Recv(source, self._vectors(source, width), _ALL))
-        slots: dict[int, int] = {}  # by index, the slots of values that are not combined yet
-        free = [scratch(number) for number in range(p.bit_length() + 1, 0, -1)]
-        for number, pair in enumerate(brackets(p), 2):
-            for index in pair:
-                if index not in slots:
-                    slots[index] = free.pop()
-                    block = Block(0, index * nbytes, nbytes)
-                    operations.append(Copy(_ALL, slots[index], (block,), -index * nbytes))
-            left, right = (slots.pop(index) for index in pair)
-            operations.append(Combine(left, right, right if number < p else Slot.OUTPUT, vector))
-            free.append(left)
-            slots[pair[1]] = right
+        slots = [*map(scratch, range(1, p)), Slot.OUTPUT]
+        for other, slot in enumerate(slots):
+            block = Block(0, other * nbytes, nbytes)
+            operations.append(Copy(_ALL, slot, (block,), -other * nbytes))
+        for left, right in brackets(p):
+            operations.append(Combine(slots[left], slots[right], slots[right], vector))
         return operations
 
     def _vectors(self, first: int, number: int) -> tuple[Block, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 from collwise.algorithms.levels.composition import (
     BEST,
     best_parts,
-    in_brackets_of_placement,
+    in_order_of_placement,
     in_teams,
     register_multilevel,
 )
@@ -170,13 +170,13 @@ def choices(problem: Problem, machine: Levels) -> list[dict[str, str]]:
 
 
 def order(problem: Problem) -> Order:
-    """The order in which an allreduce in lanes combines: "fixed", "rank" or "same".
+    """The order in which an allreduce in lanes combines: that of the placement, or "same".
 
-    It is that of `in_brackets_of_placement` if all nodes have at most two ranks, and consecutive
-    ones.  In larger nodes the reduce-scatter combines in another order.
+    It is "same" if a node has more than two ranks: there the reduce-scatter combines in another
+    order.
     """
-    in_order = in_brackets_of_placement(problem)
-    return "same" if in_order == "same" or hierarchy_of(problem).largest(1) > 2 else in_order
+    order = in_order_of_placement(problem)
+    return "same" if order == "same" or hierarchy_of(problem).largest(1) > 2 else order
 
 
 def parameters(collective: str, example: str) -> dict[str, Parameter]:

@@ -10,7 +10,7 @@ from collwise.algorithms.levels.composition import (
     best_parts,
     combined_choices,
     in_all_teams,
-    in_brackets_of_placement,
+    in_order_of_placement,
     in_teams,
     parts_of,
     parts_parameter,
@@ -28,14 +28,7 @@ from collwise.schedule.program import Program
 from collwise.schedule.reduction import SingleRank, UpTree
 
 SHORT = ("binomial", "flat", "postal_tree", "halving_gather")
-"""Short names of the reduces that are tried at each level, where the order is not "fixed".
-
-`pipelined` tries segmented ones.
-"""
-
-
-def _reduces(problem: Problem) -> tuple[str, ...] | None:
-    return None if problem.order == "fixed" else SHORT
+"""Short names of the reduces that are tried at each level; `pipelined` tries segmented ones."""
 
 
 def _broadcast(problem: Problem, settings: Settings) -> Program:
@@ -82,7 +75,7 @@ def _allreduce_choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
         return best_parts(team, OneLevel(machine, level), among, most)
 
     inner = range(1, teams.depth)
-    reduces = " | ".join(best("reduce", level, _reduces(problem), 1)[0] for level in inner)
+    reduces = " | ".join(best("reduce", level, SHORT, 1)[0] for level in inner)
     broadcasts = " | ".join(best("broadcast", level, None, 1)[0] for level in inner)
     return [
         {"reduces": reduces, "across": across, "broadcasts": broadcasts}
@@ -110,15 +103,14 @@ register_multilevel(
     "the sum of the levels' times, at most",
     _reduce,
     lambda problem, machine: [
-        {"algorithms": text}
-        for text in combined_choices(problem, machine, "reduce", _reduces(problem))
+        {"algorithms": text} for text in combined_choices(problem, machine, "reduce", SHORT)
     ],
     source=("Kielmann1999", "Karonis2002"),
     parameters={
         "algorithms": parts_parameter("algorithms", "reduce", "binomial | postal_tree(lam=4)")
     },
     segmented=True,
-    order=in_brackets_of_placement,
+    order=in_order_of_placement,
 )
 register_multilevel(
     "allreduce/multilevel",
@@ -133,5 +125,5 @@ register_multilevel(
         "broadcasts": parts_parameter("broadcasts", "broadcast", "binomial"),
     },
     segmented=True,
-    order=in_brackets_of_placement,
+    order=in_order_of_placement,
 )

@@ -110,7 +110,7 @@ def derived_communicators_have_the_bits_of_their_ranks(comm: MPI.Intracomm) -> N
     later, request = ours.Idup()
     request.Wait()
     if ours.size > 1:  # nobody could make a private communicator for it without waiting
-        with raises(InvalidArgument, "make a blocking call first"):
+        with raises(InvalidArgument, "make a blocking call"):
             later.Iallreduce(MPI.IN_PLACE, np.zeros(3))
     check_counts(later, (6, 1), 6)
     later.Free()

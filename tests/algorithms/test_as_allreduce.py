@@ -21,16 +21,13 @@ each = pytest.mark.parametrize(
 
 @each
 def test_every_rank_keeps_its_block_of_an_allreduce(algorithm: Algorithm) -> None:
-    cases: list[tuple[int, Order]]
-    cases = [(3, "any"), (8, "same"), (5, "rank"), (7, "fixed"), (1, "any")]
+    cases: list[tuple[int, Order]] = [(3, "any"), (8, "same"), (5, "rank"), (1, "any")]
     for p, order in cases:
         whole = algorithm.problem(p, 8 * p, itemsize=4)
         label = describe(algorithm.short_name, algorithm.settings(settings_of(algorithm, p)))
         given: dict[str, Any] = {"itemsize": 4, "order": order, "algorithm": label}
         if not satisfies(whole.order, order) and p > 1:
-            with pytest.raises(
-                InvalidArgument, match=f"in the order '{order}': (it|groups in .*) combine"
-            ):
+            with pytest.raises(InvalidArgument, match=f"in the order '{order}': it combines in"):
                 AS_ALLREDUCE.schedule(p, 8 * p, **given)
             continue
         schedule = AS_ALLREDUCE.schedule(p, 8 * p, **given)

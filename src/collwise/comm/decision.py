@@ -37,6 +37,7 @@ from collwise.profiles.level_machine import check_depth, placement_on
 from collwise.profiles.profile import ENVIRONMENT, Profile
 from collwise.profiles.records import Form, RaceResult
 from collwise.profiles.store import find as find_profile
+from collwise.profiles.store import loaded
 from collwise.schedule.problem import ORDERS, Order, Problem
 from collwise.system.quantities import parse_share
 
@@ -141,7 +142,7 @@ class Decision:
                 used = _elsewhere(fingerprint, "several nodes")
                 used = used if used and placement_on(used.every, world.hosts, world.nodes) else None
         elif profile is not False:
-            used = profile if isinstance(profile, Profile) else _loaded(profile)
+            used = profile if isinstance(profile, Profile) else loaded(profile)
             used.check(fingerprint)
         if used is not None and placement is not None and machine is None:
             check_depth(placement, used.every)
@@ -261,10 +262,7 @@ class Decision:
         return own_of(self.algorithms, [race for race in raced if race.ranks == ranks])
 
     def check_fallback(self, asked: CallProblem, form: Form, why: str = "") -> None:
-        """Raise InvalidArgument if the order, or COLLWISE_FALLBACK, forbids the library to serve.
-
-        why: the reason why there is no plan; "" for what `explained` says.
-        """
+        """Raise InvalidArgument if the order, or COLLWISE_FALLBACK, forbids the fallback for `why`."""
         fixed = asked.problem.order == "fixed"
         if (fixed or not self.falls_back) and asked.problem.ranks > 1:
             raise InvalidArgument(
@@ -399,13 +397,3 @@ def _elsewhere(here: Fingerprint, layout: Layout) -> Profile | None:
     except CollwiseError as problem:
         log.warning("for ranks on %s: %s", layout, problem)
         return None
-
-
-def _loaded(profile: object) -> Profile:
-    if isinstance(profile, str | PathLike):
-        return Profile.load(profile)
-    raise InvalidArgument(
-        "a communicator with a profile",
-        f"profile = {profile!r}",
-        "give a collwise.Profile, the name of its file, None or False",
-    )

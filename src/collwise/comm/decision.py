@@ -262,7 +262,7 @@ class Decision:
         return own_of(self.algorithms, [race for race in raced if race.ranks == ranks])
 
     def check_fallback(self, asked: CallProblem, form: Form, why: str = "") -> None:
-        """Raise InvalidArgument if the order or COLLWISE_FALLBACK forbids the fallback, for `why`."""
+        """Raise InvalidArgument, for `why`, if order or COLLWISE_FALLBACK forbids a fallback."""
         fixed = asked.problem.order == "fixed"
         if (fixed or not self.falls_back) and asked.problem.ranks > 1:
             raise InvalidArgument(

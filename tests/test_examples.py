@@ -8,7 +8,7 @@ import pytest
 from tests.mpi.launching import mpich
 
 FOLDER = Path(__file__).parents[1] / "examples"
-ON_RANKS = {"run_it": 4, "own_algorithm": 4, "share_a_table": 4}
+ON_RANKS = {"run_it": 4, "own_algorithm": 4, "share_a_table": 4, "same_bits": 5}
 EXAMPLES = sorted(path.stem for path in FOLDER.glob("*.py"))
 
 

@@ -334,6 +334,8 @@ def test_the_declared_order_is_the_best(algorithm: Algorithm) -> None:
                 assert asked.lists == schedule.lists
                 check_flow(asked)
             for stronger in ORDERS[ORDERS.index(declared) + 1 :]:
+                if algorithm.order(replace(schedule.problem, order=stronger)) == stronger:
+                    continue  # settings decide: see test_fixed_order
                 with pytest.raises(InvalidArgument) as caught:
                     algorithm.schedule(p, 4 * p, root, itemsize=4, order=stronger, **settings)
                 assert str(caught.value) == (
@@ -341,6 +343,8 @@ def test_the_declared_order_is_the_best(algorithm: Algorithm) -> None:
                     f"{declared!r}; choose an algorithm that keeps the order, or an operator that "
                     "does not need it"
                 )
+                if stronger == "fixed" and declared == "rank":
+                    continue  # some p have few brackets: see test_fixed_order
                 stricter = replace(schedule.problem, order=stronger)
                 with pytest.raises(InvalidSchedule, match="order"):
                     check_flow(replace(schedule, problem=stricter))

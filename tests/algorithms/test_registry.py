@@ -261,7 +261,9 @@ def test_every_error_is_ours(algorithm: Algorithm) -> None:
         with pytest.raises(CollwiseError):
             algorithm.schedule(4, 8, itemsize=odd, **good)  # type: ignore[arg-type]
         order: Any = "odd" if odd is None else odd
-        with pytest.raises(UnknownName, match=r"order .*: there is none; known: any, rank, same"):
+        with pytest.raises(
+            UnknownName, match=r"order .*: there is none; known: any, fixed, rank, same"
+        ):
             algorithm.schedule(4, 8, order=order, **good)
         for name in algorithm.parameters:
             with pytest.raises(CollwiseError):

@@ -15,6 +15,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
         "engine.py --ranks 0",
         "engine.py --budget nan",
         "fallback.py --engine fortran",
+        "fixed_order.py --bytes 0",
         "lab.py --rows nope",
         "lab.py --mpi intel",
         "levels.py --rows 4x4,",

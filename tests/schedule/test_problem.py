@@ -67,7 +67,7 @@ REFUSED = {
     "reduce(itemsize=0)": "reduce of `itemsize`: itemsize = 0; give an integer of at least 1",
     "reduce(itemsize=4.0)": "reduce of `itemsize`: itemsize = 4.0; give an integer of at least 1",
     "reduce(order='rnak')": "order 'rnak': there is none; did you mean rank?",
-    "reduce(order=3)": "order (3): there is none; known: any, rank, same",
+    "reduce(order=3)": "order (3): there is none; known: any, fixed, rank, same",
     "allgatherv(sources=None)": "allgatherv over 10 ranks: nothing says which ranks have data; gi",
     "allgatherv(sources=[])": "sources among 10 ranks: none are given; give at least one rank",
     "allgatherv(sources=[0, 3, 0])": "sources among 10 ranks: rank 0 is given twice; give each",
@@ -137,7 +137,7 @@ def test_where_there_are_no_sources(collective: str) -> None:
         Problem.of(collective, 4, [8])
 
 
-@pytest.mark.parametrize("order", ["same", "rank"])
+@pytest.mark.parametrize("order", ["same", "rank", "fixed"])
 def test_where_nothing_is_combined(order: Order) -> None:
     for collective in ("broadcast", *ABOUT["sources"]):
         Problem(collective, 4, 0, order="any")

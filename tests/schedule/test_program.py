@@ -111,9 +111,9 @@ def test_what_an_operation_reads_writes_and_spoils() -> None:
 
 
 def test_orders_from_the_weakest() -> None:
-    assert ORDERS == ("any", "same", "rank")
-    for i in range(3):
-        assert [satisfies(ORDERS[i], asked) for asked in ORDERS] == [j <= i for j in range(3)]
+    assert ORDERS == ("any", "same", "rank", "fixed")
+    for i in range(4):
+        assert [satisfies(ORDERS[i], asked) for asked in ORDERS] == [j <= i for j in range(4)]
     wrong: Any = "rnak"
     with pytest.raises(UnknownName, match=r"order 'rnak': there is none; did you mean rank\?"):
         satisfies("any", wrong)

@@ -201,10 +201,24 @@ class _Mover:
             everybody = list(range(self.problem.ranks))
             if sorted(_contributors(end)) != everybody:
                 raise _Wrong("not all contributions")
-            if self.problem.order == "rank" and _contributors(end) != everybody:
+            if self.problem.order in ("rank", "fixed") and _contributors(end) != everybody:
                 raise _Wrong("another order")
+            if self.problem.order == "fixed" and end != doubled(self.problem.ranks):
+                raise _Wrong("other brackets")
             if self.problem.order != "any" and ends.setdefault(byte, end) != end:
                 raise _Wrong("not the same")
+
+
+def doubled(ranks: int) -> Symbol:
+    """What recursive doubling computes: excess ranks join their neighbours first."""
+
+    def halves(values: Sequence[Symbol]) -> Symbol:
+        half = len(values) // 2
+        return (halves(values[:half]), halves(values[half:])) if half else values[0]
+
+    excess = ranks - max(1 << k for k in range(ranks.bit_length()))
+    pairs = [(2 * number, 2 * number + 1) for number in range(excess)]
+    return halves([*pairs, *range(2 * excess, ranks)])
 
 
 def _contributors(symbol: Symbol) -> list[int]:

@@ -16,7 +16,7 @@ from functools import cache, partial
 from math import inf, lcm, prod
 from typing import Any, NamedTuple, TypeAlias
 
-from collwise.algorithms.reductions import from_root_on, register_combining
+from collwise.algorithms.reductions import fixed_if_asked, register_combining
 from collwise.algorithms.registry import Parameter, Settings, integer
 from collwise.errors import InvalidArgument
 from collwise.model import hybrid
@@ -100,7 +100,8 @@ STAGES = Parameter(
 def stages_of(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
     """The stages of the setting `stages`; in a reduce-scatter all of them divide vectors.
 
-    Raises InvalidArgument unless the product of the group sizes is in [p/2, p].
+    Raises InvalidArgument unless the product of the group sizes is in [p/2, p], and for stages that
+    do not keep the order "fixed" where a problem asks for it.
     """
     scatters = _scatters(problem)
     stages = tuple(s._replace(divided=s.divided or scatters) for s in read(settings["stages"]))
@@ -108,6 +109,13 @@ def stages_of(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
     if problem.ranks > 1 and not core <= problem.ranks <= 2 * core:
         seen = f"the stages {settings['stages']} are for {core} to {2 * core}"
         raise InvalidArgument(f"{problem.collective} on {problem.ranks} ranks", seen, "give others")
+    inner = core if core < problem.ranks else prod(stage.radix for stage in stages[:-1])
+    if problem.order == "fixed" and inner.bit_count() > 1:
+        raise InvalidArgument(
+            f"{problem.collective} on {problem.ranks} ranks in the order 'fixed'",
+            f"groups in the stages {settings['stages']} combine with other brackets",
+            "give groups of 2, 4, 8, …; the last may have any size if no rank is left over",
+        )
     return stages
 
 
@@ -123,13 +131,15 @@ def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
     too many ranks.
     """
     items, never = problem.nbytes // problem.itemsize, (inf, ())
-    scatters = _scatters(problem)
+    scatters, fixed = _scatters(problem), problem.order == "fixed"
     if problem.ranks < 2 or not items or (scatters and problem.ranks > SCATTERED_RANKS):
         return []
-    reached = {(core, items) for core in _cores(problem.ranks)}
+    cores = _cores(problem.ranks, fixed=fixed)
+    reached = {(core, items) for core in cores}
     todo = list(reached)
     for ranks, whole in todo:  # the loop appends to the list
-        lengths = ((k, part) for k in radices(ranks) for part in (-(-whole // k), whole))
+        groups = radices(ranks, fixed=fixed)
+        lengths = ((k, part) for k in groups for part in (-(-whole // k), whole))
         further = {(ranks // k, part) for k, part in lengths if not scatters or part < whole}
         further -= reached
         reached |= further
@@ -141,7 +151,7 @@ def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
         if ranks == 1:
             return 0, ()
         tried: list[_Best] = []
-        for radix in radices(ranks):
+        for radix in radices(ranks, fixed=fixed):
             part = -(-items // radix)
             for divided, length in ((True, part), (False, items))[: 2 - scatters]:
                 gap, latency, combine = costs[length]
@@ -154,7 +164,7 @@ def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
     _, latency, combine = costs[items]
     tried = [
         (best(core, items)[0] + (core < problem.ranks) * (2 * latency + combine), -core)
-        for core in _cores(problem.ranks)
+        for core in cores
     ]
     stages = best(-min(tried)[1], items)[1]
     return [{"stages": " ".join(map(str, stages))}]
@@ -179,17 +189,24 @@ def _integer_costs(
 
 
 @cache
-def radices(ranks: int) -> tuple[int, ...]:
-    """The possible group sizes: the divisors of `ranks` from 2 to LARGEST_RADIX, ascending."""
-    return tuple(k for k in range(2, min(ranks, LARGEST_RADIX) + 1) if ranks % k == 0)
+def radices(ranks: int, *, fixed: bool = False) -> tuple[int, ...]:
+    """The possible group sizes: the divisors of `ranks` from 2 to LARGEST_RADIX, ascending.
+
+    fixed: whether to keep the order "fixed": only powers of two, and `ranks` as the last one.
+    """
+    divisors = (k for k in range(2, min(ranks, LARGEST_RADIX) + 1) if ranks % k == 0)
+    return tuple(k for k in divisors if not fixed or k == ranks or k.bit_count() == 1)
 
 
 @cache
-def _cores(ranks: int) -> tuple[int, ...]:
+def _cores(ranks: int, *, fixed: bool) -> tuple[int, ...]:
     """Numbers n of ranks that may exchange while the other p − n wait, for p = `ranks`.
 
     They are p, and the MAX_CORES largest n in [p/2, p] without prime factors above 5.
+    fixed: whether to keep the order "fixed": then, besides p, only the largest power of two.
     """
+    if fixed:
+        return tuple({1 << cube_dimension(ranks), ranks})
     smooth = [
         n
         for n in (2**a * 3**b * 5**c for a in range(32) for b in range(20) for c in range(14))
@@ -276,6 +293,7 @@ _FAMILY = {
         ("Ruefenacht2017",),
         multiplied,
         {
+            "order": lambda problem: "rank",
             "choices": best_radix,
             "parameters": {
                 "radix": integer("radix", 2, "the ranks in a group, an integer of at least 2")
@@ -305,21 +323,21 @@ _FAMILY = {
         "2dα + (p − 1)/p·n(2β + γ) for p = 2^d",
         ("vandeGeijn1991 §5",),
         halved,
-        {"order": from_root_on, "segmented": True, "usual": True},
+        {"segmented": True, "usual": True},
     ),
     "reduce/hybrid": _Member(
         "halve in some directions, send whole vectors in the others",
         "T(S, n, d) for p = 2^d",
         ("vandeGeijn1991 §5", "vandeGeijn1991 Theorem 1"),
         by_strategy,
-        {"order": from_root_on, "segmented": True, **_HYBRID},
+        {"segmented": True, **_HYBRID},
     ),
     "reduce/mixed_radix": _Member(
         "groups of several sizes divide the vector in some stages, send whole ones in others",
         "the sum of (k − 2 + λ)·t0 over stages of k ranks, twice where divided, and combining",
         ("vandeGeijn1991 §5", "Ruefenacht2017"),
         stages_of,
-        {"order": from_root_on, "segmented": True, **_MIXED},
+        {"segmented": True, **_MIXED},
     ),
     "reduce_scatter_block/recursive_halving": _Member(
         "exchange and combine halves with a neighbour in every direction",
@@ -346,9 +364,8 @@ def register_exchanges(collective: str) -> None:
     """Register all algorithms by exchanges in groups for one collective."""
     for name, (summary, time, source, stages, facts) in _FAMILY.items():
         if name.startswith(f"{collective}/"):
-            register_combining(
-                name, summary, time, partial(_program, stages), source=source, **facts
-            )
+            facts = {"order": fixed_if_asked, "source": source, **facts}
+            register_combining(name, summary, time, partial(_program, stages), **facts)
 
 
 def _program(

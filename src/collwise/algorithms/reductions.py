@@ -38,6 +38,11 @@ def register_circular(
     )
 
 
+def fixed_if_asked(problem: Problem) -> Order:
+    """The order "fixed" if it is asked for, which `choices` and `build` must keep; else "rank"."""
+    return "fixed" if problem.order == "fixed" else "rank"
+
+
 def from_root_on(problem: Problem) -> Order:
     """The order of a reduce that combines ranks root, root + 1, …, p − 1, 0, …, root − 1.
 

@@ -181,7 +181,8 @@ def problem_options(*, order: bool = False, default_sources: str = "") -> Callab
     order_option = click.option(
         "--order",
         type=click.Choice(ORDERS),
-        help="Combine in this order at least (rank: that of the ranks)  [default: what is legal].",
+        help="Combine in this order at least (rank: that of the ranks; fixed: with the same"
+        " brackets always)  [default: what is legal].",
     )
     return gathered(
         "request",

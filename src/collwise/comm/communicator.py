@@ -47,7 +47,9 @@ class Comm(ObjectForms):
     placement: which ranks share a node, a rack, …, the same on all ranks that pass a placement; by
     default it follows from MPI and the profile, or is that of the machine, if this has levels.
     order: "rank" to combine vectors strictly in the order of the ranks, whatever the operator;
-    "any" where the last bits of results may differ between ranks if that is faster.
+    "fixed" to do so with the same brackets in every call, so that results have the same bits for
+    every count, plan and library (which then serves no reductions); "any" where the last bits may
+    differ between ranks if that is faster.   By default COLLWISE_ORDER's, or what is legal.
     record: count every call, for `calls` and `last_call`.
     learn: the share of the time, such as "2%", for trying plans on the program's own blocking
     calls; by default that in COLLWISE_LEARN, or 0.

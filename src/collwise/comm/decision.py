@@ -37,6 +37,7 @@ from collwise.profiles.level_machine import check_depth, placement_on
 from collwise.profiles.profile import ENVIRONMENT, Profile
 from collwise.profiles.records import Form, RaceResult
 from collwise.profiles.store import find as find_profile
+from collwise.profiles.store import loaded
 from collwise.schedule.problem import ORDERS, Order, Problem
 from collwise.system.quantities import parse_share
 
@@ -46,11 +47,13 @@ ALGORITHMS = "COLLWISE_ALGORITHMS"
 """The environment variable that names algorithms, such as "broadcast=chain;allreduce=ring"."""
 HINT = "collwise_algorithms"
 """The key of an `MPI.Info` whose value names algorithms for a communicator."""
+ORDER = "COLLWISE_ORDER"
+"""The environment variable that says in which order to combine, such as "fixed"."""
 LEARN = "COLLWISE_LEARN"
 """The environment variable that says which share of the time learning may take, such as 2%."""
 EFFORTS = ("measure", "estimate")
-_ANY_MACHINE = Machine.postal(t0_s=1e-6, lam=1)
-"""The machine to plan for if none is known and the algorithm has no settings to choose."""
+_ANY_MACHINE = Machine.hockney(alpha_s="1e-6", beta_s="1e-10", gamma_s="1e-10")
+"""The machine to plan for if none is known, but an algorithm was chosen or must be."""
 
 
 class Settings(NamedTuple):
@@ -120,8 +123,9 @@ class Decision:
             checked_machine(machine, "a communicator with a machine")
         if not isinstance(effort, str) or effort not in EFFORTS:
             raise UnknownName.of("effort", effort, EFFORTS)
-        if order is not None and (not isinstance(order, str) or order not in ORDERS):
-            raise UnknownName.of("order", order, ORDERS)
+        asked = os.environ.get(ORDER) or None if order is None else order
+        if asked is not None and (not isinstance(asked, str) or asked not in ORDERS):
+            raise UnknownName.of("order", asked, ORDERS)
         named = parse_choices(os.environ.get(ALGORITHMS, ""), f"the algorithms in {ALGORITHMS}")
         chosen = read_choices(named) | read_choices({} if algorithms is None else algorithms)
         fingerprint = world.fingerprint()
@@ -138,7 +142,7 @@ class Decision:
                 used = _elsewhere(fingerprint, "several nodes")
                 used = used if used and placement_on(used.every, world.hosts, world.nodes) else None
         elif profile is not False:
-            used = profile if isinstance(profile, Profile) else _loaded(profile)
+            used = profile if isinstance(profile, Profile) else loaded(profile)
             used.check(fingerprint)
         if used is not None and placement is not None and machine is None:
             check_depth(placement, used.every)
@@ -151,7 +155,7 @@ class Decision:
             machine=machine,
             effort=effort,
             algorithms=chosen,
-            order=order,
+            order=asked,
             progress=world.thread_multiple,
             check_limit_s=check_limit_s(),
             engine=world.engine,
@@ -198,7 +202,7 @@ class Decision:
         return frozenset(name for name in collectives() if self._serves(name, ranks))
 
     def _serves(self, collective: str, ranks: int) -> bool:
-        if not self.falls_back:
+        if not self.falls_back or self.order == "fixed":
             return True
         if choices := self.algorithms.get(collective):
             if any(choice.algorithm != LIBRARY for choice in choices):
@@ -257,13 +261,15 @@ class Decision:
         raced = self._races(ranks) if self.effort == "measure" and self.machine is None else ()
         return own_of(self.algorithms, [race for race in raced if race.ranks == ranks])
 
-    def check_fallback(self, asked: CallProblem, form: Form) -> None:
-        """Raise InvalidArgument if COLLWISE_FALLBACK forbids that the library serves a call."""
-        if not self.falls_back and asked.problem.ranks > 1:
+    def check_fallback(self, asked: CallProblem, form: Form, why: str = "") -> None:
+        """Raise InvalidArgument, for `why`, if order or COLLWISE_FALLBACK forbids a fallback."""
+        fixed = asked.problem.order == "fixed"
+        if (fixed or not self.falls_back) and asked.problem.ranks > 1:
             raise InvalidArgument(
-                f"{asked.problem} by a plan, as {FALLBACK}=never demands",
-                self.explained(asked, form).why,
-                f"choose an algorithm by {ALGORITHMS}, or leave out {FALLBACK}",
+                f"{asked.problem} by a plan, as "
+                + ("the order 'fixed' demands" if fixed else f"{FALLBACK}=never demands"),
+                why or self.explained(asked, form).why,
+                f"choose an algorithm by {ALGORITHMS}, or leave out {ORDER if fixed else FALLBACK}",
             )
 
     def race(self, asked: CallProblem, form: Form) -> RaceResult | None:
@@ -278,6 +284,8 @@ class Decision:
         """Whether learning may try plans on such calls: not if a race or choice by hand decides."""
         problem = asked.problem
         if not (self.learn and self.progress and self.effort == "measure" and problem.ranks > 1):
+            return False
+        if problem.order == "fixed":  # trials would run the library's own, too
             return False
         if choice_for(self.algorithms.get(problem.collective, ()), problem.nbytes) is not None:
             return False
@@ -312,7 +320,7 @@ class Decision:
         machine, unsuited = self.machine_for(asked), ""
         decided: Verdict | None = None  # None: the model chooses
         chosen = by_hand.algorithm if by_hand is not None else LIBRARY
-        if chosen != LIBRARY and not keeps_order(chosen, problem):
+        if by_hand is not None and not keeps_order(chosen, problem):
             unsuited, by_hand = f"{chosen} is not legal here ({reason}); instead ", None
         if by_hand is not None:
             decided = Verdict(by_hand.algorithm, "it was chosen by hand")
@@ -320,6 +328,8 @@ class Decision:
             decided = Verdict(LIBRARY, "there is no profile of this machine: run `collwise tune`")
         elif self.effort == "measure" and not unsuited:
             decided = verdict(self._races(problem.ranks), problem, form)
+        if decided is not None and not keeps_order(decided.algorithm, problem):
+            decided, machine = None, machine or _ANY_MACHINE
         if not self.progress:
             decided = Verdict(LIBRARY, "MPI offers less than MPI_THREAD_MULTIPLE")
         elif problem.ranks == 1:
@@ -387,13 +397,3 @@ def _elsewhere(here: Fingerprint, layout: Layout) -> Profile | None:
     except CollwiseError as problem:
         log.warning("for ranks on %s: %s", layout, problem)
         return None
-
-
-def _loaded(profile: object) -> Profile:
-    if isinstance(profile, str | PathLike):
-        return Profile.load(profile)
-    raise InvalidArgument(
-        "a communicator with a profile",
-        f"profile = {profile!r}",
-        "give a collwise.Profile, the name of its file, None or False",
-    )

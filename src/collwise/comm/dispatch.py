@@ -30,7 +30,7 @@ from collwise.mpi.runtime.private_communicator import PrivateDuplicate
 from collwise.planner.plans import Plan
 from collwise.profiles.records import Form, RaceResult
 from collwise.schedule.collectives import COLLECTIVES
-from collwise.schedule.problem import Problem
+from collwise.schedule.problem import Problem, satisfies
 from collwise.schedule.program import Schedule
 
 log = logging.getLogger("collwise")
@@ -39,6 +39,7 @@ MAX_ENTRIES = 2048
 """Largest number of handlers, plans and executors in a communicator's cache; some hold memory."""
 SLOW_S = 50e-6
 """Object methods go through a plan only where the library's collective takes longer than this."""
+_NO_DUPLICATE = "there is no private communicator yet: make a blocking call, or free others, first"
 _BY_METHOD = {method: c for c in COLLECTIVES.values() for method in c.methods}
 
 
@@ -192,6 +193,8 @@ class Dispatch:
         if plan is None and not isinstance(own, Switched):
             self.decision.check_fallback(asked, form_of(way))
         elif plan is not None and not self.duplicate.exists(local=way == "nonblocking"):
+            if asked.problem.order == "fixed":
+                self.decision.check_fallback(asked, form_of(way), _NO_DUPLICATE)
             plan = asked = None  # once there is a duplicate, all caches are emptied
         tally = self._tally(way, method, asked, op)
         if isinstance(own, str):
@@ -224,7 +227,7 @@ class Dispatch:
         combined in rank order.   most: the largest number to return.   Collective.
         """
         found: dict[str, Switched] = {}
-        in_order = problem.kind.combines and problem.order == "rank"
+        in_order = satisfies(problem.order, "rank")
         for name, settings in worth_racing(method, self.ranks, composed=False) * (not in_order):
             own = Own(f"{problem.collective}/{OWN}{name}", tuple(settings.items()), raced=True)
             switched = self._own("blocking", method, own) if len(found) < most else None

@@ -195,6 +195,8 @@ class Inheritable(MPI.Intracomm):
             whole.Free()
             world = self._world.part(places)
             made._serve(decision.on(world), world, made.Get_rank())
+            if decision.order == "fixed" and decision.progress and made.Get_size() > 1:
+                made._dispatch.duplicate.exists()  # no non-blocking call may be the library's
         return made
 
 

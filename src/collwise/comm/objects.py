@@ -17,6 +17,7 @@ from mpi4py import MPI
 
 from collwise.comm.family import Inheritable
 from collwise.comm.recording import Way
+from collwise.schedule.problem import brackets
 
 FIRST_BYTES, SLOT_BYTES = 512, 256
 """Bytes of the first broadcast, and of each rank's slot in the first allgather."""
@@ -60,7 +61,12 @@ class ObjectForms(Inheritable):
         return self._library_allgather(sendobj)
 
     def allreduce(self, sendobj: Any, op: Callable[[Any, Any], Any] = MPI.SUM) -> Any:
-        """Combine everybody's objects, in mpi4py's order; semantics and errors are mpi4py's."""
+        """Combine everybody's objects, in mpi4py's order; semantics and errors are mpi4py's.
+
+        In the order "fixed" they are combined as arrays are.
+        """
+        if self._has_plans and self._decision.order == "fixed":
+            return self.bcast(self.reduce(sendobj, op))
         if not self._gathers("allreduce", MAX_COMBINING):
             return self._library_allreduce(sendobj, op)
         alike = type(sendobj) in _NUMBERS and isinstance(op, MPI.Op) and op.is_predefined
@@ -73,6 +79,11 @@ class ObjectForms(Inheritable):
 
     def reduce(self, sendobj: Any, op: Callable[[Any, Any], Any] = MPI.SUM, root: int = 0) -> Any:
         """Combine everybody's objects on `root`; semantics and errors are mpi4py's."""
+        if self._has_plans and self._decision.order == "fixed":
+            objects = self.gather(sendobj, root) or [None]  # elsewhere than on the root
+            for left, right in brackets(len(objects)):
+                objects[right] = op(objects[left], objects[right])
+            return objects[-1]
         if (
             self._gathers("reduce", MAX_COMBINING)
             and hasattr(type(root), "__int__")

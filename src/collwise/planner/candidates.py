@@ -129,7 +129,7 @@ def tried(
     """
     among, result = tuple(among), Tried()
     plain = score is predicted and only_own_ports(machine, topology)
-    if plain and len(among) > 1:
+    if plain and len(among) > 1 and problem.order != "fixed":  # which few algorithms keep
         among = tuple(algorithm for algorithm in among if algorithm.searched or algorithm.usual)
     choices = list(_choices(among, problem, machine, reason, result.excluded))
     if score is not predicted:

@@ -63,8 +63,8 @@ def plan(
     machine: a `Machine`, for instance `profile.machine`.   root: 0 … ranks − 1.
     op, dtype: for collectives that combine, the operator ("max", "noncommutative", …; None: "sum")
     and the element type (None: "float64"); they determine the order that is legal.
-    order: "rank", "same" or "any", instead of the order that op and dtype need; ignored if the
-    operator does not commute, which always needs "rank".   None: what op and dtype need.
+    order: "fixed", "rank", "same" or "any", instead of the order that op and dtype need; an
+    operator that does not commute needs "rank" at least.   None: what op and dtype need.
     sources: the ranks that have data in an s-to-p broadcast.   shape: for an s-to-p broadcast, the
     (rows, columns) of a mesh that the ranks fill row by row; None: the topology's shape, or nearly
     a square.

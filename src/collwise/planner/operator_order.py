@@ -13,7 +13,7 @@ import numpy as np
 from collwise.errors import InvalidArgument, UnknownName, shown
 from collwise.schedule.collectives import find_collective
 from collwise.schedule.operators import Operator, find_operator
-from collwise.schedule.problem import ORDERS, Order
+from collwise.schedule.problem import ORDERS, Order, satisfies
 
 OP, DTYPE = "sum", "float64"
 """The default operator and element type of collectives that combine."""
@@ -37,7 +37,8 @@ def legal(
     """The weakest order in which an algorithm may combine with this operator and element type.
 
     op: a name of `OPERATORS`; None for OP.   dtype: any argument of `numpy.dtype`; None for DTYPE.
-    order: overrides the order that is needed; ignored if the operator does not commute.
+    order: overrides the order that is needed; a weaker one than "rank" is ignored if the operator
+    does not commute.
     Raises UnknownName for an unknown operator or order, InvalidArgument for an invalid type, or one
     that does not fit the operator.
     """
@@ -47,7 +48,8 @@ def legal(
     element = _element(collective, DTYPE if dtype is None else dtype)
     _check_fit(operator, element)
     needed, reason = _weakest_order(collective, operator, element)
-    if order is not None and order != needed and operator.commutes:
+    allowed = order is not None and (operator.commutes or satisfies(order, needed))
+    if order is not None and order != needed and allowed:
         needed, reason = order, f"the order {order!r} is asked for"
     return WeakestOrder(needed, reason, element.itemsize)
 

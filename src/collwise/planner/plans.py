@@ -25,6 +25,7 @@ ORDER_WORDS = {
     "any": "any order",
     "same": "the same on all ranks",
     "rank": "that of the ranks",
+    "fixed": "that of the ranks, with fixed brackets",
 }
 
 

@@ -20,7 +20,7 @@ from collwise.planner.choose import plan_for
 from collwise.planner.plans import Candidate, Plan
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import Form, RaceResult
-from collwise.schedule.problem import Problem
+from collwise.schedule.problem import Problem, satisfies
 from collwise.system import formatting
 
 REACH = 4
@@ -217,10 +217,11 @@ def _legal_verdict(race: RaceResult, because: str, problem: Problem) -> Verdict:
 def keeps_order(algorithm: str, problem: Problem) -> bool:
     """Whether an algorithm combines in an order that is legal for a problem.
 
-    The library's own algorithms are taken to keep every order but "rank".
+    The library's default is taken to keep every order but "fixed", its other algorithms only "any"
+    and "same".
     """
-    if own_algorithm(algorithm) is not None:
-        return not problem.kind.combines or problem.order != "rank"
+    if by_library(algorithm):
+        return satisfies("rank" if algorithm == LIBRARY else "same", problem.order)
     return not problem.kind.combines or ALGORITHMS[algorithm].keeps_order(problem)
 
 

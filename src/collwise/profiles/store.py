@@ -5,6 +5,7 @@ import logging
 import os
 import re
 from collections.abc import Iterable
+from os import PathLike
 from pathlib import Path
 
 import msgspec
@@ -154,3 +155,14 @@ def find(fingerprint: Fingerprint) -> Profile | None:
     if older is not None:
         log.warning("the profile %s does not say of which network; tune again", path)
     return older
+
+
+def loaded(profile: object) -> Profile:
+    """The profile in a named file; raises InvalidArgument for anything but a name."""
+    if isinstance(profile, str | PathLike):
+        return Profile.load(profile)
+    raise InvalidArgument(
+        "a communicator with a profile",
+        f"profile = {profile!r}",
+        "give a collwise.Profile, the name of its file, None or False",
+    )

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
-from collwise.schedule.problem import Problem
+from collwise.schedule.problem import Problem, brackets
 from collwise.schedule.program import Program
 from collwise.schedule.reduction import Blocks, equal_parts
 from collwise.schedule.rows import Class
@@ -35,10 +35,14 @@ class Stage(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """The ranks that exchange in a stage, in order; `place` is this rank's index among them."""
+    """The ranks that exchange in a stage, in order, and the places of this rank and of the lead.
+
+    The lead gets the result of a reduce.
+    """
 
     members: tuple[int, ...]
     place: int
+    lead: int = 0
 
 
 def digit_by_digit(stages: Sequence[Stage], ranks: int) -> Class:
@@ -62,14 +66,17 @@ def digit_by_digit(stages: Sequence[Stage], ranks: int) -> Class:
 
 @dataclass(frozen=True)
 class Exchange(Program):
-    """An allreduce, a reduce to (virtual) rank 0 or a reduce-scatter, in groups.
+    """An allreduce, a reduce or a reduce-scatter, in groups.
 
     Ranks are numbered in a mixed radix, and the first stage has the lowest digit.  So a group
     combines adjacent intervals of ranks: everything is combined in rank order, and in the same way
-    on all ranks.  If there are e ranks more than the product of the radices, ranks 1, 3, …, 2e − 1
-    first send their vectors to the rank before them.  In a reduce, only the first rank of a group
-    with whole vectors goes on to the next stage.  In a reduce-scatter, all stages are divided, and
-    parts are not gathered.
+    on all ranks.  A group combines with the brackets of the order "fixed"; the whole program does
+    if every radix but the last is a power of two, and the last one, too, if ranks are left over.
+    If there are e ranks more than the product of the radices, ranks 1, 3, …, 2e − 1
+    first send their vectors to the rank before them, or, if they are the root, get its.  In a
+    reduce, only the member of a group with whole vectors that has the root's digit goes on.  In a
+    reduce-scatter, all stages are divided, and parts are not gathered.  An *index* is a rank as
+    users count them; in virtual ranks the root is 0.
     """
 
     problem: Problem
@@ -77,7 +84,7 @@ class Exchange(Program):
 
     @property
     def to_root(self) -> bool:
-        """Whether only rank 0 ends with the result."""
+        """Whether only the root ends with the result."""
         return self.problem.kind.output == "root"
 
     @property
@@ -100,27 +107,40 @@ class Exchange(Program):
         vector = self.problem.vector
         if not vector:
             return []
-        paired = rank < 2 * self.extra
-        if paired and rank % 2:
-            result = () if self.to_root else self._result(rank)
-            back = [Recv(rank - 1, result)] * bool(result)
-            return [Send(rank - 1, vector, Slot.INPUT), *back]
+        index = (rank + self.problem.root) % self.problem.ranks
+        paired = index < 2 * self.extra
+        number, other = self._number(index), self._virtual(index ^ 1)
+        if index != self._index(number):
+            result = () if self.to_root else self._result(index)
+            back = [Recv(other, result)] * bool(result)
+            return [Send(other, vector, Slot.INPUT), *back]
         in_output = (rank == 0 or not self.to_root) and not (paired and self.scatters)
         writer = _Writer(Slot.OUTPUT if in_output else scratch(0))
         if paired:
-            pair = _Group((rank, rank + 1), 0)
+            pair = _Group((other, rank) if index % 2 else (rank, other), index % 2)
             writer.combine(pair, [vector, vector], final=not self.stages)
-        number = rank // 2 if paired else rank - self.extra
         self._exchange(writer, number, self._result_blocks if self.scatters else vector)
         if paired and self.scatters:
-            writer.operations.append(Copy(writer.value, Slot.OUTPUT, self._result(rank)))
+            writer.operations.append(Copy(writer.value, Slot.OUTPUT, self._result(index)))
         if paired and not self.to_root:
-            writer.operations.append(Send(rank + 1, self._result(rank + 1), writer.value))
+            writer.operations.append(Send(other, self._result(index + 1), writer.value))
         return writer.operations
 
-    def _result(self, rank: int) -> Blocks:
-        """The blocks of the result that a (virtual) rank has at the end."""
-        return self.problem.output_of(rank) if self.scatters else self.problem.vector
+    def _virtual(self, index: int) -> int:
+        return (index - self.problem.root) % self.problem.ranks
+
+    def _number(self, index: int) -> int:
+        """The number of a rank among the participants; a pair of ranks has one number."""
+        return index // 2 if index < 2 * self.extra else index - self.extra
+
+    def _index(self, number: int) -> int:
+        """The index of a participant.  It is the lower one of a pair, except for the root."""
+        index = number + min(number, self.extra)
+        return index + (number < self.extra and self.problem.root == index + 1)
+
+    def _result(self, index: int) -> Blocks:
+        """The blocks of the result that a rank has at the end."""
+        return self.problem.output_of(index) if self.scatters else self.problem.vector
 
     def _exchange(self, writer: "_Writer", number: int, blocks: Blocks) -> None:
         """Write the operations of all stages for one of the participating ranks.
@@ -138,22 +158,22 @@ class Exchange(Program):
                 ways_back.append((group, parts))
             if stage.divided or not self.to_root:
                 writer.send_parts(group, parts)
-            elif group.place:
-                writer.send(group, blocks)
+            elif group.place != group.lead:
+                writer.send(group, blocks, group.lead)
                 return
             writer.combine(group, parts, final=position == len(self.stages) - 1)
         for group, parts in [] if self.scatters else reversed(ways_back):
-            if self.to_root and group.place:
-                writer.send(group, parts[group.place])
+            if self.to_root and group.place != group.lead:
+                writer.send(group, parts[group.place], group.lead)
                 return
             writer.allgather(group, parts, sends=not self.to_root)
 
     def _group(self, number: int, position: int) -> _Group:
         weight, radix = self._weight(position), self.stages[position].radix
-        index = number // weight % radix
-        first = number - index * weight
-        numbers = (first + weight * digit for digit in range(radix))
-        return _Group(tuple(n + min(n, self.extra) for n in numbers), index)
+        place, lead = (n // weight % radix for n in (number, self._number(self.problem.root)))
+        first = number - place * weight
+        numbers = range(first, first + weight * radix, weight)
+        return _Group(tuple(self._virtual(self._index(n)) for n in numbers), place, lead)
 
     def _weight(self, position: int) -> int:
         """The difference between adjacent members' numbers in the groups of stage `position`."""
@@ -202,13 +222,13 @@ class _Writer:
             other = (group.place + offset) % len(group.members)
             self.send(group, parts[other], other)
 
-    def send(self, group: _Group, blocks: Blocks, other: int = 0) -> None:
+    def send(self, group: _Group, blocks: Blocks, other: int) -> None:
         """Send blocks of the current value, if any, to the member with index `other`."""
         if blocks:
             self.operations.append(Send(group.members[other], blocks, self.value))
 
     def combine(self, group: _Group, parts: Sequence[Blocks], *, final: bool) -> None:
-        """Receive this member's part from all others, and combine all of them in rank order.
+        """Receive this member's part from all others, and combine all of them by `brackets`.
 
         final: whether to write the result into the slot `result`.
         """
@@ -221,15 +241,15 @@ class _Writer:
             for offset in range(1, count):
                 other = (group.place - offset) % count
                 self.operations.append(Recv(group.members[other], own_part, slots[other]))
-            for right in slots[1:]:
-                into = right
-                if final and right == slots[-1]:
+            for left, right in brackets(count):
+                into = slots[right]
+                if final and right == count - 1:
                     into = self.result
-                elif right == Slot.INPUT:
+                elif into == Slot.INPUT:
                     into = self._new_scratch()
-                self.operations.append(Combine(slots[0], right, into, own_part))
-                slots[0] = into
-        self.value = self.result if final else slots[0]
+                self.operations.append(Combine(slots[left], slots[right], into, own_part))
+                slots[right] = into
+        self.value = self.result if final else slots[-1]
 
     def allgather(self, group: _Group, parts: Sequence[Blocks], *, sends: bool) -> None:
         """Receive the other members' parts of the result; if `sends`, send them this one's part."""

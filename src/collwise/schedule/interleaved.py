@@ -23,7 +23,7 @@ from typing import NamedTuple, TypeAlias
 from collwise.model.placement import Placement
 from collwise.schedule.combinators import Task, on_ranks
 from collwise.schedule.dependencies import awaited_receives, dependencies, matching
-from collwise.schedule.operations import Operation, Recv, Send
+from collwise.schedule.operations import Combine, Operation, Recv, Send
 from collwise.schedule.program import Program
 from collwise.schedule.rows import Class
 
@@ -60,6 +60,10 @@ class _Pattern:
         ]
         self.awaited = [awaited_receives(own, dependencies(own)) for own in self.lists]
         if placement is None:
+            latest, first = 0, self.awaited[0]
+            for step, op in enumerate(self.lists[0]):  # other ranks' combines may wait for more
+                if isinstance(op, Combine):
+                    latest = first[step] = max(latest, first[step])
             steps = [
                 [(0, step) for step, op in enumerate(self.lists[0]) if isinstance(op, kind)]
                 for kind in (Send, Recv)

@@ -1,7 +1,7 @@
 """The problem that a schedule solves: a collective, its sizes, who has data, combining order."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -27,11 +27,13 @@ from collwise.schedule.operations import Block, Slot
 from collwise.system.formatting import count
 from collwise.system.integers import checked_integer, checked_shape
 
-Order: TypeAlias = Literal["any", "same", "rank"]
+Order: TypeAlias = Literal["any", "same", "rank", "fixed"]
 """The order in which contributions are combined.  "any": any order.  "same": the same order on all
 ranks, so that they end with the same bits.  "rank": rank order, for operators that do not commute.
+"fixed": rank order with the same brackets in every schedule, those of `brackets`, so that the bits
+depend on nothing but the contributions.
 """
-ORDERS: tuple[Order, ...] = ("any", "same", "rank")
+ORDERS: tuple[Order, ...] = ("any", "same", "rank", "fixed")
 """Combining orders, the weakest first: each satisfies those before it."""
 
 
@@ -47,6 +49,23 @@ def _checked_order(order: Order) -> Order:
     if not isinstance(order, str) or order not in ORDERS:
         raise UnknownName.of("order", order, ORDERS)
     return order
+
+
+def brackets(ranks: int) -> Iterator[tuple[int, int]]:
+    """The combines of the order "fixed" for `ranks` >= 1 contributions: recursive doubling's.
+
+    If there are e contributions more than the largest power of two, contributions 2i and 2i + 1 are
+    combined for every i < e, then neighbours until one value is left, in a balanced tree.
+    Yields pairs (left, right).  A value has the index of its last contribution, so the result of
+    combining left and right has the index `right`.
+    """
+    whole = 1 << ranks.bit_length() - 1
+    extra = ranks - whole
+    yield from ((2 * number, 2 * number + 1) for number in range(extra))
+    last = [number + min(number + 1, extra) for number in range(whole)]
+    while len(last) > 1:
+        yield from zip(last[::2], last[1::2], strict=True)
+        last = last[1::2]
 
 
 NO_SOURCES = "it has no sources, and no mesh"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from collwise.schedule.evaluation import evaluate
 from collwise.schedule.operations import Block, Copy, Operation, blocks_in
-from collwise.schedule.problem import Problem
+from collwise.schedule.problem import Problem, brackets, satisfies
 from collwise.schedule.program import Schedule
 from collwise.verifier.partition import Partition
 from collwise.verifier.violations import Lists, reject, reject_output
@@ -68,6 +68,9 @@ def check_contributions(lists: Lists, problem: Problem, partition: Partition) ->
     everybody = (1 << problem.ranks) - 1
     first_rank: dict[int, int] = {}  # by piece, the first rank that has it in its output
     first_value: dict[int, int] = {}
+    fixed = list(range(problem.ranks))  # the last one becomes the expression of this order
+    for left, right in brackets(problem.ranks):
+        fixed[right] = expressions.combine(fixed[left], fixed[right])
     for rank, outcome in enumerate(_evaluate(lists, problem, partition, expressions)):
         pieces = _piece_numbers(partition, problem.output_of(rank))
         for number, piece in zip(outcome, pieces, strict=True):
@@ -75,8 +78,11 @@ def check_contributions(lists: Lists, problem: Problem, partition: Partition) ->
             if missing := everybody & ~value.ranks:
                 seen = f"the contribution of rank {_lowest(missing)} is missing"
                 reject_output(rank, block, ", combined", seen, _REMEDY)
-            if problem.order == "rank" and not value.in_order:
+            if satisfies(problem.order, "rank") and not value.in_order:
                 seen = "it is not combined in the order of the ranks"
+                reject_output(rank, block, ", combined", seen, _REMEDY)
+            if problem.order == "fixed" and number != fixed[-1]:
+                seen = "it is combined with other brackets than those of the order 'fixed'"
                 reject_output(rank, block, ", combined", seen, _REMEDY)
             other = first_rank.setdefault(piece, rank)
             if problem.order != "any" and first_value.setdefault(piece, number) != number:

@@ -1,4 +1,4 @@
-"""Every rank gathers all vectors by the census, then combines them in the order of the ranks.
+"""Every rank gathers all vectors by the census, then combines them with the brackets of "fixed".
 
 It is for short vectors: where t0 does not grow with the message size it takes T_λ(p)·t0.  All ranks
 end with the same bits, and operators need not commute.  The allreduce of the module `census` is as
@@ -14,7 +14,7 @@ from collwise.algorithms.registry import Rough
 from collwise.model.limits import GATHERED_RANKS, MAX_GATHERED, RING_RANKS
 from collwise.model.machine import Machine
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
-from collwise.schedule.problem import Problem
+from collwise.schedule.problem import Problem, brackets
 from collwise.schedule.program import Program
 from collwise.schedule.rows import Class, around_a_circle
 
@@ -45,14 +45,12 @@ class CensusInOrder(Program):
             to, source = (rank - distance) % p, (rank + distance) % p
             operations.append(Send(to, self._vectors(rank, width), _ALL))
             operations.append(Recv(source, self._vectors(source, width), _ALL))
-        value, spare = scratch(1), scratch(2)
-        operations.append(Copy(_ALL, value, vector))
-        for other in range(1, p):
-            into = spare if other < p - 1 else Slot.OUTPUT
+        slots = [*map(scratch, range(1, p)), Slot.OUTPUT]
+        for other, slot in enumerate(slots):
             block = Block(0, other * nbytes, nbytes)
-            operations.append(Copy(_ALL, spare, (block,), -other * nbytes))
-            operations.append(Combine(value, spare, into, vector))
-            value, spare = spare, value
+            operations.append(Copy(_ALL, slot, (block,), -other * nbytes))
+        for left, right in brackets(p):
+            operations.append(Combine(slots[left], slots[right], slots[right], vector))
         return operations
 
     def _vectors(self, first: int, number: int) -> tuple[Block, ...]:
@@ -80,6 +78,7 @@ register_combining(
     "everybody gathers all vectors along the census, and combines them in the order of the ranks",
     "T_k(p)·t0 for λ = k, all messages counted as one size, and combining",
     lambda problem, settings: CensusInOrder(problem, settings["latency"]),
+    order=lambda problem: "fixed",
     source=("Bruck1996 §3",),
     choices=_choices,
     parameters={"latency": LATENCY},

@@ -7,7 +7,7 @@ from math import prod
 
 from collwise.algorithms.circulant_pieces import LONGEST, PARAMETERS
 from collwise.algorithms.exchanges import STAGES, radices, stages_of
-from collwise.algorithms.reductions import in_even_blocks, register_combining
+from collwise.algorithms.reductions import fixed_if_asked, in_even_blocks, register_combining
 from collwise.algorithms.registry import Rough, Settings
 from collwise.algorithms.search import rough_costs
 from collwise.model.machine import Machine
@@ -72,7 +72,7 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
         if ranks == 1:
             return 0.0, ()
         tried = [(float("inf"), tuple[Stage, ...]())]
-        for radix in radices(ranks):
+        for radix in radices(ranks, fixed=problem.order == "fixed"):
             part = -(-items // radix)
             for divided, length in ((True, part), (False, items)):
                 gap, latency, combine = costs(length)
@@ -104,6 +104,7 @@ register_combining(
     "groups of several sizes divide or exchange vectors, piece after piece while messages travel",
     "(k − 1)·(what a piece keeps a port busy) + the time of the first one, for k pieces",
     _program,
+    order=fixed_if_asked,
     source=("vandeGeijn1991 §3.4", "Ruefenacht2017"),
     choices=_choices,
     parameters={"stages": STAGES, "pieces": PARAMETERS["pieces"], "latency": PARAMETERS["latency"]},

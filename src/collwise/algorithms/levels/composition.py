@@ -14,6 +14,7 @@ from itertools import product
 from typing import Any
 
 from collwise.algorithms.parts import Configured, part, tried_labels
+from collwise.algorithms.reductions import fixed_if_asked
 from collwise.algorithms.registry import (
     WRITTEN,
     Algorithm,
@@ -119,13 +120,18 @@ def part_time(label: str, problem: Problem, law: OneLevel) -> Fraction:
 
 
 def in_order_of_placement(problem: Problem) -> Order:
-    """The order in which an algorithm over levels combines: "rank" or "same".
+    """The order in which an algorithm over levels combines: "fixed", "rank" or "same".
 
     It is "rank" if the root is 0 and every group has consecutive ranks; otherwise, and for a
-    problem without placement, it is "same".
+    problem without placement, it is "same".  It is "fixed" instead of "rank" if that is asked for,
+    and all groups of a level have equally many ranks or groups of the level below: 1, 2, 4, 8, …
     """
     known = problem.placement is not None and not problem.root
-    return "rank" if known and hierarchy_of(problem).lines_up else "same"
+    if not known or not hierarchy_of(problem).lines_up:
+        return "same"
+    inner = ({*teams.sizes.tolist()} for teams in hierarchy_of(problem).teams[:-1])
+    even = all(len(sizes) == 1 and sizes.pop().bit_count() == 1 for sizes in inner)
+    return fixed_if_asked(problem) if even else "rank"
 
 
 def register_multilevel(
@@ -170,7 +176,8 @@ def best_parts(
     """
     timed = []
     for algorithm in algorithms_for(problem.collective, levels=False):
-        if among is not None and algorithm.short_name not in among:
+        skipped = among is not None and algorithm.short_name not in among
+        if skipped and problem.order != "fixed":  # which few algorithms keep
             continue
         if not algorithm.keeps_order(problem):
             continue

@@ -171,13 +171,13 @@ def choices(problem: Problem, machine: Levels) -> list[dict[str, str]]:
 
 
 def order(problem: Problem) -> Order:
-    """The order in which an allreduce in lanes combines: "rank" or "same".
+    """The order in which an allreduce in lanes combines: that of the placement, or "same".
 
-    It is "rank" if every node has at most two ranks, and these are consecutive.  In larger nodes
-    the reduce-scatter combines in another order.
+    It is "same" if a node has more than two ranks: there the reduce-scatter combines in another
+    order.
     """
-    in_order = in_order_of_placement(problem) == "rank"
-    return "rank" if in_order and hierarchy_of(problem).largest(1) <= 2 else "same"
+    order = in_order_of_placement(problem)
+    return "same" if order == "same" or hierarchy_of(problem).largest(1) > 2 else order
 
 
 def parameters(collective: str, example: str) -> dict[str, Parameter]:

@@ -41,7 +41,8 @@ def _reduce(problem: Problem, settings: Settings) -> Program:
     if problem.ranks == 1:
         return SingleRank(problem)
     depth, text = hierarchy_of(problem).depth, settings["algorithms"]
-    if all(p.algorithm.short_name in UPWARDS for p in parts_of(text, "reduce", depth)):
+    parts = parts_of(text, "reduce", depth)
+    if problem.order != "fixed" and all(p.algorithm.short_name in UPWARDS for p in parts):
         return UpTree(joined_tree(problem, text, UPWARDS), problem.nbytes)
     return Then(tuple(in_all_teams(problem, text, "reduce", depth)), problem.ranks)
 

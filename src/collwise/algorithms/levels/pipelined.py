@@ -6,6 +6,7 @@ trees by fixed rules; here predicted times decide.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT, TREES, segment_choices
@@ -142,5 +143,5 @@ register_multilevel(
     source=("Karonis2002",),
     parameters=PARAMETERS,
     segmented=True,
-    order=in_order_of_placement,
+    order=lambda problem: in_order_of_placement(replace(problem, order="rank")),
 )

@@ -7,7 +7,7 @@ an allreduce by census has no allgather phase that a reduce-scatter could leave 
 from collections.abc import Iterable
 
 from collwise.algorithms.parts import one_part, part, tried_labels
-from collwise.algorithms.reductions import register_combining
+from collwise.algorithms.reductions import fixed_if_asked, register_combining
 from collwise.algorithms.registry import Settings, algorithms_for
 from collwise.model.machine import Machine
 from collwise.schedule.combinators import KeepOwn, Then
@@ -35,6 +35,7 @@ register_combining(
     "by any algorithm that allreduces, of whose result every rank keeps its block",
     "that of the allreduce",
     _build,
+    order=fixed_if_asked,
     source=("Bruck1996 §3",),
     choices=_choices,
     parameters={"algorithm": one_part("algorithm", "allreduce", "census_in_order(latency=4)")},

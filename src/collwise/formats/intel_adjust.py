@@ -1,0 +1,32 @@
+"""Intel MPI's I_MPI_ADJUST_* variables, as lines for a shell.
+
+Algorithms go by numbers, since version 2021.13 those of presets, which mean nothing in another
+version.  So only what won a race under a number can be said, such as library:17.
+"""
+
+from collections.abc import Sequence
+
+from collwise.formats.selection_rules import Installed, Rule, RuleFormat, by_method
+
+
+def why_not(rule: Rule, library: Installed) -> str:
+    """Why the variables cannot say a rule; empty if they can."""
+    if rule.method not in ("Bcast", "Reduce", "Allreduce"):
+        return f"which sizes of {rule.method} are meant"
+    return rule.name * (not rule.name.isdecimal()) or " and ".join(rule.changed)
+
+
+def body(rules: Sequence[Rule], library: Installed) -> str:
+    """The lines without comments."""
+    lines = ""
+    for method, by_ranks in by_method(rules).items():
+        said = ";".join(
+            f"{rule.name}:{rule.first}-{rule.last}@{ranks}-{ranks}"
+            for ranks, some in by_ranks.items()
+            for rule in some
+        )
+        lines += f'export I_MPI_ADJUST_{method.upper()}="{said}"\n'
+    return lines
+
+
+FORMAT = RuleFormat("Intel MPI", (2021, 13), (2100,), why_not, body, "# {}\n", {})

@@ -1,0 +1,141 @@
+"""Rules by which an MPI library chooses its algorithms, whatever the file they are written to."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from collwise.errors import InvalidArgument
+from collwise.system import formatting
+
+MARK = "collwise export: rules for"
+"""Is in the first line of every file of rules."""
+SAME: Mapping[str, Mapping[str, str]] = {
+    "broadcast/binomial": {"MPICH": "binomial", "Open MPI": "binomial"},
+    "broadcast/flat": {"Open MPI": "basic_linear"},
+    "broadcast/chain_segmented": {"MPICH": "pipelined_tree k=1", "Open MPI": "pipeline"},
+    "broadcast/binary_segmented": {"MPICH": "pipelined_tree k=2", "Open MPI": "binary_tree"},
+    "broadcast/scatter_allgather": {
+        "MPICH": "scatter_recursive_doubling_allgather", "Open MPI": "scatter_allgather",
+    },
+    "broadcast/scatter_ring": {
+        "MPICH": "scatter_ring_allgather", "Open MPI": "scatter_allgather_ring",
+    },
+    "reduce/binomial": {"MPICH": "binomial", "Open MPI": "binomial"},
+    "reduce/flat": {"Open MPI": "linear"},
+    "reduce/chain_segmented": {"Open MPI": "pipeline"},
+    "reduce/halving_gather": {"MPICH": "reduce_scatter_gather", "Open MPI": "rabenseifner"},
+    "allreduce/recursive_doubling": {
+        "MPICH": "recursive_doubling", "Open MPI": "recursive_doubling",
+    },
+    "allreduce/recursive_multiplying": {"MPICH": "recursive_multiplying"},
+    "allreduce/halving_doubling": {
+        "MPICH": "reduce_scatter_allgather", "Open MPI": "rabenseifner",
+    },
+    "allreduce/ring": {"MPICH": "ring", "Open MPI": "ring"},
+    "reduce_scatter_block/recursive_halving": {
+        "MPICH": "recursive_halving", "Open MPI": "recursive_halving",
+    },
+    "reduce_scatter_block/pairwise": {"MPICH": "pairwise"},
+    "allgatherv/bruck": {"MPICH": "brucks", "Open MPI": "bruck"},
+    "allgatherv/recursive_doubling": {"MPICH": "recursive_doubling"},
+    "allgatherv/ring": {"MPICH": "ring", "Open MPI": "ring"},
+}  # fmt: skip
+"""What libraries call our algorithms, with the settings that are always the same.  Ours called
+`segment` and `radix` are theirs called `segment` and `k`."""
+
+
+class Named(msgspec.Struct, frozen=True):
+    """One of the library's algorithms: the number that stands for it, and its usual settings."""
+
+    number: int
+    settings: dict[str, int] = {}
+
+
+class Installed(msgspec.Struct, frozen=True):
+    """What an installed library says about itself (`mpi/library/description.py`).
+
+    library: name and version.   algorithms: by method of MPI and the library's name.   tables: the
+    JSON tables by which it chooses, and accepted: the algorithms that such a table may name; both
+    are empty unless it is an MPICH.
+    """
+
+    library: str
+    algorithms: dict[str, dict[str, Named]] = {}
+    tables: tuple[str, ...] = ()
+    accepted: frozenset[str] = frozenset()
+
+
+class Rule(NamedTuple):
+    """One of the library's own algorithms, for blocking calls on one number of ranks.
+
+    first, last: the smallest and the largest message in bytes, as collwise counts them: of an
+    allgatherv or a reduce-scatter those of all ranks together.   raced: the sizes of the races.
+    number, settings: what stands for the algorithm, and all of its settings.   changed: those of
+    them that are not as usual.   evidence: a line for each race.
+    """
+
+    collective: str
+    method: str
+    ranks: int
+    first: int
+    last: int
+    raced: tuple[int, ...]
+    name: str
+    number: int
+    settings: Mapping[str, int]
+    changed: Mapping[str, int]
+    evidence: tuple[str, ...]
+
+    def __str__(self) -> str:
+        changed = ", ".join(f"{name}={value}" for name, value in self.changed.items())
+        where = f"{self.first} to {self.last} bytes on {formatting.count(self.ranks, 'rank')}"
+        return f"{self.method} of {where}: {self.name}" + f"({changed})" * bool(changed)
+
+
+class RuleFormat(NamedTuple):
+    """A format of rules, which one MPI library reads.
+
+    vendor: the library's name.   first, below: of its versions, the first that reads the rules as
+    they are written, and the first that does not.   why_not: why the format cannot say a rule;
+    empty if it can.   body: the text below the comments.   comment: how a line of comments is
+    written.   variables: those that put the file {path} in force.
+    """
+
+    vendor: str
+    first: tuple[int, ...]
+    below: tuple[int, ...]
+    why_not: Callable[[Rule, Installed], str]
+    body: Callable[[Sequence[Rule], Installed], str]
+    comment: str
+    variables: Mapping[str, str]
+
+    def check(self, library: str) -> None:
+        """Raise InvalidArgument for another library, and for versions that read it otherwise."""
+        name, _, said = library.rpartition(" ")
+        version = tuple(map(int, re.findall(r"\d+", said)))
+        if name != self.vendor or not self.first <= version < self.below:
+            first, below = (".".join(map(str, one)) for one in (self.first, self.below))
+            raise InvalidArgument(
+                f"rules for {self.vendor}",
+                f"this is {library or 'no MPI library'}",
+                f"they are for {self.vendor} from {first} on, before {below}: name a --profile"
+                " measured with it",
+            )
+
+    def text(self, rules: Sequence[Rule], library: Installed, unsaid: Sequence[str]) -> str:
+        """The file: its origin, the evidence, what it cannot say, and the rules."""
+        lines = [f"{MARK} {library.library}, from races of blocking calls"]
+        for rule in rules:
+            lines += [str(rule), *(f"  {line}" for line in rule.evidence)]
+        lines += ["This file cannot say:"] * bool(unsaid) + [f"  {line}" for line in unsaid]
+        return "".join(self.comment.format(line) for line in lines) + self.body(rules, library)
+
+
+def by_method(rules: Iterable[Rule]) -> dict[str, dict[int, list[Rule]]]:
+    """Rules by method and by number of ranks, in the order of their sizes."""
+    found: dict[str, dict[int, list[Rule]]] = {}
+    for rule in sorted(rules, key=lambda rule: (rule.method, rule.ranks, rule.first)):
+        found.setdefault(rule.method, {}).setdefault(rule.ranks, []).append(rule)
+    return found

@@ -4,6 +4,6 @@
 `buffers`    users' buffers, where their bytes are, and the operators that combine them
 `execution`  one rank's instruction list, bound to buffers and run: blocking or persistent
 `engine`     the same instructions in C
-`library`    the library's own algorithms, found and switched while the job runs
+`library`    the library's own algorithms, found, switched and inspected
 `bench`      timing: probes for the machine's parameters, races against the library's collectives
 """

@@ -1,12 +1,9 @@
-"""Checks of the library's own algorithms: which run, what is restored, who keeps the default.
-
-A user's operator that joins its arguments as text returns the order in which they were combined.
-"""
+"""Checks of the library's own algorithms: which run, what is restored, who keeps the default."""
 
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from itertools import product
@@ -22,6 +19,7 @@ from collwise.errors import InvalidArgument
 from collwise.measure.race import LIBRARY
 from collwise.mpi.bench.race_harness import RaceHarness, race
 from collwise.mpi.library import own_algorithms, switching
+from collwise.mpi.library.fingerprints import combined
 from collwise.mpi.library.own_algorithms import FORMS, CallForm, catalogue, worth_racing
 from collwise.mpi.library.switching import OwnCalls, Switched, changed
 from collwise.mpi.library.tool_interface import Variable, variables
@@ -33,40 +31,17 @@ from collwise.schedule.problem import Problem
 from tests.mpi.programs.alike import assumed
 from tests.mpi.programs.checks import check, raises
 
-WIDTH = 64
-"""Bytes of an expression on 8 ranks."""
-ITEMS = 8
+NBYTES = 512
 OPEN_MPI = MPI.get_vendor()[0] == "Open MPI"
 FIRST: Mapping[str, str] = {"linear": "(0 (1", "basic_linear": "(0 (1", "pairwise": "({0} ("}
 """How the expressions of algorithms whose names leave no choice begin, from 3 ranks on; {0} is the
 next rank."""
 
 
-def _join(left: Any, right: Any, _: MPI.Datatype) -> None:
-    for start in range(0, len(left), WIDTH):
-        part = slice(start, start + WIDTH)
-        texts = [bytes(one[part]).rstrip(b"\0") for one in (left, right)]
-        right[part] = (b"(" + b" ".join(texts) + b")").ljust(WIDTH, b"\0")
-
-
-@contextmanager
-def expressions() -> Iterator[Callable[[MPI.Intracomm, str], str]]:
-    """A function that returns how a method combined, on this rank."""
-    text, op = MPI.BYTE.Create_contiguous(WIDTH).Commit(), MPI.Op.Create(_join, commute=True)
-
-    def combined(comm: MPI.Intracomm, method: str) -> str:
-        items = ITEMS * (comm.size if method == "Reduce_scatter_block" else 1)
-        sent, received = (
-            bytearray(b"%d" % comm.rank).ljust(WIDTH, b"\0") * items,
-            bytearray(WIDTH * ITEMS),
-        )
-        root = [0] * (method == "Reduce")
-        getattr(comm, method)([sent, ITEMS, text], [received, ITEMS, text], op, *root)
-        return received.replace(b"\0", b"").decode()
-
-    yield combined
-    text.Free()
-    op.Free()
+def expressions(comm: MPI.Intracomm, method: str) -> tuple[str, ...]:
+    """How a method combined, on this rank."""
+    blocks = comm.size if method == "Reduce_scatter_block" else 1
+    return combined(comm, method, NBYTES * blocks).by_rank[comm.rank]
 
 
 def own(method: str, form: CallForm = "blocking") -> list[str]:
@@ -83,26 +58,25 @@ def wrapped(comm: MPI.Intracomm, **settings: Any) -> Iterator[cw.Comm]:
 @check
 def fingerprints_differ_and_others_keep_the_default(comm: MPI.Intracomm) -> None:
     """The compiled engine serves the second call of each."""
-    with expressions() as combined:
-        for collective, method in (
-            ("reduce", "Reduce"),
-            ("allreduce", "Allreduce"),
-            ("reduce_scatter_block", "Reduce_scatter_block"),
-        ):
-            usual, seen = combined(comm, method), set[str]()
-            for label in own(method):
-                with wrapped(comm) as plain, wrapped(comm, algorithms={collective: label}) as ours:
-                    first = combined(ours, method)
-                    for other in (comm, plain, ours.using(**{collective: "library"})):
-                        assert combined(other, method) == usual
-                    assert combined(ours, method) == first, label
-                    begins = FIRST.get(label.removeprefix("library:"), "") if comm.size > 2 else ""
-                    begins = begins.format((comm.rank + 1) % comm.size)
-                    ends = method != "Reduce" or comm.rank == 0
-                    assert not ends or first.startswith(begins), (label, first)
-                    seen.add(first)
-            least = 1 if method == "Reduce" and not OPEN_MPI else 3  # MPICH's are binomial here
-            assert comm.size < 4 or comm.rank or len(seen) >= least, seen
+    for collective, method in (
+        ("reduce", "Reduce"),
+        ("allreduce", "Allreduce"),
+        ("reduce_scatter_block", "Reduce_scatter_block"),
+    ):
+        usual, seen = expressions(comm, method), set[tuple[str, ...]]()
+        for label in own(method):
+            with wrapped(comm) as plain, wrapped(comm, algorithms={collective: label}) as ours:
+                first = expressions(ours, method)
+                for other in (comm, plain, ours.using(**{collective: "library"})):
+                    assert expressions(other, method) == usual
+                assert expressions(ours, method) == first, label
+                begins = FIRST.get(label.removeprefix("library:"), "") if comm.size > 2 else ""
+                begins = begins.format((comm.rank + 1) % comm.size)
+                ends = method != "Reduce" or comm.rank == 0
+                assert not ends or first[0].startswith(begins), (label, first)
+                seen.add(first)
+        least = 1 if method == "Reduce" and not OPEN_MPI else 3  # MPICH's are binomial here
+        assert comm.size < 4 or comm.rank or len(seen) >= least, seen
 
 
 def _exchanges(comm: MPI.Intracomm) -> dict[str, tuple[list[Any], Any, Any]]:
@@ -244,16 +218,16 @@ def what_the_library_lacks_its_default_serves(comm: MPI.Intracomm) -> None:
 
 @check
 def hints_choose_them(comm: MPI.Intracomm) -> None:
-    with wrapped(comm) as ours, expressions() as combined:
-        usual, label = combined(comm, "Allreduce"), own("Allreduce")[-1]
+    with wrapped(comm) as ours:
+        usual, label = expressions(comm, "Allreduce"), own("Allreduce")[-1]
         with wrapped(comm, algorithms={"allreduce": label}) as by_hand:
-            expected = combined(by_hand, "Allreduce")
+            expected = expressions(by_hand, "Allreduce")
         info = MPI.Info.Create({HINT: f"allreduce={label}"})
         ours.Set_info(info)
-        assert combined(ours, "Allreduce") == expected
+        assert expressions(ours, "Allreduce") == expected
         derived = ours.Dup()
-        assert combined(derived, "Allreduce") == expected
-        assert combined(comm, "Allreduce") == usual
+        assert expressions(derived, "Allreduce") == expected
+        assert expressions(comm, "Allreduce") == usual
         derived.Free()
         info.Free()
 
@@ -330,31 +304,30 @@ def what_won_a_race_serves(comm: MPI.Intracomm) -> None:
         return
     name = own("Allreduce")[-1]
     won = RaceResult(
-        collective="allreduce", form="blocking", ranks=comm.size, nbytes=ITEMS * WIDTH, root=0,
+        collective="allreduce", form="blocking", ranks=comm.size, nbytes=NBYTES, root=0,
         algorithm=f"allreduce/{name}", settings={}, ours_s=1e-6, library_s=2e-6, speedup_low=1.9,
         speedup_high=2.1, decision="collwise",
     )  # fmt: skip
-    with expressions() as combined:
-        usual = combined(comm, "Allreduce")
-        with wrapped(comm, algorithms={"allreduce": name}) as by_hand:
-            expected = combined(by_hand, "Allreduce")
-        ours = cw.Comm(comm.Dup(), profile=assumed(describe_world(comm), won), record=True)
-        for _ in range(3):
-            assert combined(ours, "Allreduce") == expected
-        assert combined(comm, "Allreduce") == usual
-        (told,) = ours.calls()
-        assert (told.algorithm, told.times) == (won.algorithm, 3)
-        assert told.saved_s is not None
-        why = ours.explain("allreduce", 512)
-        assert why.startswith(f"{won.algorithm}: it won the race of 512 bytes"), why
-        assert ours.explain("allreduce", 512, form="persistent").startswith("the library's own: ")
-        total = np.zeros(64)
-        ours.Iallreduce(np.ones(64), total).Wait()  # a race of blocking calls says nothing of it
-        told = ours.calls()[-1]
-        assert (told.way, told.algorithm) == ("nonblocking", LIBRARY)
-        assert "its race was of other calls" in told.why
-        assert (total == comm.size).all()
-        ours.Free()
+    usual = expressions(comm, "Allreduce")
+    with wrapped(comm, algorithms={"allreduce": name}) as by_hand:
+        expected = expressions(by_hand, "Allreduce")
+    ours = cw.Comm(comm.Dup(), profile=assumed(describe_world(comm), won), record=True)
+    for _ in range(3):
+        assert expressions(ours, "Allreduce") == expected
+    assert expressions(comm, "Allreduce") == usual
+    (told,) = ours.calls()
+    assert (told.algorithm, told.times) == (won.algorithm, 3)
+    assert told.saved_s is not None
+    why = ours.explain("allreduce", 512)
+    assert why.startswith(f"{won.algorithm}: it won the race of 512 bytes"), why
+    assert ours.explain("allreduce", 512, form="persistent").startswith("the library's own: ")
+    total = np.zeros(64)
+    ours.Iallreduce(np.ones(64), total).Wait()  # a race of blocking calls says nothing of it
+    told = ours.calls()[-1]
+    assert (told.way, told.algorithm) == ("nonblocking", LIBRARY)
+    assert "its race was of other calls" in told.why
+    assert (total == comm.size).all()
+    ours.Free()
 
 
 class Differing(Switched):

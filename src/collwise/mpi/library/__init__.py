@@ -1,8 +1,9 @@
-"""The MPI library's own algorithms, found and switched while the job runs.  Read in this order:
+"""The MPI library's own algorithms, found, switched and inspected.  Read in this order:
 
 `tool_interface`  control variables, by MPI's tool information interface (MPI_T)
 `own_algorithms`  which algorithms the library says it has, by collective and form
 `switching`       calls of the library's collectives by one of them, and nothing else changed
+`fingerprints`    what a library's collective does, seen from outside: under any library
 
 MPICH reads a variable of the whole process at each call: it is written, the library is called, and
 the variable gets its former value.  Open MPI reads the variables of blocking collectives when a

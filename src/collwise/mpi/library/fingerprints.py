@@ -1,0 +1,263 @@
+"""What a library's collective does, seen from outside: how it combines, its broadcast's tree.
+
+It works under any library.  In `combined` a user's operator gives every pair of operands a number
+of its own; these pairs make the expression that a result is.  `summed` sees MPI.SUM by how it
+rounds.  In `broadcast_tree` one rank enters the broadcast late, and the others tell it when they
+are done: who was done before is no descendant of it, which proves itself without any clock.
+
+All functions are collective, and return the same on all ranks.  Nobody else may send messages on
+the communicator meanwhile.   comm: whose methods are called; it may be a `collwise.Comm`.
+"""
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from mpi4py import MPI
+from numpy.typing import NDArray
+
+from collwise.mpi.runtime.agreement import wait_asleep
+
+T = TypeVar("T")
+ELEMENT = 8
+"""Bytes of the elements that are combined."""
+QUIET_S = 0.01
+"""The least time in seconds that a late rank waits for one more rank to be done."""
+CALLS = 5
+"""A late rank waits at least as long as so many broadcasts."""
+ROUNDS = 6
+"""A tree that so many rounds of delays do not settle is undecided."""
+_NAP_S = 2e-4
+_DONE = 1
+"""The tag of messages that tell a late rank of a completed broadcast."""
+
+
+class Combination(NamedTuple, Generic[T]):
+    """What a collective that combines left on the ranks.
+
+    by_rank: by rank, the values in its result, each once, in the order of its elements: of
+    `combined` expressions such as "((0 1) 2)", where 0 is rank 0's contribution and the left
+    operand comes first; of `summed` numbers.   A rank without a result has none.
+    ranks_agree: whether all results are equal, element by element; of an Allreduce only, else True.
+    elements_agree: whether each rank has the same in all elements of its result.
+    Where an operator commutes, expressions that differ in sides only, (0 1) and (1 0), are equal.
+    """
+
+    by_rank: tuple[tuple[T, ...], ...]
+    ranks_agree: bool
+    elements_agree: bool
+
+    @property
+    def values(self) -> tuple[T, ...]:
+        """All values, each once."""
+        return tuple(dict.fromkeys(value for here in self.by_rank for value in here))
+
+
+class BroadcastTree(NamedTuple):
+    """Who sends to whom in a broadcast, as far as delays show it.
+
+    parents: by rank, the rank that it receives from, None for the root; empty if `why_not`.
+    late: by rank, the other ranks that are late if this one is; empty for the root.
+    why_not: why delays show no tree; empty if they do.
+    """
+
+    parents: tuple[int | None, ...]
+    late: tuple[frozenset[int], ...]
+    why_not: str
+
+
+def combined(
+    comm: MPI.Intracomm, method: str, nbytes: int, *, commute: bool = True
+) -> Combination[str]:
+    """The expressions by which a method combines, by a user's operator on 8-byte integers.
+
+    A library may choose another algorithm for it than for MPI.SUM on float64; see `summed`.
+    method: Reduce (to rank 0), Allreduce or Reduce_scatter_block.   nbytes: of each rank's vector,
+    rounded up to whole elements, or blocks.   commute: whether the operator says that it commutes.
+    """
+    pairs: dict[int, tuple[int, int]] = {}
+
+    def join(left_bytes: Any, right_bytes: Any, _: MPI.Datatype) -> None:
+        left, right = (np.frombuffer(one, np.uint64) for one in (left_bytes, right_bytes))
+        numbers = _numbers(left, right)
+        first = np.flatnonzero(np.diff(numbers, prepend=~numbers[:1]))
+        operands = zip(left[first].tolist(), right[first].tolist(), strict=True)
+        pairs.update(zip(numbers[first].tolist(), operands, strict=True))
+        right[:] = numbers
+
+    op = MPI.Op.Create(join, commute=commute)
+    try:
+        result = _result(comm, method, nbytes, np.uint64(comm.Get_rank()), op)
+    finally:
+        op.Free()
+    unknown: dict[int, tuple[int, int]] = {}
+    for theirs in MPI.Intracomm(comm).allgather(pairs):
+        unknown |= theirs
+    texts = {rank: str(rank) for rank in range(comm.Get_size())}
+    while unknown:  # operands become known before what is made of them
+        known = [number for number, two in unknown.items() if texts.keys() >= {*two}]
+        texts |= {n: "({} {})".format(*(texts[one] for one in unknown.pop(n))) for n in known}
+    return _combination(comm, method, result, texts.__getitem__, sided if commute else str)
+
+
+def summed(
+    comm: MPI.Intracomm, method: str, nbytes: int, values: Sequence[float]
+) -> Combination[float]:
+    """The sums that a method makes by MPI.SUM on float64, where rank r contributes values[r].
+
+    method, nbytes: as in `combined`.   Sums of the same values differ where they are added in
+    another order.
+    """
+    result = _result(comm, method, nbytes, np.float64(values[comm.Get_rank()]), MPI.SUM)
+    return _combination(comm, method, result, float, repr)
+
+
+def folded(expression: str, leaf: Callable[[int], T], combine: Callable[[T, T], T]) -> T:
+    """The value of an expression.   leaf: maps ranks to values."""
+    open_pairs: list[list[T]] = [[]]
+    for word in re.findall(r"[()]|\d+", expression):
+        if word == "(":
+            open_pairs.append([])
+        else:
+            value = combine(*open_pairs.pop()) if word == ")" else leaf(int(word))
+            open_pairs[-1].append(value)
+    return open_pairs[0][0]
+
+
+def sided(expression: str) -> str:
+    """The expression with the lower rank on the left of each pair, as where an operator commutes.
+
+    The rank of an operand is the lowest in it.
+    """
+
+    def pair(one: tuple[int, str], other: tuple[int, str]) -> tuple[int, str]:
+        (lowest, left), (_, right) = sorted((one, other))
+        return lowest, f"({left} {right})"
+
+    return folded(expression, lambda rank: (rank, str(rank)), pair)[1]
+
+
+def _numbers(left: NDArray[np.uint64], right: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The numbers of pairs of operands, above all ranks: 63 bits that hardly ever meet."""
+    mixed: NDArray[np.uint64] = left * np.uint64(0x9E3779B97F4A7C15) + right * np.uint64(
+        0xC2B2AE3D27D4EB4F
+    )
+    for factor in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB):
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(factor)
+    return (mixed ^ (mixed >> np.uint64(31))) | np.uint64(1 << 63)
+
+
+def _result(comm: MPI.Intracomm, method: str, nbytes: int, value: Any, op: MPI.Op) -> NDArray[Any]:
+    """The result on this rank, whose vector has this value in all elements."""
+    blocks = comm.Get_size() if method == "Reduce_scatter_block" else 1
+    items = -(-nbytes // (ELEMENT * blocks))
+    result = np.zeros(items, value.dtype)
+    sent = np.full(items * blocks, value)
+    getattr(comm, method)(sent, result, op, *[0] * (method == "Reduce"))
+    return result[: 0 if method == "Reduce" and comm.Get_rank() else items]
+
+
+def _combination(
+    comm: MPI.Intracomm,
+    method: str,
+    result: NDArray[Any],
+    read: Callable[[Any], T],
+    alike: Callable[[T], str],
+) -> Combination[T]:
+    """All ranks' results.   alike: the same text for values that are equal in bits."""
+    distinct, places = np.unique(result, return_inverse=True)
+    texts = [alike(read(one)).encode() for one in distinct.tolist()]
+    keys = np.array([int.from_bytes(sha256(text).digest()[:8]) for text in texts], np.uint64)
+    here = tuple(map(read, dict.fromkeys(result.tolist())))
+    seen = here, sha256(keys[places].tobytes()).digest(), len({*texts}) < 2
+    by_rank, digests, same = zip(*MPI.Intracomm(comm).allgather(seen), strict=True)
+    return Combination(by_rank, method != "Allreduce" or len({*digests}) == 1, all(same))
+
+
+def broadcast_tree(comm: MPI.Intracomm, nbytes: int, root: int = 0) -> BroadcastTree:
+    """The tree by which Bcast sends so many bytes, as delays show it.
+
+    Each rank but the root is late in turn, in several rounds until one shows nothing new.  A rank
+    that was done in any round before the late one began does not depend on it.  Where a sender
+    waits for its receiver (beyond the library's eager size), there is no tree to be seen.
+    """
+    ranks, data = comm.Get_size(), np.zeros(nbytes, "u1")
+    quiet_s, late = _quiet(comm, data, root), [frozenset(range(ranks))] * ranks
+    for _ in range(ROUNDS):
+        seen = MPI.Intracomm(comm).allgather(_late_after(comm, data, root, quiet_s))
+        before, late = late, [old & new for old, new in zip(late, seen, strict=True)]
+        if late == before:
+            parents, why_not = _parents(late, root)
+            break
+        quiet_s *= 1.5
+    else:
+        parents, why_not = (), "undecided: other ranks were late in each round"
+    return BroadcastTree(parents, tuple(late), why_not)
+
+
+def _quiet(comm: MPI.Intracomm, data: NDArray[Any], root: int) -> float:
+    """How long a late rank waits for the next one to be done, in seconds."""
+    longest_s = 0.0
+    for _ in range(3):
+        comm.Barrier()
+        begin = time.perf_counter()
+        comm.Bcast(data, root)
+        comm.Barrier()
+        longest_s = max(longest_s, time.perf_counter() - begin)
+    every: list[float] = MPI.Intracomm(comm).allgather(longest_s)
+    return max(QUIET_S, CALLS * max(every))
+
+
+def _late_after(
+    comm: MPI.Intracomm, data: NDArray[Any], root: int, quiet_s: float
+) -> frozenset[int]:
+    """The ranks that were not done while this rank was late; every rank is, in turn."""
+    plain, late = MPI.Intracomm(comm), frozenset[int]()
+    for turn in (rank for rank in range(comm.Get_size()) if rank != root):
+        if comm.Get_rank() == turn:
+            late = _enter_late(plain, lambda: comm.Bcast(data, root), quiet_s)
+        else:
+            comm.Bcast(data, root)
+            plain.Send(b"", turn, _DONE)
+        wait_asleep(plain)
+    return late
+
+
+def _enter_late(
+    comm: MPI.Intracomm, broadcast: Callable[[], object], quiet_s: float
+) -> frozenset[int]:
+    """Broadcast once nobody else has been done for `quiet_s` s; returns who was not done then."""
+    late, status = {*range(comm.Get_size())} - {comm.Get_rank()}, MPI.Status()
+    latest = time.monotonic() + quiet_s
+    while late and time.monotonic() < latest:
+        if comm.Iprobe(MPI.ANY_SOURCE, _DONE, status):
+            comm.Recv(bytearray(), status.source, _DONE)
+            late.remove(status.source)
+            latest = time.monotonic() + quiet_s
+        else:
+            time.sleep(_NAP_S)
+    broadcast()
+    for rank in late:
+        comm.Recv(bytearray(), rank, _DONE)
+    return frozenset(late)
+
+
+def _parents(late: Sequence[frozenset[int]], root: int) -> tuple[tuple[int | None, ...], str]:
+    """The parents of the tree in which these ranks are late; or none, and why."""
+    if any(root in others for others in late):
+        return (), "senders wait for their receivers, or all ranks for each other"
+    parents: list[int | None] = []
+    for rank in range(len(late)):
+        above = [other for other, below in enumerate(late) if rank in below]
+        nearest = min(above, key=lambda other: len(late[other]), default=root)
+        parents.append(None if rank == root else nearest)
+    below_children: list[set[int]] = [set() for _ in late]
+    for rank, parent in enumerate(parents):
+        if parent not in (None, root):
+            below_children[parent] |= {rank} | late[rank]
+    if below_children != [set(below) for below in late]:
+        return (), "ranks receive from several others"
+    return tuple(parents), ""

@@ -1,9 +1,11 @@
-"""`collwise export`: schedules for other tools.  Needs no MPI."""
+"""`collwise export`: schedules for other tools, and races as rules for an MPI library."""
 
 import json
+import shlex
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,8 +13,16 @@ from collwise.cli import output
 from collwise.cli.grouped_command import GroupedCommand, all_of
 from collwise.cli.parameter_types import OUTPUT
 from collwise.cli.planning_options import PlanningQuestion, algorithm_options, planning_options
+from collwise.cli.profile_option import profile_option
+from collwise.errors import InvalidArgument
 from collwise.model.machine import Machine
+from collwise.profiles.profile import Profile
+from collwise.profiles.store import of_this_machine
 from collwise.schedule.program import Schedule
+from collwise.system.files import read_input, save_text
+
+if TYPE_CHECKING:
+    from collwise.formats.selection_rules import RuleFormat
 
 exporting = all_of(
     planning_options(
@@ -24,15 +34,18 @@ exporting = all_of(
 
 @click.group("export")
 def command() -> None:
-    """Write schedules for other tools, from what plan and simulate take.
+    """Write schedules for other tools, and what won races as rules for an MPI library.
 
-    Each takes --out FILE and --json.
+    goal, smpi and chrome-trace take what plan and simulate take.  openmpi, mpich and intel take a
+    profile with races, and put the library's better algorithms in force in programs without
+    collwise.  Each takes --out FILE and --json.
 
     \b
         collwise export goal -n 64 --bytes 512 --t0 1.7ms --lam 4 --out it.goal
         collwise export smpi allreduce -n 8 --bytes 1k --alpha 50us --beta 1ns
         collwise export chrome-trace -n 16 --bytes 64k --t0 2us --lam 3 \\
             --algorithm postal_segmented --out it.json
+        collwise export mpich --out better.json --check
     """  # noqa: D301
 
 
@@ -94,7 +107,6 @@ def _export(
 ) -> None:
     """Plan, and deliver the lines to a file, to standard output, or in a document."""
     from collwise.report.plan_document import problem_document
-    from collwise.system.files import save_text
     from collwise.tuning.simulations import planned_schedule
 
     (machine, origin, topology, *_), problem = question.machine, question.problem
@@ -115,3 +127,114 @@ def _export(
         output.write(f"algorithm    {label}", f"{kind:<12} {out}")
     else:
         click.echo(text, nl=False)
+
+
+_ruling = all_of(
+    profile_option,
+    click.option("--out", type=OUTPUT, help="The file  [default: standard output]."),
+    output.json_option,
+)
+_in_force = all_of(
+    click.option("--env", is_flag=True, help="Print the lines for a job script, nothing else."),
+    click.option("--check", "checks", is_flag=True, help="Prove it on ranks, and race it again."),
+)
+_CHECKED = """
+    The rules are for blocking calls on as many ranks as were raced, of sizes as far as races count.
+    --check starts the library with the file and without it: fingerprints tell whether each rule is
+    in force, and its algorithm is raced against the default once more.  Exit code 1 if one is not.
+"""
+
+
+@command.command()
+@_ruling
+@_in_force
+@click.option("--commuting", is_flag=True, help="All operators commute: more rules are right.")
+def openmpi(**asked: Any) -> int:
+    """Write a rules file for Open MPI 4 or 5, whose coll/tuned reads it."""
+    from collwise.formats.openmpi_rules import FORMAT
+
+    return _export_rules("openmpi", FORMAT, **asked)
+
+
+@command.command()
+@_ruling
+@_in_force
+def mpich(**asked: Any) -> int:
+    """Write a selection file for the installed MPICH: its own table with our rules in it."""
+    from collwise.formats.mpich_selection import FORMAT
+
+    return _export_rules("mpich", FORMAT, **asked)
+
+
+for _command in (openmpi, mpich):
+    _command.help = f"{_command.help}\n{_CHECKED}"
+
+
+@command.command()
+@_ruling
+def intel(**asked: Any) -> int:
+    """Write I_MPI_ADJUST_* lines for Intel MPI, from races of its presets."""
+    from collwise.formats.intel_adjust import FORMAT
+
+    return _export_rules("intel", FORMAT, **asked)
+
+
+def _export_rules(
+    kind: str,
+    form: "RuleFormat",
+    profile_path: Path | None,
+    out: Path | None,
+    as_json: bool,
+    env: bool = False,
+    checks: bool = False,
+    commuting: bool = False,
+) -> int:
+    """Write the rules to a file, to standard output, or in a document; return the exit code."""
+    from collwise.formats.selection_rules import MARK, Installed
+    from collwise.tuning.export_check import check
+    from collwise.tuning.exported_rules import exported, installed_library
+
+    if env and out is None:
+        raise click.UsageError("--env prints the lines that name the file: give --out, too")
+    asked = f"rules for {form.vendor}"
+    if (
+        out is not None
+        and out.is_file()
+        and (there := read_input(out))
+        and MARK.encode() not in there
+    ):
+        raise InvalidArgument(asked, f"{out} is there and has none", "name another file")
+    path, remark = (profile_path, "") if profile_path else of_this_machine(form.vendor)
+    profile = Profile.load(path)
+    measured = profile.fingerprint.mpi_library
+    form.check(measured)
+    library = installed_library() if form.variables else Installed(measured)
+    if library.library != measured:
+        seen = f"{path} was measured with {measured}, and {library.library} is installed here"
+        raise InvalidArgument(asked, seen, "export where the same library is installed")
+    made = exported(profile, form, library, commuting=commuting)
+    text = form.text(made.rules, library, made.unsaid)
+    with TemporaryDirectory(prefix="collwise-") as folder:
+        file = out or Path(folder) / "rules"
+        save_text(file, text, "rules")
+        variables = {
+            name: value.format(path=file.resolve()) for name, value in form.variables.items()
+        }
+        checked = check(made.rules, variables) if checks else []
+    lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
+    if as_json:
+        rules = [rule._asdict() for rule in made.rules]
+        about = {"format": "collwise export", "version": 1, "exported": kind, "library": measured}
+        proofs = {"checked": [one._asdict() for one in checked]} if checks else {}
+        where = {"path": str(out), "environment": variables} if out else {"text": text}
+        output.write_json({**about, "rules": rules, "cannot_say": made.unsaid, **proofs, **where})
+    elif env:
+        click.echo("\n".join(lines))
+    elif out is None and not checks:
+        click.echo(text, nl=False)
+    else:
+        output.write(*(f"rule     {one}" for one in checked or made.rules))
+        output.write(*(f"unsaid   {line}" for line in made.unsaid), f"profile  {remark or path}")
+        if out is not None:
+            output.write(f"{kind:<8} {out}", *(f"use      {line}" for line in lines))
+    return int(any(one.failed for one in checked))

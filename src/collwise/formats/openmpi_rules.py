@@ -15,7 +15,7 @@ _NUMBERS: Mapping[str, int] = {
 """The library's numbers of collectives."""
 _PLACES = {"segment", "chains", "fanout"}
 """The settings for which a line has a place, or that no raced algorithm reads."""
-IN_ORDER: Mapping[str, Sequence[str]] = {
+_IN_ORDER: Mapping[str, Sequence[str]] = {
     "Allreduce": ("basic_linear", "recursive_doubling", "rabenseifner"),
     "Reduce": ("linear", "in-order_binary", "rabenseifner"),
     "Reduce_scatter_block": ("basic_linear", "recursive_doubling", "butterfly"),
@@ -26,8 +26,6 @@ in force for all operators, and the library does not look."""
 
 def why_not(rule: Rule, library: Installed) -> str:
     """Why the file cannot say a rule; empty if it can."""
-    if rule.name not in IN_ORDER.get(rule.method, [rule.name]):
-        return f"{rule.name} for operators that commute only, and it is wrong for others"
     return " and ".join(rule.changed.keys() - _PLACES)
 
 
@@ -67,4 +65,5 @@ FORMAT = RuleFormat(
         "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
         "OMPI_MCA_coll_tuned_dynamic_rules_filename": "{path}",
     },
+    _IN_ORDER,
 )

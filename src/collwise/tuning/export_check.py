@@ -1,0 +1,173 @@
+"""Proves that exported rules are in force, and races them once more.
+
+The library is started twice, with the file and without it: `main` runs on the ranks.  A rule is in
+force if a plain call with the file leaves the fingerprint that its algorithm leaves without the
+file, and the default another one.  Sizes just outside of a rule keep the default's fingerprint.
+"""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import msgspec
+
+from collwise.errors import RanksLost
+from collwise.formats.selection_rules import Rule
+from collwise.measure.race import OWN
+from collwise.measure.statistics import Interval
+from collwise.planner.choose import problem_for
+from collwise.planner.plans import Candidate
+from collwise.schedule.collectives import COLLECTIVES
+from collwise.system import formatting
+from collwise.system.launcher import ask, command_line
+
+RACE_S = 2.0
+"""Seconds for each race."""
+_START_S, _EACH_S = 120.0, 20.0
+"""Seconds allowed for starting ranks, and for each rule beside its races."""
+
+
+class Checked(NamedTuple):
+    """What was found out about one rule.
+
+    in_force: None if fingerprints cannot tell, since the default leaves the same one, or there is
+    none for the collective.   elsewhere: whether sizes outside of the rule kept the default.
+    speedup: the default's time divided by the algorithm's, at the rule's first raced size; None if
+    the algorithm did not run.
+    """
+
+    rule: Rule
+    in_force: bool | None
+    elsewhere: bool
+    speedup: Interval | None
+
+    @property
+    def failed(self) -> bool:
+        """Whether the file does not do what it says."""
+        return self.in_force is False or not self.elsewhere
+
+    def __str__(self) -> str:
+        proof = {True: "in force", False: "NOT in force", None: "no fingerprint tells"}
+        faster = "it did not run without the file"
+        if self.speedup is not None:
+            low, high = self.speedup.low, self.speedup.high
+            faster = f"{low:.2f} to {high:.2f} times as fast as the default"
+        other = "" if self.elsewhere else "; other sizes have CHANGED, too"
+        return f"{self.rule}: {proof[self.in_force]}, {faster}{other}"
+
+
+def check(rules: Sequence[Rule], environment: Mapping[str, str]) -> list[Checked]:
+    """Check rules whose file these variables put in force.  Starts ranks of this machine.
+
+    Raises RanksLost if they end early, NoMPI if they cannot be started.
+    """
+    checked = []
+    for ranks in sorted({rule.ranks for rule in rules}):
+        some = [rule for rule in rules if rule.ranks == ranks]
+        outside = [sorted(_outside(rule, some)) for rule in some]
+        with_file, without = (_ran(some, outside, more) for more in (environment, {}))
+        for rule, new, old in zip(some, with_file, without, strict=True):
+            told = new["plain"] == old["forced"] is not None
+            known = old["forced"] not in (None, old["plain"])
+            checked.append(
+                Checked(
+                    rule,
+                    told if known else None,
+                    new["outside"] == old["outside"],
+                    msgspec.convert(old["speedup"], Interval | None),
+                )
+            )
+    return checked
+
+
+def _outside(rule: Rule, others: Sequence[Rule]) -> set[int]:
+    """Message sizes near a rule that no rule is about, in whole vectors of all ranks."""
+    step = 8 * rule.ranks
+    near = {rule.first // step * step - step, (rule.last // step + 2) * step}
+    served = [one for one in others if one.method == rule.method]
+    return {n for n in near if n > 0 and not any(one.first <= n <= one.last for one in served)}
+
+
+def _ran(
+    rules: Sequence[Rule], outside: Sequence[Sequence[int]], environment: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """What ranks tell about each rule, in one launch with these variables."""
+    asked = [
+        (rule.collective, rule.raced, rule.name, dict(rule.changed), sizes, not environment)
+        for rule, sizes in zip(rules, outside, strict=True)
+    ]
+    with TemporaryDirectory(prefix="collwise-") as folder:
+        path = Path(folder) / "rules.json"
+        path.write_text(json.dumps(asked))
+        command = [sys.executable, "-m", "collwise.tuning.export_check", str(path)]
+        limit_s = _START_S + (_EACH_S + RACE_S) * len(rules)
+        answers, trouble = ask(command_line(rules[0].ranks, command), environment, limit_s)
+    if not answers:
+        where = f"the check on {formatting.count(rules[0].ranks, 'rank')}"
+        how = "with the file" if environment else "without the file"
+        raise RanksLost(where, f"they did not finish {how}: {trouble}", "look at what they said")
+    found: list[dict[str, Any]] = answers[0]["rules"]
+    return found
+
+
+def main(path: str) -> None:
+    """Print, on rank 0, what is found out about each of the rules in a file."""
+    from collwise.mpi.library.switching import OwnCalls, Switched, changed
+    from collwise.mpi.runtime.world import describe as describe_world
+    from collwise.mpi.runtime.world import world
+    from collwise.tuning.session import Session
+
+    comm, told = world(), []
+    with Session(comm, describe_world(comm)) as session:
+        calls = OwnCalls(comm, one_thread=True)
+        for collective, raced, name, settings, outside, default in json.loads(
+            Path(path).read_text()
+        ):
+            method, forced, speedup = COLLECTIVES[collective].methods[0], None, None
+            found = calls.find(method, "blocking", name, settings, local=False)
+            if default and isinstance(found, Switched):
+                with changed(found.writes):
+                    forced = [_seen(found.comm or comm, method, nbytes) for nbytes in raced]
+                one = Candidate(f"{collective}/{OWN}{name}", settings, Fraction(0))
+                ranks, spread = comm.Get_size(), COLLECTIVES[collective].has_sources
+                share = {"sources": range(ranks), "nbytes": raced[0] // ranks}
+                given = share if spread else {"nbytes": raced[0]}
+                problem, _ = problem_for(collective, ranks=ranks, **given)
+                race = session.compare(problem, {}, {}, RACE_S, own={one.label: one})
+                speedup = race.speedup(race.best_own) if race.best_own != race.library else None
+            told.append(
+                {
+                    "plain": [_seen(comm, method, nbytes) for nbytes in raced],
+                    "forced": forced,
+                    "outside": [_seen(comm, method, nbytes) for nbytes in outside],
+                    "speedup": speedup,
+                }
+            )
+        calls.free()
+    if comm.Get_rank() == 0:
+        print(f"\ncollwise:{json.dumps({'rules': told})}", flush=True)
+
+
+def _seen(comm: Any, method: str, nbytes: int) -> str | None:
+    """The fingerprint of a method's call; None if it has none.  Collective."""
+    from collwise.mpi.library.fingerprints import broadcast_tree, summed
+
+    if method == "Bcast":
+        tree = broadcast_tree(comm, nbytes)
+        return None if "undecided" in tree.why_not else str([sorted(late) for late in tree.late])
+    if method == "Allgatherv":
+        return None
+    draws = [Random(seed) for seed in range(4)]
+    values = [
+        [one.random() * 10.0 ** one.randrange(16) for _ in range(comm.Get_size())] for one in draws
+    ]
+    return str([summed(comm, method, nbytes, some).by_rank for some in values])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

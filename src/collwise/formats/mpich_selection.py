@@ -15,20 +15,19 @@ from collwise.formats.selection_rules import Installed, Rule, RuleFormat, by_met
 
 Table: TypeAlias = dict[str, Any]
 """Tests and decisions, and what follows from them, in the order in which they are tried."""
-_TREE, _EXCHANGE = "tree_type=kary k={k} ", "k={k} single_phase_recv=0"
+_TREE, _EXCHANGE = "tree_type=kary k={k} is_non_blocking=1", "k={k} single_phase_recv=0"
 _PARAMETERS: Mapping[str, str] = {
-    "Bcast_intra_tree": _TREE + "is_non_blocking=1",
-    "Bcast_intra_pipelined_tree": _TREE
-    + "is_non_blocking=1 chunk_size={segment} recv_pre_posted=0",
-    "Allreduce_intra_tree": _TREE + "chunk_size={segment} buffer_per_child=0",
+    "Bcast_intra_tree": _TREE,
+    "Bcast_intra_pipelined_tree": _TREE + " chunk_size={segment} recv_pre_posted=0",
+    "Allreduce_intra_tree": "tree_type=knomial_1 k={k} chunk_size={segment} buffer_per_child=0",
     "Allreduce_intra_recursive_multiplying": "k={k}",
     "Allreduce_intra_recexch": _EXCHANGE,
     "Allreduce_intra_k_reduce_scatter_allgather": _EXCHANGE.format(k=2),
 }
 """The parameters that the file has to have for an algorithm, as the library's variables have them
 by default."""
-_SPLITTING = re.compile("ring|reduce_scatter|halving|pairwise")
-"""Algorithms that cut vectors, which is wrong for some operators of users, and which need an
+_SPLITTING = re.compile("ring|reduce_scatter")
+"""Allreduces and reduces that cut vectors: that is wrong for some operators of users, and needs an
 element for each rank."""
 
 
@@ -55,8 +54,8 @@ def body(rules: Sequence[Rule], library: Installed) -> str:
         for ranks, some in by_ranks.items():
             chosen.setdefault(f"comm_size<={ranks - 1}", default)
             chosen[f"comm_size<={ranks}"] = {
-                "comm_hierarchy=parent": reached(default, ranks, "parent"),
-                "comm_hierarchy=any": _by_size(some, reached(default, ranks, "any")),
+                f"comm_hierarchy={one}": _by_size(some, reached(default, ranks, one))
+                for one in ("parent", "any")
             }
         of_collective["comm_type=intra"] = {**chosen, "comm_size=any": default}
     return json.dumps(table, indent=1) + "\n"
@@ -65,7 +64,7 @@ def body(rules: Sequence[Rule], library: Installed) -> str:
 def reached(table: Table, ranks: int, hierarchy: str) -> Table:
     """The part of a table that communicators of so many ranks get to, without tests of that.
 
-    hierarchy: "parent" of several nodes with several ranks each, "any" of others.
+    hierarchy: "parent" of communicators that the library splits by nodes, "any" of others.
     """
     for test, then in table.items():
         if _holds(test, ranks, hierarchy):
@@ -103,7 +102,7 @@ def _guarded(rule: Rule, default: Table) -> Table:
     chosen: Table = {f"algorithm=MPIR_{name}": {one: {} for one in parameters}}
     if rule.method in ("Bcast", "Allgatherv"):
         return chosen
-    if _SPLITTING.search(rule.name):
+    if _SPLITTING.search(rule.name) and rule.method in ("Allreduce", "Reduce"):
         enough = {"count<pow2": default, "count=any": chosen}
         chosen = {"is_op_built_in=yes": enough, "is_op_built_in=no": default}
     return {"is_commutative=yes": chosen, "is_commutative=no": default}

@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -35,10 +36,9 @@ _START_S, _EACH_S = 120.0, 20.0
 class Checked(NamedTuple):
     """What was found out about one rule.
 
-    in_force: None if fingerprints cannot tell, since the default leaves the same one, or there is
-    none for the collective.   elsewhere: whether sizes outside of the rule kept the default.
-    speedup: the default's time divided by the algorithm's, at the rule's first raced size; None if
-    the algorithm did not run.
+    in_force: None if fingerprints cannot tell, as where the default leaves the same.
+    elsewhere: whether sizes outside of the rule kept the default.   speedup: the default's time
+    divided by the algorithm's, at the first raced size; None if it cannot run without the file.
     """
 
     rule: Rule
@@ -72,17 +72,25 @@ def check(rules: Sequence[Rule], environment: Mapping[str, str]) -> list[Checked
         outside = [sorted(_outside(rule, some)) for rule in some]
         with_file, without = (_ran(some, outside, more) for more in (environment, {}))
         for rule, new, old in zip(some, with_file, without, strict=True):
-            told = new["plain"] == old["forced"] is not None
-            known = old["forced"] not in (None, old["plain"])
             checked.append(
                 Checked(
                     rule,
-                    told if known else None,
+                    _in_force(new["plain"], old["forced"], old["plain"]),
                     new["outside"] == old["outside"],
                     msgspec.convert(old["speedup"], Interval | None),
                 )
             )
     return checked
+
+
+def _in_force(plain: object, forced: object, default: object) -> bool | None:
+    """Whether a call with the file was the rule's algorithm, by fingerprints; None: unknown.
+
+    forced: the algorithm's; None if it cannot run without the file.
+    """
+    if forced is None:
+        return None if plain == default else True
+    return None if forced == default else plain == forced
 
 
 def _outside(rule: Rule, others: Sequence[Rule]) -> set[int]:
@@ -117,38 +125,38 @@ def _ran(
 
 def main(path: str) -> None:
     """Print, on rank 0, what is found out about each of the rules in a file."""
-    from collwise.mpi.library.switching import OwnCalls, Switched, changed
-    from collwise.mpi.runtime.world import describe as describe_world
-    from collwise.mpi.runtime.world import world
+    from collwise.comm.communicator import Comm
+    from collwise.mpi.runtime.world import describe, world
     from collwise.tuning.session import Session
 
     comm, told = world(), []
-    with Session(comm, describe_world(comm)) as session:
-        calls = OwnCalls(comm, one_thread=True)
+    with Session(comm, describe(comm)) as session:
         for collective, raced, name, settings, outside, default in json.loads(
             Path(path).read_text()
         ):
-            method, forced, speedup = COLLECTIVES[collective].methods[0], None, None
-            found = calls.find(method, "blocking", name, settings, local=False)
-            if default and isinstance(found, Switched):
-                with changed(found.writes):
-                    forced = [_seen(found.comm or comm, method, nbytes) for nbytes in raced]
-                one = Candidate(f"{collective}/{OWN}{name}", settings, Fraction(0))
-                ranks, spread = comm.Get_size(), COLLECTIVES[collective].has_sources
-                share = {"sources": range(ranks), "nbytes": raced[0] // ranks}
-                given = share if spread else {"nbytes": raced[0]}
-                problem, _ = problem_for(collective, ranks=ranks, **given)
+            kind, forced, speedup = COLLECTIVES[collective], None, None
+            seen = partial(_seen, method=kind.methods[0])
+            one = Candidate(f"{collective}/{OWN}{name}", settings, Fraction(0))
+            if default:
+                ranks, nbytes = comm.Get_size(), raced[0]
+                given = {"sources": range(ranks), "nbytes": nbytes // ranks}
+                more = given if kind.has_sources else {"nbytes": nbytes}
+                problem, _ = problem_for(collective, ranks=ranks, **more)
                 race = session.compare(problem, {}, {}, RACE_S, own={one.label: one})
                 speedup = race.speedup(race.best_own) if race.best_own != race.library else None
+            if speedup is not None:
+                by_hand = {collective: one.label.partition("/")[2]}
+                ours = Comm(comm.Dup(), profile=False, algorithms=by_hand)
+                forced = [seen(ours, nbytes=nbytes) for nbytes in raced]
+                ours.Free()
             told.append(
                 {
-                    "plain": [_seen(comm, method, nbytes) for nbytes in raced],
+                    "plain": [seen(comm, nbytes=nbytes) for nbytes in raced],
                     "forced": forced,
-                    "outside": [_seen(comm, method, nbytes) for nbytes in outside],
+                    "outside": [seen(comm, nbytes=nbytes) for nbytes in outside],
                     "speedup": speedup,
                 }
             )
-        calls.free()
     if comm.Get_rank() == 0:
         print(f"\ncollwise:{json.dumps({'rules': told})}", flush=True)
 

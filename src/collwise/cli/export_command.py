@@ -1,8 +1,11 @@
 """`collwise export`: schedules for other tools, and races as rules for an MPI library."""
 
 import json
+import re
 import shlex
 from collections.abc import Callable, Iterable
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -13,13 +16,13 @@ from collwise.cli import output
 from collwise.cli.grouped_command import GroupedCommand, all_of
 from collwise.cli.parameter_types import OUTPUT
 from collwise.cli.planning_options import PlanningQuestion, algorithm_options, planning_options
-from collwise.cli.profile_option import profile_option
+from collwise.cli.profile_option import holds_else, profile_option
 from collwise.errors import InvalidArgument
 from collwise.model.machine import Machine
 from collwise.profiles.profile import Profile
 from collwise.profiles.store import of_this_machine
 from collwise.schedule.program import Schedule
-from collwise.system.files import read_input, save_text
+from collwise.system.files import save_text
 
 if TYPE_CHECKING:
     from collwise.formats.selection_rules import RuleFormat
@@ -129,86 +132,53 @@ def _export(
         click.echo(text, nl=False)
 
 
+_RULES = {
+    "openmpi": ("openmpi_rules", "a rules file for Open MPI 4 or 5, whose coll/tuned reads it"),
+    "mpich": ("mpich_selection", "a selection file for MPICH: its own table, with our rules in it"),
+    "intel": ("intel_adjust", "I_MPI_ADJUST_* variables for Intel MPI, if presets were raced"),
+}
+"""The modules of formats of rules, and what they write."""
+_RULED = """Write {what}.
+
+The rules are of blocking calls on as many ranks as were raced, of sizes as far as races count.
+--check starts the library with the rules and without them: fingerprints tell whether each is in
+force (exit code 1 if one is not), and its algorithm is raced against the default once more.
+"""
 _ruling = all_of(
     profile_option,
     click.option("--out", type=OUTPUT, help="The file  [default: standard output]."),
-    output.json_option,
-)
-_in_force = all_of(
     click.option("--env", is_flag=True, help="Print the lines for a job script, nothing else."),
     click.option("--check", "checks", is_flag=True, help="Prove it on ranks, and race it again."),
+    click.option("--commuting", is_flag=True, help="All operators commute: more rules are right."),
+    output.json_option,
 )
-_CHECKED = """
-    The rules are for blocking calls on as many ranks as were raced, of sizes as far as races count.
-    --check starts the library with the file and without it: fingerprints tell whether each rule is
-    in force, and its algorithm is raced against the default once more.  Exit code 1 if one is not.
-"""
-
-
-@command.command()
-@_ruling
-@_in_force
-@click.option("--commuting", is_flag=True, help="All operators commute: more rules are right.")
-def openmpi(**asked: Any) -> int:
-    """Write a rules file for Open MPI 4 or 5, whose coll/tuned reads it."""
-    from collwise.formats.openmpi_rules import FORMAT
-
-    return _export_rules("openmpi", FORMAT, **asked)
-
-
-@command.command()
-@_ruling
-@_in_force
-def mpich(**asked: Any) -> int:
-    """Write a selection file for the installed MPICH: its own table with our rules in it."""
-    from collwise.formats.mpich_selection import FORMAT
-
-    return _export_rules("mpich", FORMAT, **asked)
-
-
-for _command in (openmpi, mpich):
-    _command.help = f"{_command.help}\n{_CHECKED}"
-
-
-@command.command()
-@_ruling
-def intel(**asked: Any) -> int:
-    """Write I_MPI_ADJUST_* lines for Intel MPI, from races of its presets."""
-    from collwise.formats.intel_adjust import FORMAT
-
-    return _export_rules("intel", FORMAT, **asked)
 
 
 def _export_rules(
     kind: str,
-    form: "RuleFormat",
     profile_path: Path | None,
     out: Path | None,
+    env: bool,
+    checks: bool,
+    commuting: bool,
     as_json: bool,
-    env: bool = False,
-    checks: bool = False,
-    commuting: bool = False,
 ) -> int:
     """Write the rules to a file, to standard output, or in a document; return the exit code."""
     from collwise.formats.selection_rules import MARK, Installed
     from collwise.tuning.export_check import check
     from collwise.tuning.exported_rules import exported, installed_library
 
-    if env and out is None:
+    form: RuleFormat = import_module(f"collwise.formats.{_RULES[kind][0]}").FORMAT
+    if env and out is None and form.variables:
         raise click.UsageError("--env prints the lines that name the file: give --out, too")
     asked = f"rules for {form.vendor}"
-    if (
-        out is not None
-        and out.is_file()
-        and (there := read_input(out))
-        and MARK.encode() not in there
-    ):
-        raise InvalidArgument(asked, f"{out} is there and has none", "name another file")
+    if trouble := out and holds_else(out, lambda content: MARK.encode() in content, "export"):
+        raise InvalidArgument(asked, f"{out} {trouble}", "name another file")
     path, remark = (profile_path, "") if profile_path else of_this_machine(form.vendor)
     profile = Profile.load(path)
     measured = profile.fingerprint.mpi_library
     form.check(measured)
-    library = installed_library() if form.variables else Installed(measured)
+    library = installed_library() if form.variables or checks else Installed(measured)
     if library.library != measured:
         seen = f"{path} was measured with {measured}, and {library.library} is installed here"
         raise InvalidArgument(asked, seen, "export where the same library is installed")
@@ -217,15 +187,14 @@ def _export_rules(
     with TemporaryDirectory(prefix="collwise-") as folder:
         file = out or Path(folder) / "rules"
         save_text(file, text, "rules")
-        variables = {
-            name: value.format(path=file.resolve()) for name, value in form.variables.items()
-        }
+        named = {name: one.format(path=file.resolve()) for name, one in form.variables.items()}
+        variables = named or dict(re.findall(r'^export (\w+)="(.*)"$', text, re.MULTILINE))
         checked = check(made.rules, variables) if checks else []
     lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
     if as_json:
         rules = [rule._asdict() for rule in made.rules]
         about = {"format": "collwise export", "version": 1, "exported": kind, "library": measured}
-        proofs = {"checked": [one._asdict() for one in checked]} if checks else {}
+        proofs = {"checked": [{**one._asdict(), "rule": str(one.rule)} for one in checked]}
         where = {"path": str(out), "environment": variables} if out else {"text": text}
         output.write_json({**about, "rules": rules, "cannot_say": made.unsaid, **proofs, **where})
     elif env:
@@ -238,3 +207,7 @@ def _export_rules(
         if out is not None:
             output.write(f"{kind:<8} {out}", *(f"use      {line}" for line in lines))
     return int(any(one.failed for one in checked))
+
+
+for _kind, (_, _what) in _RULES.items():
+    command.command(_kind, help=_RULED.format(what=_what))(_ruling(partial(_export_rules, _kind)))

@@ -12,8 +12,8 @@ from collwise.formats.selection_rules import Installed, Rule, RuleFormat, by_met
 def why_not(rule: Rule, library: Installed) -> str:
     """Why the variables cannot say a rule; empty if they can."""
     if rule.method not in ("Bcast", "Reduce", "Allreduce"):
-        return f"which sizes of {rule.method} are meant"
-    return rule.name * (not rule.name.isdecimal()) or " and ".join(rule.changed)
+        return "which sizes its variable means is not documented"
+    return "it is no preset with a number" * (not rule.name.isdecimal() or bool(rule.changed))
 
 
 def body(rules: Sequence[Rule], library: Installed) -> str:

@@ -34,8 +34,8 @@ element for each rank."""
 def why_not(rule: Rule, library: Installed) -> str:
     """Why the file cannot say a rule; empty if it can."""
     if rule.name == "smp" or f"MPIR_{rule.method}_intra_{rule.name}" not in library.accepted:
-        return f"{rule.name} for so many ranks"
-    return "composition" * ("composition" in rule.changed)
+        return "the file cannot name it"
+    return "the file has no place for a composition" * ("composition" in rule.changed)
 
 
 def body(rules: Sequence[Rule], library: Installed) -> str:

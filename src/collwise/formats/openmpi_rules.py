@@ -9,10 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from collwise.formats.selection_rules import Installed, Rule, RuleFormat, by_method
 
-_NUMBERS: Mapping[str, int] = {
-    "Allgatherv": 1, "Allreduce": 2, "Bcast": 7, "Reduce": 11, "Reduce_scatter_block": 13,
-}  # fmt: skip
-"""The library's numbers of collectives."""
+_NUMBERS = {"Allreduce": 2, "Bcast": 7, "Reduce": 11, "Reduce_scatter_block": 13}
+"""The library's numbers of collectives; no program can try its other allgathervs."""
 _PLACES = {"segment", "chains", "fanout"}
 """The settings for which a line has a place, or that no raced algorithm reads."""
 _IN_ORDER: Mapping[str, Sequence[str]] = {
@@ -26,7 +24,8 @@ in force for all operators, and the library does not look."""
 
 def why_not(rule: Rule, library: Installed) -> str:
     """Why the file cannot say a rule; empty if it can."""
-    return " and ".join(rule.changed.keys() - _PLACES)
+    unsaid = sorted(rule.changed.keys() - _PLACES)
+    return f"the file has no place for {' and '.join(unsaid)}" * bool(unsaid)
 
 
 def body(rules: Sequence[Rule], library: Installed) -> str:
@@ -47,10 +46,9 @@ def _lines(rules: Sequence[Rule]) -> list[str]:
     """From which size on which algorithm serves, on one number of ranks."""
     by_size = {0: "0 0 0"}
     for rule in rules:
-        share = rule.ranks if rule.method == "Allgatherv" else 1  # it compares the ranks' average
         chains, segment = (rule.settings.get(name, 0) for name in ("chains", "segment"))
-        by_size[-(-rule.first // share)] = f"{rule.number} {chains} {segment}"
-        by_size[rule.last // share + 1] = "0 0 0"
+        by_size[rule.first] = f"{rule.number} {chains} {segment}"
+        by_size[rule.last + 1] = "0 0 0"
     return [f"{nbytes} {line}" for nbytes, line in by_size.items()]
 
 

@@ -4,56 +4,50 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from collwise.errors import InvalidArgument
 from collwise.system import formatting
 
 MARK = "collwise export: rules for"
 """Is in the first line of every file of rules."""
-SAME: Mapping[str, Mapping[str, str]] = {
-    "broadcast/binomial": {"MPICH": "binomial", "Open MPI": "binomial"},
-    "broadcast/flat": {"Open MPI": "basic_linear"},
-    "broadcast/chain_segmented": {"MPICH": "pipelined_tree k=1", "Open MPI": "pipeline"},
-    "broadcast/binary_segmented": {"MPICH": "pipelined_tree k=2", "Open MPI": "binary_tree"},
-    "broadcast/scatter_allgather": {
-        "MPICH": "scatter_recursive_doubling_allgather", "Open MPI": "scatter_allgather",
-    },
-    "broadcast/scatter_ring": {
-        "MPICH": "scatter_ring_allgather", "Open MPI": "scatter_allgather_ring",
-    },
-    "reduce/binomial": {"MPICH": "binomial", "Open MPI": "binomial"},
-    "reduce/flat": {"Open MPI": "linear"},
-    "reduce/chain_segmented": {"Open MPI": "pipeline"},
-    "reduce/halving_gather": {"MPICH": "reduce_scatter_gather", "Open MPI": "rabenseifner"},
-    "allreduce/recursive_doubling": {
-        "MPICH": "recursive_doubling", "Open MPI": "recursive_doubling",
-    },
-    "allreduce/recursive_multiplying": {"MPICH": "recursive_multiplying"},
-    "allreduce/halving_doubling": {
-        "MPICH": "reduce_scatter_allgather", "Open MPI": "rabenseifner",
-    },
-    "allreduce/ring": {"MPICH": "ring", "Open MPI": "ring"},
-    "reduce_scatter_block/recursive_halving": {
-        "MPICH": "recursive_halving", "Open MPI": "recursive_halving",
-    },
-    "reduce_scatter_block/pairwise": {"MPICH": "pairwise"},
-    "allgatherv/bruck": {"MPICH": "brucks", "Open MPI": "bruck"},
-    "allgatherv/recursive_doubling": {"MPICH": "recursive_doubling"},
-    "allgatherv/ring": {"MPICH": "ring", "Open MPI": "ring"},
-}  # fmt: skip
-"""What libraries call our algorithms, with the settings that are always the same.  Ours called
-`segment` and `radix` are theirs called `segment` and `k`."""
+_TABLE: Mapping[str, tuple[str, str]] = {
+    "broadcast/binomial": ("binomial", "binomial"),
+    "broadcast/flat": ("", "basic_linear"),
+    "broadcast/chain_segmented": ("pipelined_tree k=1", "pipeline"),
+    "broadcast/binary_segmented": ("pipelined_tree k=2", "binary_tree"),
+    "broadcast/scatter_allgather": ("scatter_recursive_doubling_allgather", "scatter_allgather"),
+    "broadcast/scatter_ring": ("scatter_ring_allgather", "scatter_allgather_ring"),
+    "reduce/binomial": ("binomial", "binomial"),
+    "reduce/flat": ("", "linear"),
+    "reduce/chain_segmented": ("", "pipeline"),
+    "reduce/halving_gather": ("reduce_scatter_gather", "rabenseifner"),
+    "allreduce/recursive_doubling": ("recursive_doubling", "recursive_doubling"),
+    "allreduce/recursive_multiplying": ("recursive_multiplying", ""),
+    "allreduce/halving_doubling": ("reduce_scatter_allgather", "rabenseifner"),
+    "allreduce/ring": ("ring", "ring"),
+    "reduce_scatter_block/recursive_halving": ("recursive_halving", "recursive_halving"),
+    "reduce_scatter_block/pairwise": ("pairwise", ""),
+    "allgatherv/bruck": ("brucks", ""),
+    "allgatherv/recursive_doubling": ("recursive_doubling", ""),
+    "allgatherv/ring": ("ring", ""),
+}
+SAME = {
+    (ours, vendor): theirs
+    for ours, both in _TABLE.items()
+    for vendor, theirs in zip(("MPICH", "Open MPI"), both, strict=True)
+    if theirs
+}
+"""What a library calls an algorithm of ours, with the settings that are always the same.  Our
+settings `segment` and `radix` are theirs called `segment` and `k`."""
 
 
-class Named(msgspec.Struct, frozen=True):
+class Named(NamedTuple):
     """One of the library's algorithms: the number that stands for it, and its usual settings."""
 
     number: int
-    settings: dict[str, int] = {}
+    settings: Mapping[str, int] = {}
 
 
-class Installed(msgspec.Struct, frozen=True):
+class Installed(NamedTuple):
     """What an installed library says about itself (`mpi/library/description.py`).
 
     library: name and version.   algorithms: by method of MPI and the library's name.   tables: the
@@ -62,9 +56,9 @@ class Installed(msgspec.Struct, frozen=True):
     """
 
     library: str
-    algorithms: dict[str, dict[str, Named]] = {}
-    tables: tuple[str, ...] = ()
-    accepted: frozenset[str] = frozenset()
+    algorithms: Mapping[str, Mapping[str, Named]] = {}
+    tables: Sequence[str] = ()
+    accepted: Sequence[str] = ()
 
 
 class Rule(NamedTuple):

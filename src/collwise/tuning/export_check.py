@@ -52,34 +52,27 @@ class Checked(NamedTuple):
         return self.in_force is False or not self.elsewhere
 
     def __str__(self) -> str:
-        proof = {True: "in force", False: "NOT in force", None: "no fingerprint tells"}
-        faster = "it did not run without the file"
+        said = {True: "in force", False: "NOT in force", None: "no fingerprint tells it from the default"}
+        words = [str(self.rule), said[self.in_force]]
         if self.speedup is not None:
             low, high = self.speedup.low, self.speedup.high
-            faster = f"{low:.2f} to {high:.2f} times as fast as the default"
-        other = "" if self.elsewhere else "; other sizes have CHANGED, too"
-        return f"{self.rule}: {proof[self.in_force]}, {faster}{other}"
+            words.append(f"{low:.2f} to {high:.2f} times as fast as the default")
+        return "; ".join(words + ["other sizes have CHANGED, too"] * (not self.elsewhere))
 
 
 def check(rules: Sequence[Rule], environment: Mapping[str, str]) -> list[Checked]:
-    """Check rules whose file these variables put in force.  Starts ranks of this machine.
+    """Check rules that these variables put in force.  Starts ranks of this machine.
 
-    Raises RanksLost if they end early, NoMPI if they cannot be started.
+    Raises RanksLost if they do not finish, NoMPI if they cannot be started.
     """
     checked = []
     for ranks in sorted({rule.ranks for rule in rules}):
         some = [rule for rule in rules if rule.ranks == ranks]
-        outside = [sorted(_outside(rule, some)) for rule in some]
-        with_file, without = (_ran(some, outside, more) for more in (environment, {}))
-        for rule, new, old in zip(some, with_file, without, strict=True):
-            checked.append(
-                Checked(
-                    rule,
-                    _in_force(new["plain"], old["forced"], old["plain"]),
-                    new["outside"] == old["outside"],
-                    msgspec.convert(old["speedup"], Interval | None),
-                )
-            )
+        told = (_ran(some, more) for more in (environment, {}))
+        for rule, new, old in zip(some, *told, strict=True):
+            in_force = _in_force(new["plain"], old["forced"], old["plain"])
+            speedup = msgspec.convert(old["speedup"], Interval | None)
+            checked.append(Checked(rule, in_force, new["outside"] == old["outside"], speedup))
     return checked
 
 
@@ -93,32 +86,30 @@ def _in_force(plain: object, forced: object, default: object) -> bool | None:
     return None if forced == default else plain == forced
 
 
-def _outside(rule: Rule, others: Sequence[Rule]) -> set[int]:
+def _outside(rule: Rule, others: Sequence[Rule]) -> list[int]:
     """Message sizes near a rule that no rule is about, in whole vectors of all ranks."""
     step = 8 * rule.ranks
-    near = {rule.first // step * step - step, (rule.last // step + 2) * step}
+    near = rule.first // step * step - step, (rule.last // step + 2) * step
     served = [one for one in others if one.method == rule.method]
-    return {n for n in near if n > 0 and not any(one.first <= n <= one.last for one in served)}
+    return [n for n in near if n > 0 and not any(one.first <= n <= one.last for one in served)]
 
 
-def _ran(
-    rules: Sequence[Rule], outside: Sequence[Sequence[int]], environment: Mapping[str, str]
-) -> list[dict[str, Any]]:
+def _ran(rules: Sequence[Rule], environment: Mapping[str, str]) -> list[dict[str, Any]]:
     """What ranks tell about each rule, in one launch with these variables."""
     asked = [
-        (rule.collective, rule.raced, rule.name, dict(rule.changed), sizes, not environment)
-        for rule, sizes in zip(rules, outside, strict=True)
+        [rule.collective, rule.raced, rule.name, rule.changed, _outside(rule, rules)]
+        for rule in rules
     ]
+    count = formatting.count(rules[0].ranks, "rank")
     with TemporaryDirectory(prefix="collwise-") as folder:
         path = Path(folder) / "rules.json"
-        path.write_text(json.dumps(asked))
+        path.write_text(json.dumps([bool(environment), asked]))
         command = [sys.executable, "-m", "collwise.tuning.export_check", str(path)]
         limit_s = _START_S + (_EACH_S + RACE_S) * len(rules)
         answers, trouble = ask(command_line(rules[0].ranks, command), environment, limit_s)
     if not answers:
-        where = f"the check on {formatting.count(rules[0].ranks, 'rank')}"
-        how = "with the file" if environment else "without the file"
-        raise RanksLost(where, f"they did not finish {how}: {trouble}", "look at what they said")
+        seen = f"they did not finish with{'' if environment else 'out'} the rules: {trouble}"
+        raise RanksLost(f"the check on {count}", seen, "run collwise doctor")
     found: list[dict[str, Any]] = answers[0]["rules"]
     return found
 
@@ -131,13 +122,12 @@ def main(path: str) -> None:
 
     comm, told = world(), []
     with Session(comm, describe(comm)) as session:
-        for collective, raced, name, settings, outside, default in json.loads(
-            Path(path).read_text()
-        ):
+        with_rules, asked = json.loads(Path(path).read_text())
+        for collective, raced, name, settings, outside in asked:
             kind, forced, speedup = COLLECTIVES[collective], None, None
             seen = partial(_seen, method=kind.methods[0])
             one = Candidate(f"{collective}/{OWN}{name}", settings, Fraction(0))
-            if default:
+            if not with_rules:
                 ranks, nbytes = comm.Get_size(), raced[0]
                 given = {"sources": range(ranks), "nbytes": nbytes // ranks}
                 more = given if kind.has_sources else {"nbytes": nbytes}

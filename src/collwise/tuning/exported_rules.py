@@ -151,7 +151,7 @@ def _chosen(race: RaceResult, vendor: str) -> Chosen | str | None:
         return None
     if race.own is not None:
         return f"{race.algorithm} won, and nothing of the library's was clearly faster"
-    if (equal := SAME.get(race.algorithm, {}).get(vendor)) is None:
+    if (equal := SAME.get((race.algorithm, vendor))) is None:
         return f"{race.algorithm} won, which the library does not have"
     same, *fixed = equal.split()
     ours = {_NAMES[key]: int(value) for key, value in race.settings.items()}

@@ -155,7 +155,9 @@ def catalogue(method: str, form: CallForm) -> Catalogue:
 
 
 def _read(naming: _Naming, method: str, form: CallForm, variable: Variable) -> Catalogue:
-    choices = _choices(variable)
+    choices = variable.choices or {
+        name: place for place, name in enumerate(_LISTED.findall(variable.description))
+    }
     if not variable.writable:
         reason = f"a running program cannot change {variable.name}"
         return Catalogue(left_out=dict.fromkeys(choices, reason))
@@ -171,36 +173,6 @@ def _read(naming: _Naming, method: str, form: CallForm, variable: Variable) -> C
             name, variable, value, own, duplicated=naming.duplicated and form == "blocking"
         )
     return Catalogue(algorithms, left_out)
-
-
-def _choices(variable: Variable) -> Mapping[str, int]:
-    """The values of a variable that chooses, by the algorithms' names."""
-    listed = _LISTED.findall(variable.description)
-    return variable.choices or {name: place for place, name in enumerate(listed)}
-
-
-def described(method: str) -> dict[str, dict[str, Any]]:
-    """The library's algorithms for blocking calls of a method, also those that need a new start.
-
-    By name: the number that stands for each, and the values of its settings.
-    """
-    for naming in _NAMINGS:
-        name = naming.blocking.format(naming.case(method))
-        if (variable := variables().get(name)) is not None:
-            choices, settings = _choices(variable), list(_parameters(naming, method))
-            return {
-                name: {
-                    "number": number,
-                    "settings": {
-                        short: one.read()
-                        for of, short, one in settings
-                        if _belongs(of, name, choices)
-                    },
-                }
-                for name, number in choices.items()
-                if name not in _NO_ALGORITHMS
-            }
-    return {}
 
 
 def worth_racing(method: str, ranks: int, *, composed: bool) -> list[tuple[str, Mapping[str, int]]]:

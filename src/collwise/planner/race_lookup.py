@@ -154,9 +154,10 @@ def sizes_decided(winners: Mapping[int, Winner]) -> list[tuple[int, int, Winner]
     neighbours have different winners or a gap between them.
     """
     ranges: list[tuple[int, int, Winner]] = []
-    raced = sorted(winners)
-    for place, nbytes in enumerate(raced):
-        size, winner = max(nbytes, 1), winners[nbytes]
+    by_size = {max(nbytes, 1): winners[nbytes] for nbytes in sorted(winners, reverse=True)}
+    raced = sorted(by_size)
+    for place, size in enumerate(raced):
+        winner = by_size[size]
         first = 0 if size <= REACH else -(-size // REACH)
         if place and ranges[-1][2] == winner:
             first = ranges.pop()[0]

@@ -52,7 +52,11 @@ class Checked(NamedTuple):
         return self.in_force is False or not self.elsewhere
 
     def __str__(self) -> str:
-        said = {True: "in force", False: "NOT in force", None: "no fingerprint tells it from the default"}
+        said = {
+            True: "in force",
+            False: "NOT in force",
+            None: "no fingerprint tells it from the default",
+        }
         words = [str(self.rule), said[self.in_force]]
         if self.speedup is not None:
             low, high = self.speedup.low, self.speedup.high

@@ -91,10 +91,10 @@ def _not_for_files(race: RaceResult, profile: Profile) -> str:
         return f"the root is rank {race.root}"
     if race.sources not in (0, race.ranks):
         return f"only {race.sources} ranks have data"
-    if race not in profile.races_at(race.ranks):
-        return f"the ranks lay otherwise on nodes ({race.ranks_per_node})"
     if not _FLAT.fullmatch(race.ranks_per_node):
         return f"several nodes have several ranks ({race.ranks_per_node})"
+    if race not in profile.races_at(race.ranks):
+        return f"the ranks lay otherwise on nodes ({race.ranks_per_node})"
     return ""
 
 
@@ -133,7 +133,7 @@ def _rules(
             tuple(map(_evidence, decisive)),
         )
         if library.algorithms and not named.number:
-            unsaid.append(f"{rule}: the library does not know it")
+            unsaid.append(f"{rule}: the library does not offer it")
         else:
             yield rule
 

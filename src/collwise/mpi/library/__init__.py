@@ -4,6 +4,7 @@
 `own_algorithms`  which algorithms the library says it has, by collective and form
 `switching`       calls of the library's collectives by one of them, and nothing else changed
 `fingerprints`    what a library's collective does, seen from outside: under any library
+`description`     a program that prints what the library says of itself, for files of rules
 
 MPICH reads a variable of the whole process at each call: it is written, the library is called, and
 the variable gets its former value.  Open MPI reads the variables of blocking collectives when a

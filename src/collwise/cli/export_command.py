@@ -164,7 +164,7 @@ def _export_rules(
     as_json: bool,
 ) -> int:
     """Write the rules to a file, to standard output, or in a document; return the exit code."""
-    from collwise.formats.selection_rules import MARK, Installed
+    from collwise.formats.selection_rules import Installed, is_export
     from collwise.tuning.export_check import check
     from collwise.tuning.exported_rules import exported, installed_library
 
@@ -172,7 +172,9 @@ def _export_rules(
     if env and out is None and form.variables:
         raise click.UsageError("--env prints the lines that name the file: give --out, too")
     asked = f"rules for {form.vendor}"
-    if trouble := out and holds_else(out, lambda content: MARK.encode() in content, "export"):
+    if trouble := out and holds_else(
+        out, lambda old: MARK.encode() in old.partition(b"\n")[0], "export"
+    ):
         raise InvalidArgument(asked, f"{out} {trouble}", "name another file")
     path, remark = (profile_path, "") if profile_path else of_this_machine(form.vendor)
     profile = Profile.load(path)

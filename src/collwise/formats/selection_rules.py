@@ -7,7 +7,7 @@ from typing import NamedTuple
 from collwise.errors import InvalidArgument
 from collwise.system import formatting
 
-MARK = "collwise export: rules for"
+_MARK = "collwise export: rules for"
 """Is in the first line of every file of rules."""
 _TABLE: Mapping[str, tuple[str, str]] = {
     "broadcast/binomial": ("binomial", "binomial"),
@@ -122,11 +122,16 @@ class RuleFormat(NamedTuple):
 
     def text(self, rules: Sequence[Rule], library: Installed, unsaid: Sequence[str]) -> str:
         """The file: its origin, the evidence, what it cannot say, and the rules."""
-        lines = [f"{MARK} {library.library}, from races of blocking calls"]
+        lines = [f"{_MARK} {library.library}, from races of blocking calls"]
         for rule in rules:
             lines += [str(rule), *(f"  {line}" for line in rule.evidence)]
         lines += ["This file cannot say:"] * bool(unsaid) + [f"  {line}" for line in unsaid]
         return "".join(self.comment.format(line) for line in lines) + self.body(rules, library)
+
+
+def is_export(content: bytes) -> bool:
+    """Whether a file's content is rules that were written here."""
+    return _MARK.encode() in content.partition(b"\n")[0]
 
 
 def by_method(rules: Iterable[Rule]) -> dict[str, dict[int, list[Rule]]]:

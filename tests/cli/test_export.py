@@ -113,12 +113,15 @@ def test_rules_for_the_installed_library(collwise: Run, folder: Path) -> None:
     for _ in range(2):  # an export may be replaced
         ended = collwise(*asked, "--out", "rules.json")
         assert (ended.code, ended.err) == (0, "")
-    line = f"export MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE={folder / 'rules.json'}"
-    assert ended.out.splitlines()[-1] == f"use      {line}"
-    assert collwise(*asked, "--out", "rules.json", "--env").out == f"{line}\n"
+    lines = [
+        f"export MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE={folder / 'rules.json'}",
+        "export MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM=auto",
+    ]
+    assert ended.out.splitlines()[-2:] == [f"use      {line}" for line in lines]
+    assert collwise(*asked, "--out", "rules.json", "--env").out.splitlines() == lines
     assert (folder / "rules.json").read_text() == text
     found = document(collwise, *asked, "--out", "rules.json")
-    assert list(found["environment"].values()) == [str(folder / "rules.json")]
+    assert list(found["environment"].values()) == [str(folder / "rules.json"), "auto"]
     (folder / "notes").write_text(f"\n{text}")
     before = path.read_bytes()
     for words, *said in (

@@ -1,7 +1,6 @@
 """`collwise export`: schedules for other tools, and races as rules for an MPI library."""
 
 import json
-import re
 import shlex
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -169,18 +168,16 @@ def _export_rules(
     from collwise.tuning.exported_rules import exported, installed_library
 
     form: RuleFormat = import_module(f"collwise.formats.{_RULES[kind][0]}").FORMAT
-    if env and out is None and form.variables:
+    if env and out is None and kind != "intel":
         raise click.UsageError("--env prints the lines that name the file: give --out, too")
     asked = f"rules for {form.vendor}"
-    if trouble := out and holds_else(
-        out, lambda old: MARK.encode() in old.partition(b"\n")[0], "export"
-    ):
+    if trouble := out and holds_else(out, is_export, "export"):
         raise InvalidArgument(asked, f"{out} {trouble}", "name another file")
     path, remark = (profile_path, "") if profile_path else of_this_machine(form.vendor)
     profile = Profile.load(path)
     measured = profile.fingerprint.mpi_library
     form.check(measured)
-    library = installed_library() if form.variables or checks else Installed(measured)
+    library = installed_library() if checks or kind != "intel" else Installed(measured)
     if library.library != measured:
         seen = f"{path} was measured with {measured}, and {library.library} is installed here"
         raise InvalidArgument(asked, seen, "export where the same library is installed")
@@ -189,8 +186,7 @@ def _export_rules(
     with TemporaryDirectory(prefix="collwise-") as folder:
         file = out or Path(folder) / "rules"
         save_text(file, text, "rules")
-        named = {name: one.format(path=file.resolve()) for name, one in form.variables.items()}
-        variables = named or dict(re.findall(r'^export (\w+)="(.*)"$', text, re.MULTILINE))
+        variables = form.variables(made.rules, str(file.resolve()))
         checked = check(made.rules, variables) if checks else []
     lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
     if as_json:

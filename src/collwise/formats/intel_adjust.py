@@ -18,15 +18,19 @@ def why_not(rule: Rule, library: Installed) -> str:
 
 def body(rules: Sequence[Rule], library: Installed) -> str:
     """The lines without comments."""
-    lines = ""
-    for method, by_ranks in by_method(rules).items():
-        said = ";".join(
+    return "".join(f'export {name}="{value}"\n' for name, value in variables(rules, "").items())
+
+
+def variables(rules: Sequence[Rule], path: str) -> dict[str, str]:
+    """The variables themselves; a shell may read them from the file."""
+    return {
+        f"I_MPI_ADJUST_{method.upper()}": ";".join(
             f"{rule.name}:{rule.first}-{rule.last}@{ranks}-{ranks}"
             for ranks, some in by_ranks.items()
             for rule in some
         )
-        lines += f'export I_MPI_ADJUST_{method.upper()}="{said}"\n'
-    return lines
+        for method, by_ranks in by_method(rules).items()
+    }
 
 
-FORMAT = RuleFormat("Intel MPI", (2021, 13), (2100,), why_not, body, "# {}\n", {})
+FORMAT = RuleFormat("Intel MPI", (2021, 13), (2100,), why_not, body, "# {}\n", variables)

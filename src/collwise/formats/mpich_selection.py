@@ -108,12 +108,12 @@ def _guarded(rule: Rule, default: Table) -> Table:
     return {"is_commutative=yes": chosen, "is_commutative=no": default}
 
 
-FORMAT = RuleFormat(
-    "MPICH",
-    (4,),
-    (6,),
-    why_not,
-    body,
-    "// {}\n",
-    {"MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": "{path}"},
-)
+def variables(rules: Sequence[Rule], path: str) -> dict[str, str]:
+    """What puts the file in force; the library would prefer algorithms that variables force."""
+    return {
+        "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": path,
+        **{f"MPIR_CVAR_{one.upper()}_INTRA_ALGORITHM": "auto" for one in by_method(rules)},
+    }
+
+
+FORMAT = RuleFormat("MPICH", (4,), (6,), why_not, body, "// {}\n", variables)

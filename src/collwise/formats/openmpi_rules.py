@@ -52,16 +52,13 @@ def _lines(rules: Sequence[Rule]) -> list[str]:
     return [f"{nbytes} {line}" for nbytes, line in by_size.items()]
 
 
-FORMAT = RuleFormat(
-    "Open MPI",
-    (4,),
-    (6,),
-    why_not,
-    body,
-    "# {}\n",
-    {
+def variables(rules: Sequence[Rule], path: str) -> dict[str, str]:
+    """What puts the file in force; the library would prefer algorithms that variables force."""
+    return {
         "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
-        "OMPI_MCA_coll_tuned_dynamic_rules_filename": "{path}",
-    },
-    _IN_ORDER,
-)
+        "OMPI_MCA_coll_tuned_dynamic_rules_filename": path,
+        **{f"OMPI_MCA_coll_tuned_{one.lower()}_algorithm": "0" for one in by_method(rules)},
+    }
+
+
+FORMAT = RuleFormat("Open MPI", (4,), (6,), why_not, body, "# {}\n", variables, _IN_ORDER)

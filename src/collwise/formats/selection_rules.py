@@ -94,8 +94,9 @@ class RuleFormat(NamedTuple):
     vendor: the library's name.   first, below: of its versions, the first that reads the rules as
     they are written, and the first that does not.   why_not: why the format cannot say a rule;
     empty if it can.   body: the text below the comments.   comment: how a line of comments is
-    written.   variables: those that put the file {path} in force.   in_order: by method, the
-    algorithms that are right where an operator does not commute, if rules count for all operators.
+    written.   variables: those that put rules in force, from the file's path.   in_order: by
+    method, the algorithms that are right where an operator does not commute, if rules count for all
+    operators.
     """
 
     vendor: str
@@ -104,7 +105,7 @@ class RuleFormat(NamedTuple):
     why_not: Callable[[Rule, Installed], str]
     body: Callable[[Sequence[Rule], Installed], str]
     comment: str
-    variables: Mapping[str, str]
+    variables: Callable[[Sequence[Rule], str], Mapping[str, str]]
     in_order: Mapping[str, Sequence[str]] = {}
 
     def check(self, library: str) -> None:

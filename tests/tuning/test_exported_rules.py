@@ -80,7 +80,6 @@ def test_where_none_of_the_librarys_was_raced_the_same_algorithm_counts() -> Non
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"form": "persistent"}, "it was won by persistent requests"),
         ({"root": 1}, "the root is rank 1"),
         ({"ranks_per_node": "2x2"}, "several nodes have several ranks (2x2)"),
         ({"collective": "allgatherv", "sources": 2}, "only 2 ranks have data"),
@@ -100,6 +99,12 @@ def test_what_no_rule_says(changes: dict[str, Any], why: str) -> None:
     assert line.endswith(f": {why}")
     with pytest.raises(InvalidArgument, match="1 race, of which none gives a rule; "):
         made(odd)
+
+
+def test_races_of_persistent_requests_are_named_once() -> None:
+    others = [won(nbytes, form="persistent") for nbytes in (8, 64)]
+    (_,), unsaid = made(won(64), *others)
+    assert unsaid == ("what won races of persistent requests",)
 
 
 def test_operators_that_commute() -> None:

@@ -58,7 +58,10 @@ def exported(
     unsaid: list[str] = []
     rules: list[Rule] = []
     kinds: dict[tuple[str, int], dict[int, RaceResult]] = {}
-    for race in profile.race_results:
+    blocking = [race for race in profile.race_results if race.form == "blocking"]
+    if len(blocking) < len(profile.race_results):
+        unsaid.append("what won races of persistent requests")
+    for race in blocking:
         if reason := _not_for_files(race, profile):
             unsaid += [f"{_about(race)}: {reason}"] * (race.decision == "collwise")
         else:
@@ -85,8 +88,6 @@ def exported(
 
 def _not_for_files(race: RaceResult, profile: Profile) -> str:
     """Why no library's file can say what a race taught; empty if one may."""
-    if race.form != "blocking":
-        return "it was won by persistent requests"
     if race.root:
         return f"the root is rank {race.root}"
     if race.sources not in (0, race.ranks):

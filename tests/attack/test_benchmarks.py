@@ -14,6 +14,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
     [
         "engine.py --ranks 0",
         "engine.py --budget nan",
+        "exported.py --hosts 1",
         "fallback.py --engine fortran",
         "lab.py --rows nope",
         "lab.py --mpi intel",

@@ -65,9 +65,8 @@ def main() -> None:
         network = cluster.network.description
     print(f"# Plain programs with exported rules: {exported['library']}, {today()}\n")
     print(f"Made by `benchmarks/exported.py` on {asked.hosts} emulated hosts, {network}, in")
-    print(
-        f"{asked.launches} launches of each, in turns.  Medians with 95 % intervals, slowest rank.\n"
-    )
+    print(f"{asked.launches} launches of each, in turns.  Medians with 95 % intervals, slowest")
+    print("rank.\n")
     print(table_head(["call", "default, ms", "with the file, ms", "speed-up"]))
     for name, default in samples[False].items():
         ruled = samples[True][name]

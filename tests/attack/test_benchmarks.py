@@ -14,6 +14,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
     [
         "engine.py --ranks 0",
         "engine.py --budget nan",
+        "exported.py --hosts 1",
         "fallback.py --engine fortran",
         "fixed_order.py --bytes 0",
         "lab.py --rows nope",

@@ -64,7 +64,7 @@ RIGHT = [
         "wisdom show profile.json",
         "wisdom why allreduce -n 4 --bytes 64 --profile profile.json --json",
         "wisdom merge profile.json profile.json --out merged.json",
-        "wisdom export out.json --profile profile.json",
+        "wisdom copy out.json --profile profile.json",
         "wisdom import profile.json",
         "wisdom forget profile.json --collective broadcast -n 4",
         # These start ranks, and are refused before they do.

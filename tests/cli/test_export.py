@@ -3,10 +3,14 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from collwise.profiles.records import RaceResult
 from tests.cli.conftest import Run
 from tests.cli.running import HOCKNEY, POSTAL, document
+from tests.planner.machines import race
+from tests.profiles.example import profile
 
 ASKED = ("allreduce", "-n", "6", "--bytes", "48", *HOCKNEY, "--gamma", "1ns")
 FORMATS = ("goal", "smpi", "chrome-trace")
@@ -86,3 +90,69 @@ def test_refused(collwise: Run, folder: Path) -> None:
     for command in ("plan", "simulate", "export goal"):
         planned = (*command.split(), *ASKED, "--algorithm", "library:binomial")
         collwise(*planned).refused("own algorithms have no schedule; only bench and Comm run them")
+
+
+def _profile(folder: Path, library: str, *races: RaceResult) -> Path:
+    made = profile(race_results=races)
+    machine = msgspec.structs.replace(made.fingerprint, mpi_library=library)
+    return msgspec.structs.replace(made, fingerprint=machine).save(folder / "raced.json")
+
+
+WON = race(nbytes=512, algorithm="allreduce/library:ring", collective="allreduce")
+
+
+@pytest.mark.mpi
+def test_rules_for_the_installed_library(collwise: Run, folder: Path) -> None:
+    path = _profile(folder, "MPICH 5.0.2", WON)
+    asked = ("export", "mpich", "--profile", path)
+    text = collwise(*asked).out
+    assert text.startswith("// collwise export: rules for MPICH 5.0.2")
+    assert "algorithm=MPIR_Allreduce_intra_ring" in text
+    found = document(collwise, *asked)
+    assert (found["exported"], found["text"], found["cannot_say"]) == ("mpich", text, [])
+    for _ in range(2):  # an export may be replaced
+        ended = collwise(*asked, "--out", "rules.json")
+        assert (ended.code, ended.err) == (0, "")
+    lines = [
+        f"export MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE={folder / 'rules.json'}",
+        "export MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM=auto",
+    ]
+    assert ended.out.splitlines()[-2:] == [f"use      {line}" for line in lines]
+    assert collwise(*asked, "--out", "rules.json", "--env").out.splitlines() == lines
+    assert (folder / "rules.json").read_text() == text
+    found = document(collwise, *asked, "--out", "rules.json")
+    assert list(found["environment"].values()) == [str(folder / "rules.json"), "auto"]
+    (folder / "notes").write_text(f"\n{text}")
+    before = path.read_bytes()
+    for words, *said in (
+        (["--out", path], "is the file of --profile, too"),
+        (["--env"], "give --out"),
+        (["--out", folder], "is a folder"),
+        (["--out", "notes"], "is there and is no export"),
+        (["--profile", "nothing.json"], "there is no such file"),
+    ):
+        collwise(*asked, *words).refused(*said)
+    assert path.read_bytes() == before
+    assert (folder / "notes").read_text() == f"\n{text}"
+    collwise("export", "openmpi", "--profile", path).refused("this is MPICH 5.0.2")
+    other = _profile(folder, "MPICH 4.3.2", WON)
+    collwise("export", "mpich", "--profile", other).refused("MPICH 5.0.2 is installed here")
+    none = _profile(folder, "MPICH 5.0.2")
+    collwise("export", "mpich", "--profile", none).refused("the profile has 0 races")
+
+
+def test_rules_for_a_library_that_is_not_here(collwise: Run, folder: Path) -> None:
+    preset = msgspec.structs.replace(WON, algorithm="allreduce/library:17")
+    asked = ("export", "intel", "--profile", _profile(folder, "Intel MPI 2021.18.1", preset))
+    line = 'export I_MPI_ADJUST_ALLREDUCE="17:128-2048@4-4"\n'
+    text = collwise(*asked).out
+    assert text.endswith(line)
+    assert collwise(*asked, "--env").out == line.replace('"', "")
+    assert collwise(*asked, "--out", "intel.sh").out.splitlines()[0] == (
+        "rule     Allreduce of 128 to 2048 bytes on 4 ranks: 17"
+    )
+    assert (folder / "intel.sh").read_text() == text
+
+
+def test_without_a_saved_profile(collwise: Run, folder: Path) -> None:
+    collwise("export", "intel").refused("there is no such file")

@@ -91,7 +91,7 @@ def test_why(collwise: Run, store: dict[str, Path]) -> None:
     assert "Races of" not in other.out
 
 
-def test_merging_exporting_importing(collwise: Run, store: dict[str, Path], folder: Path) -> None:
+def test_merging_copying_importing(collwise: Run, store: dict[str, Path], folder: Path) -> None:
     made = msgspec.structs.replace(example().provenance, created="2026-01-01T00:00:00")
     newest = with_measurements(known("One MPI 1.0", race(16)), provenance=made)
     later = newest.save(folder / "later.json")
@@ -104,8 +104,11 @@ def test_merging_exporting_importing(collwise: Run, store: dict[str, Path], fold
     gone = known("One MPI 1.0", unknown).save(folder / "gone.json")
     merged = collwise("wisdom", "merge", gone, later, "-o", "both.json")
     assert "dropped  1 race on 16 ranks, whose algorithms there are no more" in merged.out
-    assert collwise("wisdom", "export", "mine.json", "--profile", "one").code == 0
-    assert Profile.load(folder / "mine.json") == Profile.load(store["one"])
+    for name in ("copy", "export"):  # the second is its former name
+        assert collwise("wisdom", name, f"{name}.json", "--profile", "one").code == 0
+        assert Profile.load(folder / f"{name}.json") == Profile.load(store["one"])
+    listed = collwise("wisdom", "--help").out
+    assert ("copy " in listed, "export " in listed) == (True, False)
     ended = collwise("wisdom", "import", "later.json")
     assert f"profile  {store['one']}" in ended.out
     assert {r.ranks for r in Profile.load(store["one"]).race_results} == {4, 8, 16}

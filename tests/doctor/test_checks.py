@@ -18,6 +18,7 @@ from collwise.errors import NoMPI
 from collwise.lab import requirements
 from collwise.profiles.fingerprint import local_fingerprint
 from collwise.profiles.profile import Profile, with_measurements
+from collwise.system import launcher
 from collwise.system.launcher import INSTALL, Launched
 
 LIBRARY: dict[str, Any] = {
@@ -55,7 +56,7 @@ def look(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Look:
                 return [LIBRARY | {"size": size} for size in sizes], trouble
             return ([] if alone is None else [alone]), trouble
 
-        monkeypatch.setattr(checks, "_ask", ask)
+        monkeypatch.setattr(checks, "ask", ask)
         told: list[float] = []
         found: dict[str, list[CheckResult]] = {}
         for finding in checks.checkup(lambda what, done: told.append(done)):
@@ -220,7 +221,7 @@ def test_where_no_profile_can_be_saved(
 
 
 def ask(code: str) -> tuple[list[dict[str, Any]], str]:
-    return checks._ask([sys.executable, "-c", code])
+    return launcher.ask([sys.executable, "-c", code])
 
 
 def test_what_processes_complain_of() -> None:
@@ -230,14 +231,14 @@ def test_what_processes_complain_of() -> None:
 
 
 def test_processes_that_do_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "LIMIT_S", 0.3)
+    monkeypatch.setattr(launcher, "ANSWER_S", 0.3)
     told, trouble = ask("import time; time.sleep(60)")
     assert told == []
     assert "no answer within" in trouble
 
 
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:
-    told, trouble = checks._ask([str(tmp_path / "nothing")])
+    told, trouble = launcher.ask([str(tmp_path / "nothing")])
     assert told == []
     assert "No such file" in trouble
 
@@ -248,8 +249,8 @@ def test_answers_on_one_line() -> None:
     torn = told[:20] + told + "\n" + told[20:]
     texts = {f"{told}\n{told}\n": 2, f"{told}{told}\n\n": 2, f"\n{told}\n[0] a banner\n": 1, "": 0}
     for text, count in texts.items():
-        assert list(checks._answers(text)) == [LIBRARY] * count
-    assert list(checks._answers(torn)) == [LIBRARY]
+        assert list(launcher._answers(text)) == [LIBRARY] * count
+    assert list(launcher._answers(torn)) == [LIBRARY]
 
 
 def test_what_processes_answer() -> None:

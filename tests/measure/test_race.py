@@ -86,6 +86,18 @@ def test_who_is_behind_the_best_of_its_form_leaves() -> None:
     assert contenders(medians_s, np.inf) == [*medians_s]
 
 
+def test_the_fastest_of_the_librarys_own_stays_as_long_as_it_beats_the_default() -> None:
+    own = [f"reduce/library:{name}{BLOCKING}" for name in "abc"]
+    medians_s = dict(
+        zip([LIBRARY, f"ours{BLOCKING}", *own], (9.0, 1.0, 8.0, 7.0, 9.5), strict=True)
+    )
+    assert contenders(medians_s, 1.5) == [LIBRARY, f"ours{BLOCKING}", own[1]]
+    assert contenders({**medians_s, LIBRARY: 6.0}, 1.5) == [LIBRARY, f"ours{BLOCKING}"]
+    race = Race("reduce", 2, 8, 0, {name: (s,) * 7 for name, s in medians_s.items()}, {})
+    assert (race.best, race.best_own) == (f"ours{BLOCKING}", own[1])
+    assert raced(*[0.5] * 13).best_own == "library"
+
+
 def test_who_left_early_is_not_the_best_and_counts_only_as_long_as_it_ran() -> None:
     samples = {
         LIBRARY: (4.0, 4.0, 4.0, 8.0, 8.0, 8.0), "ours": (3.0,) * 6, "left": (2.0, 2.0, 2.0)

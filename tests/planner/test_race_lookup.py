@@ -13,7 +13,14 @@ from collwise.algorithms.registry import find
 from collwise.errors import InvalidArgument
 from collwise.measure.race import LIBRARY
 from collwise.planner.choose import plan_for
-from collwise.planner.race_lookup import REACH, keeps_order, known_races, settled, verdict
+from collwise.planner.race_lookup import (
+    REACH,
+    keeps_order,
+    known_races,
+    settled,
+    sizes_decided,
+    verdict,
+)
 from collwise.profiles.records import Form, RaceResult
 from collwise.schedule.problem import Problem, Source
 from tests.planner.machines import race
@@ -195,6 +202,20 @@ def test_a_plan_after_races() -> None:
     assert settled(estimate, verdict([], problem, "blocking")) is estimate
     unknown = verdict([win(512, "broadcast/gone")], problem, "blocking")
     assert settled(estimate, unknown) is estimate
+
+
+@given(
+    st.dictionaries(st.sampled_from([0, 3, 8, 20, 64, 100, 999, 4096]), st.sampled_from("abc")),
+)
+def test_the_sizes_that_races_decide_are_those_of_verdicts(winners: dict[int, str]) -> None:
+    assert sizes_decided({0: "a", 1: "b"}) == [(0, 4, "a")]
+    races = [win(nbytes, f"broadcast/{name}") for nbytes, name in winners.items()]
+    ranges = sizes_decided(winners)
+    ends = [n + more for first, last, _ in ranges for n in (first, last) for more in (-1, 0, 1)]
+    for nbytes in {*ends, *range(70), 20000} - {-1}:
+        found = [name for first, last, name in ranges if first <= nbytes <= last]
+        expected = choice(races, nbytes)
+        assert found == ([] if expected is None else [expected.removeprefix("broadcast/")])
 
 
 def test_the_librarys_own_algorithms() -> None:

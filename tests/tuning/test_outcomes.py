@@ -54,6 +54,22 @@ def test_what_was_decided() -> None:
         assert decision.ours == LIBRARY
 
 
+def test_the_librarys_fastest_is_recorded_beside_ours() -> None:
+    made = outcome(4096, gain=1.5, blocking_gain=1.5)
+    own = Candidate("broadcast/library:tree", {"k": "4"}, Fraction(0))
+    samples = {**made.blocking.samples, own.label + BLOCKING: (8e-6,) * 30}
+    raced = replace(made.blocking, samples=samples)
+    blocking, persistent = replace(made, blocking=raced, own={own.label: own}).results
+    assert (persistent.own, made.results[0].own) == (None, None)
+    assert blocking.algorithm == made.results[0].algorithm
+    found = blocking.own
+    assert found is not None
+    assert (found.name, found.settings, found.median_s) == ("tree", {"k": 4}, 8e-6)
+    assert found.speedup_low <= 1.25 <= found.speedup_high
+    wrong = replace(made, blocking=replace(raced, bound_s=1.0), own={own.label: own})
+    assert wrong.results[0].own is None
+
+
 def test_what_is_learned() -> None:
     """Both forms are decided apart; the algorithm goes without the mark of its form."""
     made = outcome(4096, gain=1.5, blocking_gain=0.8)

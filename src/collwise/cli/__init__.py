@@ -26,7 +26,7 @@ COMMANDS = {
     "measure": "Measure t0 and λ of this machine, with their quality.",
     "plan": "Say what would be chosen, why, and how far it is from the best possible.",
     "simulate": "Run schedules on an assumed or measured machine, up to millions of ranks.",
-    "export": "Write schedules for other tools: GOAL, SMPI, Chrome's traces.",
+    "export": "Write schedules for other tools, and races as rules for MPI libraries.",
     "bench": "Race collectives against the library's own: one race, or a sweep.",
     "inspect": "Show what the MPI library's collectives do, seen from outside.",
     "compare": "Compare two records, cell by cell: sweeps, tunings or profiles.",

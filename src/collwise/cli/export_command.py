@@ -1,9 +1,13 @@
-"""`collwise export`: schedules for other tools.  Needs no MPI."""
+"""`collwise export`: schedules for other tools, and races as rules for an MPI library."""
 
 import json
+import shlex
 from collections.abc import Callable, Iterable
+from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,8 +15,16 @@ from collwise.cli import output
 from collwise.cli.grouped_command import GroupedCommand, all_of
 from collwise.cli.parameter_types import OUTPUT
 from collwise.cli.planning_options import PlanningQuestion, algorithm_options, planning_options
+from collwise.cli.profile_option import holds_else, profile_option
+from collwise.errors import InvalidArgument
 from collwise.model.machine import Machine
+from collwise.profiles.profile import Profile
+from collwise.profiles.store import of_this_machine
 from collwise.schedule.program import Schedule
+from collwise.system.files import save_text
+
+if TYPE_CHECKING:
+    from collwise.formats.selection_rules import RuleFormat
 
 exporting = all_of(
     planning_options(
@@ -24,15 +36,18 @@ exporting = all_of(
 
 @click.group("export")
 def command() -> None:
-    """Write schedules for other tools, from what plan and simulate take.
+    """Write schedules for other tools, and what won races as rules for an MPI library.
 
-    Each takes --out FILE and --json.
+    goal, smpi and chrome-trace take what plan and simulate take.  openmpi, mpich and intel take a
+    profile with races, and put the library's better algorithms in force in programs without
+    collwise.  Each takes --out FILE and --json.
 
     \b
         collwise export goal -n 64 --bytes 512 --t0 1.7ms --lam 4 --out it.goal
         collwise export smpi allreduce -n 8 --bytes 1k --alpha 50us --beta 1ns
         collwise export chrome-trace -n 16 --bytes 64k --t0 2us --lam 3 \\
             --algorithm postal_segmented --out it.json
+        collwise export mpich --out better.json --check
     """  # noqa: D301
 
 
@@ -94,7 +109,6 @@ def _export(
 ) -> None:
     """Plan, and deliver the lines to a file, to standard output, or in a document."""
     from collwise.report.plan_document import problem_document
-    from collwise.system.files import save_text
     from collwise.tuning.simulations import planned_schedule
 
     (machine, origin, topology, *_), problem = question.machine, question.problem
@@ -115,3 +129,83 @@ def _export(
         output.write(f"algorithm    {label}", f"{kind:<12} {out}")
     else:
         click.echo(text, nl=False)
+
+
+_RULES = {
+    "openmpi": ("openmpi_rules", "a rules file for Open MPI 4 or 5, whose coll/tuned reads it"),
+    "mpich": ("mpich_selection", "a selection file for MPICH: its own table, with our rules in it"),
+    "intel": ("intel_adjust", "I_MPI_ADJUST_* variables for Intel MPI, if presets were raced"),
+}
+"""The modules of formats of rules, and what they write."""
+_RULED = """Write {what}.
+
+The rules are of blocking calls on as many ranks as were raced, of sizes as far as races count.
+--check starts the library with the rules and without them: fingerprints tell whether each is in
+force (exit code 1 if one is not), and its algorithm is raced against the default once more.
+"""
+_ruling = all_of(
+    profile_option,
+    click.option("--out", type=OUTPUT, help="The file  [default: standard output]."),
+    click.option("--env", is_flag=True, help="Print the lines for a job script, nothing else."),
+    click.option("--check", "checks", is_flag=True, help="Prove it on ranks, and race it again."),
+    click.option("--commuting", is_flag=True, help="All operators commute: more rules are right."),
+    output.json_option,
+)
+
+
+def _export_rules(
+    kind: str,
+    profile_path: Path | None,
+    out: Path | None,
+    env: bool,
+    checks: bool,
+    commuting: bool,
+    as_json: bool,
+) -> int:
+    """Write the rules to a file, to standard output, or in a document; return the exit code."""
+    from collwise.formats.selection_rules import Installed, is_export
+    from collwise.tuning.export_check import check
+    from collwise.tuning.exported_rules import exported, installed_library
+
+    form: RuleFormat = import_module(f"collwise.formats.{_RULES[kind][0]}").FORMAT
+    if env and out is None and kind != "intel":
+        raise click.UsageError("--env prints the lines that name the file: give --out, too")
+    asked = f"rules for {form.vendor}"
+    if trouble := out and holds_else(out, is_export, "export"):
+        raise InvalidArgument(asked, f"{out} {trouble}", "name another file")
+    path, remark = (profile_path, "") if profile_path else of_this_machine(form.vendor)
+    profile = Profile.load(path)
+    measured = profile.fingerprint.mpi_library
+    form.check(measured)
+    library = installed_library() if checks or kind != "intel" else Installed(measured)
+    if library.library != measured:
+        seen = f"{path} was measured with {measured}, and {library.library} is installed here"
+        raise InvalidArgument(asked, seen, "export where the same library is installed")
+    made = exported(profile, form, library, commuting=commuting)
+    text = form.text(made.rules, library, made.unsaid)
+    with TemporaryDirectory(prefix="collwise-") as folder:
+        file = out or Path(folder) / "rules"
+        save_text(file, text, "rules")
+        variables = form.variables(made.rules, str(file.resolve()))
+        checked = check(made.rules, variables) if checks else []
+    lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
+    if as_json:
+        rules = [rule._asdict() for rule in made.rules]
+        about = {"format": "collwise export", "version": 1, "exported": kind, "library": measured}
+        proofs = {"checked": [{**one._asdict(), "rule": str(one.rule)} for one in checked]}
+        where = {"path": str(out), "environment": variables} if out else {"text": text}
+        output.write_json({**about, "rules": rules, "cannot_say": made.unsaid, **proofs, **where})
+    elif env:
+        click.echo("\n".join(lines))
+    elif out is None and not checks:
+        click.echo(text, nl=False)
+    else:
+        output.write(*(f"rule     {one}" for one in checked or made.rules))
+        output.write(*(f"unsaid   {line}" for line in made.unsaid), f"profile  {remark or path}")
+        if out is not None:
+            output.write(f"{kind:<8} {out}", *(f"use      {line}" for line in lines))
+    return int(any(one.failed for one in checked))
+
+
+for _kind, (_, _what) in _RULES.items():
+    command.command(_kind, help=_RULED.format(what=_what))(_ruling(partial(_export_rules, _kind)))

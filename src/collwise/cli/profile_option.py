@@ -1,5 +1,6 @@
 """Options about profiles, shared by commands."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -31,19 +32,24 @@ def _can_be_saved(ctx: click.Context, param: click.Parameter, path: Path | None)
     """Refuse a file that cannot be written, or would be lost, before measuring."""
     remedy = "name another file" + f" in {ENVIRONMENT}" * (path is None)
     if (named := path or chosen()) and (
-        trouble := unwritable(named) or _holds_else(named) or named_twice(named, param, ctx)
+        trouble := unwritable(named) or holds_else(named) or named_twice(named, param, ctx)
     ):
         raise click.BadParameter(f"{named} {trouble}; {remedy}", ctx, param)
     return path
 
 
-def _holds_else(path: Path) -> str:
-    """Why a file cannot be replaced by a profile; empty if it can: it is one, or empty, or new."""
+def holds_else(
+    path: Path, alike: Callable[[bytes], bool] = is_profile, what: str = "profile"
+) -> str:
+    """Why a file cannot be replaced by a profile; empty if it can: it is one, or empty, or new.
+
+    alike, what: for another kind of file, whether a content is of the kind, and its name.
+    """
     try:
         content = read_input(path) if path.is_file() else b""
     except OSError as problem:
         return f"cannot be read: {problem.strerror}"
-    return "" if not content.strip() or is_profile(content) else "is there and is no profile"
+    return "" if not content.strip() or alike(content) else f"is there and is no {what}"
 
 
 save_option = click.option(
@@ -59,7 +65,7 @@ def save(profile: Profile, path: Path | None) -> Saved:
     """Merge a profile into the one saved at `path`, or where collwise finds this machine's."""
     from collwise.tuning.saving import save_merged  # imported late: it loads the algorithms
 
-    if (named := path or chosen()) and (trouble := _holds_else(named)):
+    if (named := path or chosen()) and (trouble := holds_else(named)):
         remedy = f"name another file with --save, or in {ENVIRONMENT}"
         raise InvalidArgument(f"save the profile as {named}", f"it {trouble}", remedy)
     path = named or default_path(profile.fingerprint)

@@ -121,13 +121,18 @@ def merge(names: tuple[str, ...], out: Path) -> None:
     output.write(f"profile  {out}", *merged.lines)
 
 
-@command.command()
+@command.command("copy")
 @click.argument("out", type=OUTPUT)
 @click.option("--profile", "name", help="NAME of the profile.")
-def export(out: Path, name: str | None) -> None:
+def copy_(out: Path, name: str | None) -> None:
     """Write a profile to a file, for another user of this machine."""
     Profile.load(named(name)).save(out)
     output.write(f"profile  {out}")
+
+
+command.add_command(  # as it was called before
+    click.Command("export", params=copy_.params, callback=copy_.callback, hidden=True)
+)
 
 
 @command.command("import")

@@ -1,7 +1,5 @@
 """The checks of `collwise doctor`.  MPI is tried in other processes: a broken one may abort."""
 
-import contextlib
-import json
 import os
 import platform
 import subprocess
@@ -11,7 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple
 
 from collwise.errors import CollwiseError
 from collwise.lab import requirements
@@ -22,10 +20,15 @@ from collwise.profiles.profile import Profile
 from collwise.profiles.store import default_path
 from collwise.system import formatting
 from collwise.system.host import usable_cores
-from collwise.system.launcher import INSTALL, alone, command_line, find_mpiexec, launched
+from collwise.system.launcher import (
+    INSTALL,
+    Answer,
+    ask,
+    command_line,
+    find_mpiexec,
+    launched,
+)
 
-LIMIT_S = 60.0
-"""How many seconds another process may take to answer."""
 FEW_CORES = 4
 _LAB, _LAB_LIMIT_S = "emulated hosts (lab)", 10.0
 
@@ -54,9 +57,6 @@ sys.stdout.write("\\ncollwise:" + json.dumps(answer) + "\\n")
 sys.stdout.flush()
 """
 
-Answer: TypeAlias = dict[str, Any]
-"""What a process found out about MPI."""
-
 
 class CheckResult(NamedTuple):
     """The result of one check.   what: its subject.   seen: its finding.   remedy: what to do."""
@@ -74,7 +74,7 @@ def checkup(progress: Callable[[str, float], None]) -> Iterator[CheckResult]:
     """Run all checks, in the order in which things depend on each other."""
     yield ok("collwise", f"{version('collwise')}, Python {platform.python_version()}")
     progress("loading the MPI library", 0.1)
-    answers, trouble = _ask([sys.executable, "-c", _MPI_PROBE])
+    answers, trouble = ask([sys.executable, "-c", _MPI_PROBE])
     mpi = answers[0] if answers else None
     if mpi is None:
         yield wrong("MPI library", trouble, INSTALL)
@@ -135,7 +135,7 @@ def _launcher(mpi: Answer | None) -> CheckResult:
         return wrong("launcher", str(problem), INSTALL)
     if mpi is None:
         return note("launcher", f"{mpiexec}, not tried without an MPI library")
-    answers, trouble = _ask(command)
+    answers, trouble = ask(command)
     sizes = [answer["size"] for answer in answers]
     if sizes == [2, 2]:
         return ok("launcher", f"{mpiexec} starts 2 ranks that see each other")
@@ -205,31 +205,3 @@ def _lab() -> Iterator[CheckResult]:
     yield ok(_LAB, f"two hosts started and ended in {took_s:.1f} s")
     for lacking in unmet:
         yield note(_LAB, f"no {lacking.what.removeprefix('a ')}", lacking.remedy)
-
-
-def _ask(command: list[str]) -> tuple[list[Answer], str]:
-    """Run a command: the answers of its processes about MPI, and the last line of complaints."""
-    try:
-        ended = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_S,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            env=alone(),
-        )
-    except subprocess.TimeoutExpired:
-        return [], f"no answer within {LIMIT_S:.0f} s"
-    except OSError as problem:
-        return [], str(problem)
-    complaints = [line.strip() for line in ended.stderr.splitlines() if line.strip()]
-    trouble = complaints[-1] if complaints else f"exit code {ended.returncode}, no message"
-    return list(_answers(ended.stdout)), trouble
-
-
-def _answers(output: str) -> Iterator[Answer]:
-    """The answers in the output of processes; launchers may have put several on one line."""
-    for text in output.split("collwise:")[1:]:
-        with contextlib.suppress(json.JSONDecodeError):  # another answer is inside
-            yield json.JSONDecoder().raw_decode(text)[0]

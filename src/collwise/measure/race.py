@@ -82,12 +82,16 @@ def punctual(times_s: NDArray[np.float64], apart_s: NDArray[np.float64]) -> Punc
 
 
 def contenders(medians_s: Mapping[str, float], behind: float) -> list[str]:
-    """The labels that stay in a race: the library's own, and of each form those near its best.
+    """The labels that stay in a race: the library's default, and of each form those near its best.
 
+    The best of the library's other algorithms stays as long as it is faster than the default: a
+    file for the library may name it even where a schedule of ours wins.
     medians_s: by label, the median so far in seconds.   behind: a competitor leaves whose median is
     more than this many times that of the best of its form.
     """
     ours = {True: inf, False: inf}
+    own = [label for label in medians_s if own_algorithm(label) is not None]
+    best_own = min(own, key=medians_s.__getitem__, default="")
     for label, median_s in medians_s.items():
         if label not in LIBRARIES:
             form = label.endswith(BLOCKING)
@@ -95,8 +99,15 @@ def contenders(medians_s: Mapping[str, float], behind: float) -> list[str]:
     return [
         label
         for label, median_s in medians_s.items()
-        if label in LIBRARIES or median_s <= behind * ours[label.endswith(BLOCKING)]
+        if label in LIBRARIES
+        or median_s <= behind * ours[label.endswith(BLOCKING)]
+        or (label == best_own and median_s < medians_s.get(LIBRARY, 0.0))
     ]
+
+
+def is_clear(low: float, high: float) -> bool:
+    """Whether a speed-up in this interval is significant, by MARGIN, and no wider than WIDEST."""
+    return low > 1 + MARGIN and high <= WIDEST * low
 
 
 @dataclass(frozen=True)
@@ -144,25 +155,25 @@ class Race:
     @cached_property
     def best(self) -> str:
         """The label of the fastest of ours that ran to the end; the library's if it ran alone."""
+        return self._fastest(label for label in self.samples if label not in self.libraries)
+
+    @cached_property
+    def best_own(self) -> str:
+        """The label of the library's fastest other algorithm; its default's if none ran."""
+        return self._fastest(label for label in self.samples if own_algorithm(label) is not None)
+
+    def _fastest(self, labels: Iterable[str]) -> str:
         last = max(map(len, self.samples.values()))
-        others = [
-            label
-            for label, times in self.samples.items()
-            if label not in self.libraries and len(times) == last
-        ]
-        return min(others, key=lambda label: self.medians[label].middle, default=self.library)
+        finished = [label for label in labels if len(self.samples[label]) == last]
+        return min(finished, key=lambda label: self.medians[label].middle, default=self.library)
 
     @cached_property
     def winner(self) -> str:
-        """The label of the winner: `best` or `library`.
-
-        `best` wins if it is significantly faster, by MARGIN, with a speed-up no wider than WIDEST.
-        """
+        """The label of the winner: `best` if it is clearly faster (`is_clear`), else `library`."""
         if self.best == self.library or self.impossible:
             return self.library
         gain = self.speedup(self.best)
-        clear = gain.low > 1 + MARGIN and gain.high <= WIDEST * gain.low
-        return self.best if clear else self.library
+        return self.best if is_clear(gain.low, gain.high) else self.library
 
     @cached_property
     def impossible(self) -> bool:

@@ -5,11 +5,12 @@ REACH times larger or smaller.  Two races with the same winner also decide all s
 Other calls fall back to the MPI library's own collective.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from math import isqrt
+from typing import Any, NamedTuple, TypeVar
 
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.errors import InvalidArgument, UnknownName
@@ -22,6 +23,8 @@ from collwise.profiles.profile import Profile
 from collwise.profiles.records import Form, RaceResult
 from collwise.schedule.problem import Problem, satisfies
 from collwise.system import formatting
+
+Winner = TypeVar("Winner")
 
 REACH = 4
 """Largest ratio of message sizes, and of source counts, at which a single race decides a call."""
@@ -141,6 +144,30 @@ def verdict(races: Iterable[RaceResult], problem: Problem, form: Form) -> Verdic
         nearest = min(both, key=lambda race: _distance(race, problem))
         return _legal_verdict(nearest, _why_won(both), problem)
     return Verdict(LIBRARY, _why_undecided(races, alike, problem, form))
+
+
+def sizes_decided(winners: Mapping[int, Winner]) -> list[tuple[int, int, Winner]]:
+    """The message sizes that races of one kind decide, as `verdict` finds them.
+
+    winners: who won, by the bytes of the races, of which 0 counts as 1.
+    Returns the first and the last size of each range, and who serves it; ranges ascend, and
+    neighbours have different winners or a gap between them.
+    """
+    ranges: list[tuple[int, int, Winner]] = []
+    by_size = {max(nbytes, 1): winners[nbytes] for nbytes in sorted(winners, reverse=True)}
+    raced = sorted(by_size)
+    for place, size in enumerate(raced):
+        winner = by_size[size]
+        first = 0 if size <= REACH else -(-size // REACH)
+        if place and ranges[-1][2] == winner:
+            first = ranges.pop()[0]
+        elif place:
+            first = max(first, ranges[-1][1] + 1)
+        last = size * REACH
+        if place + 1 < len(raced) and (after := raced[place + 1]) <= size * REACH**2:
+            last = isqrt(size * after)
+        ranges.append((first, last, winner))
+    return ranges
 
 
 def nearest_of_kind(races: Iterable[RaceResult], problem: Problem, form: Form) -> RaceResult | None:

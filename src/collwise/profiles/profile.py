@@ -41,9 +41,10 @@ ENVIRONMENT = "COLLWISE_PROFILE"
 
 
 FORMAT = "collwise profile"
-VERSION: Final = 6
+VERSION: Final = 7
 """Files of version 1 have no placements, of 2 no levels, of 3 no results that programs learned
-while running, of 4 no networks.  Version 6 calls a race's placement ranks_per_node."""
+while running, of 4 no networks.  Version 6 calls a race's placement ranks_per_node, version 7 knows
+the fastest of the library's own algorithms."""
 
 
 class _Header(msgspec.Struct):
@@ -55,7 +56,7 @@ class _File(Measurements, frozen=True, kw_only=True):
     """The layout of a profile's file: fields of `measurements` lie beside the profile's own."""
 
     format: Literal["collwise profile"]
-    version: Literal[1, 2, 3, 4, 5, 6] = VERSION
+    version: Literal[1, 2, 3, 4, 5, 6, 7] = VERSION
     units: dict[str, str] = msgspec.field(default_factory=dict)
     fingerprint: Fingerprint
     other_placements: tuple[Measurements, ...] = ()

@@ -256,6 +256,20 @@ USUAL_WITHIN = 0.05
 """A race whose medians are not known to ± this share is uncertain, if nothing else was asked."""
 
 
+class RacedOwn(ProfileRecord, frozen=True, kw_only=True):
+    """The fastest of the library's own algorithms in a race, beside its default.
+
+    speedup_low, speedup_high: 95 % interval of the default's time divided by its time.
+    """
+
+    name: str
+    """What the library calls it."""
+    settings: dict[str, int]
+    median_s: NotNegative
+    speedup_low: NotNegative
+    speedup_high: NotNegative
+
+
 class RaceResult(ProfileRecord, frozen=True, kw_only=True):
     """The result of a race: collwise's best algorithm against the library's own collective."""
 
@@ -283,6 +297,8 @@ class RaceResult(ProfileRecord, frozen=True, kw_only=True):
     """The engine that executed what was timed, as in `Provenance`."""
     learned: bool = False
     """Whether the times are of a program's own calls while it ran, instead of a race's."""
+    own: RacedOwn | None = None
+    """None where the library's own algorithms were not raced to the end, and before version 7."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

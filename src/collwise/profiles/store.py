@@ -70,8 +70,10 @@ class _Owned(msgspec.Struct):
     fingerprint: Fingerprint
 
 
-def of_this_machine() -> tuple[Path, str]:
+def of_this_machine(vendor: str = "") -> tuple[Path, str]:
     """The file to plan by if none is named, and a remark where several would do.
+
+    vendor: only of profiles measured with this MPI library, such as "Open MPI".
 
     It is the one that COLLWISE_PROFILE names, or else, of the profiles measured on this machine (on
     emulated hosts: on their network), the one saved last.   Raises DamagedProfile if there is none.
@@ -79,7 +81,7 @@ def of_this_machine() -> tuple[Path, str]:
     every = saved()
     if chosen():
         return every[0], ""
-    fitting = [path for path in every if _fits(path)]
+    fitting = [path for path in every if _fits(path, vendor)]
     if not fitting:
         elsewhere = f"; {count(len(every), 'other profile')} saved" if every else ""
         raise DamagedProfile(
@@ -93,12 +95,12 @@ def of_this_machine() -> tuple[Path, str]:
     return last, f"{remark}: --profile names another, collwise wisdom list" if others else ""
 
 
-def _fits(path: Path) -> bool:
+def _fits(path: Path, vendor: str) -> bool:
     try:
         owned = decode_json(read_input(path), _Owned)
     except (OSError, ValueError):  # damaged; msgspec's errors are ValueErrors
         return False
-    return owned.fingerprint.is_here
+    return owned.fingerprint.mpi_library.startswith(vendor) and owned.fingerprint.is_here
 
 
 def default_path(fingerprint: Fingerprint) -> Path:

@@ -1,5 +1,6 @@
 """Find the launcher that started this process, and start ranks.  Neither needs an MPI library."""
 
+import json
 import os
 import platform
 import shutil
@@ -7,10 +8,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from collwise.errors import NoMPI
 
@@ -158,6 +159,49 @@ def start(
                 f"they did not finish within {limit_s:.0f} s",
                 "try fewer ranks, raise --budget, or run `collwise doctor`",
             ) from None
+
+
+Answer: TypeAlias = dict[str, Any]
+"""What a process found out about MPI."""
+ANSWER_S = 60.0
+"""How many seconds another process may take to answer."""
+
+
+def ask(
+    command: Sequence[str],
+    environment: Mapping[str, str] | None = None,
+    limit_s: float | None = None,
+) -> tuple[list[Answer], str]:
+    """Run a command: the answers of its processes, and the last line of complaints.
+
+    An answer is JSON after "collwise:".   environment: variables in addition.   limit_s: the
+    seconds that it may take, ANSWER_S if not given.
+    """
+    limit_s = ANSWER_S if limit_s is None else limit_s
+    try:
+        ended = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=limit_s,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env={**alone(), **(environment or {})},
+        )
+    except subprocess.TimeoutExpired:
+        return [], f"no answer within {limit_s:.0f} s"
+    except OSError as problem:
+        return [], str(problem)
+    complaints = [line.strip() for line in ended.stderr.splitlines() if line.strip()]
+    trouble = complaints[-1] if complaints else f"exit code {ended.returncode}, no message"
+    return list(_answers(ended.stdout)), trouble
+
+
+def _answers(output: str) -> Iterator[Answer]:
+    """The answers in the output of processes; launchers may have put several on one line."""
+    for text in output.split("collwise:")[1:]:
+        with suppress(json.JSONDecodeError):  # another answer is inside
+            yield json.JSONDecoder().raw_decode(text)[0]
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from collwise.planner.operator_order import DTYPE, OP
 from collwise.planner.plans import Candidate, Plan
 from collwise.planner.race_lookup import race_result
 from collwise.profiles.profile import Profile, with_measurements
-from collwise.profiles.records import Form, RaceResult
+from collwise.profiles.records import Form, RacedOwn, RaceResult
 from collwise.schedule.problem import Problem
 
 
@@ -128,6 +128,23 @@ class RaceVerdict:
     def speedup(self) -> Interval:
         """How many times as fast as the library's call `ours` is."""
         return self.race.speedup(self.race.best)
+
+    def own(self, candidates: Mapping[str, Candidate]) -> RacedOwn | None:
+        """The library's fastest other algorithm; None if none ran to the end, or times are wrong.
+
+        candidates: the library's own that were to be raced, by label.
+        """
+        best = candidates.get(self.race.best_own.removesuffix(BLOCKING))
+        if best is None or self.race.impossible:
+            return None
+        gain = self.race.speedup(self.race.best_own)
+        return RacedOwn(
+            name=own_algorithm(best.name) or "",
+            settings={name: int(value) for name, value in best.settings.items()},
+            median_s=self.race.medians[self.race.best_own].middle,
+            speedup_low=gain.low,
+            speedup_high=gain.high,
+        )
 
     @property
     def serves(self) -> str:
@@ -262,6 +279,7 @@ class Outcome:
             decision=decision.used,
             ranks_per_node=self.ranks_per_node,
             engine=self.engine,
+            own=decision.own(self.own),
         )
 
 

@@ -4,6 +4,7 @@
 `own_algorithms`  which algorithms the library says it has, by collective and form
 `switching`       runs one call of a collective by one of the library's own algorithms
 `fingerprints`    what a library's collective does, seen from outside: under any library
+`description`     a program that prints what the library says of itself, for files of rules
 
 MPICH reads a variable of the whole process at each call: collwise writes the variable, calls the
 library, and restores the variable.  Open MPI reads the variables of blocking collectives when a

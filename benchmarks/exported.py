@@ -1,0 +1,93 @@
+"""What an exported file of rules does for a program that does not import collwise.
+
+On emulated hosts, launches with the file and without it take turns; in each, every collective runs
+--repetitions times, and the slowest rank's time counts.
+
+    collwise lab --hosts 16 -- collwise tune --bytes 512 --save profile.json
+    collwise export mpich --profile profile.json --out rules.json --json > exported.json
+    python benchmarks/exported.py exported.json [--launches 3]
+"""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from bench_support import number, table_head, table_row, today
+
+from collwise.lab.cluster import Cluster
+from collwise.measure.statistics import median_interval, ratio_interval
+
+PLAIN = """
+import json, sys, time
+import numpy as np
+from mpi4py import MPI
+comm, repetitions = MPI.COMM_WORLD, int(sys.argv[1])
+told = {}
+for nbytes in map(int, sys.argv[2].split(",")):
+    data, result = np.ones(nbytes // 8), np.zeros(nbytes // 8)
+    calls = {"Allreduce": lambda: comm.Allreduce(data, result),
+             "Bcast": lambda: comm.Bcast(data), "Reduce": lambda: comm.Reduce(data, result)}
+    for name, call in calls.items():
+        times = np.zeros(repetitions + 1)
+        for repetition in range(repetitions + 1):
+            comm.Barrier()
+            began = time.perf_counter()
+            call()
+            times[repetition] = time.perf_counter() - began
+        comm.Allreduce(MPI.IN_PLACE, times, MPI.MAX)
+        told[f"{name} of {nbytes} bytes"] = times[1:].tolist()
+assert "collwise" not in sys.modules
+if comm.rank == 0:
+    print(json.dumps(told))
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("exported", type=Path, help="what export --json printed with --out")
+    parser.add_argument("--hosts", type=number(int, 2), default=16)
+    parser.add_argument("--sizes", default="512,16384")
+    parser.add_argument("--launches", type=number(int), default=3)
+    parser.add_argument("--repetitions", type=number(int), default=15)
+    asked = parser.parse_args()
+    exported = json.loads(asked.exported.read_text())
+    command = [sys.executable, "-c", PLAIN, asked.repetitions, asked.sizes]
+    samples: dict[bool, dict[str, list[float]]] = {True: {}, False: {}}
+    with Cluster(asked.hosts, "5ms", "10mbit") as cluster:
+        for _ in range(asked.launches):
+            for with_file, times in samples.items():
+                told = run(cluster, command, exported["environment"] if with_file else {})
+                for name, seconds in told.items():
+                    times.setdefault(name, []).extend(seconds)
+        network = cluster.network.description
+    print(f"# Plain programs with exported rules: {exported['library']}, {today()}\n")
+    print(f"Made by `benchmarks/exported.py` on {asked.hosts} emulated hosts, {network}, in")
+    print(f"{asked.launches} launches of each, in turns.  Medians with 95 % intervals, slowest")
+    print("rank.\n")
+    print(table_head(["call", "default, ms", "with the file, ms", "speed-up"]))
+    for name, default in samples[False].items():
+        ruled = samples[True][name]
+        ratio = ratio_interval(default, ruled)
+        cells = [shown(1e3, *median_interval(one)) for one in (default, ruled)]
+        print(table_row([name, *cells, shown(1, *ratio)]))
+    print("\nThe rules:\n")
+    for rule in exported["rules"]:
+        print(f"- {rule['method']}, {rule['first']} to {rule['last']} bytes: {rule['name']}")
+
+
+def run(cluster: Cluster, command: list[Any], more: dict[str, str]) -> dict[str, list[float]]:
+    """One launch: seconds by call."""
+    ran = cluster.run(command, environment={**os.environ, **more}, capture=True, timeout_s=300)
+    told: dict[str, list[float]] = json.loads(ran.stdout or "")
+    return told
+
+
+def shown(factor: float, middle: float, low: float, high: float) -> str:
+    return f"{factor * middle:.2f} ({factor * low:.2f} … {factor * high:.2f})"
+
+
+if __name__ == "__main__":
+    main()

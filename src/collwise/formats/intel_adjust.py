@@ -1,0 +1,36 @@
+"""Intel MPI's I_MPI_ADJUST_* variables, as lines for a shell.
+
+Algorithms go by numbers, since version 2021.13 those of presets, which mean nothing in another
+version.  So only what won a race under a number can be said, such as library:17.
+"""
+
+from collections.abc import Sequence
+
+from collwise.formats.selection_rules import Installed, Rule, RuleFormat, by_method
+
+
+def why_not(rule: Rule, library: Installed) -> str:
+    """Why the variables cannot say a rule; empty if they can."""
+    if rule.method not in ("Bcast", "Reduce", "Allreduce"):
+        return "which sizes its variable means is not documented"
+    return "it is no preset with a number" * (not rule.name.isdecimal() or bool(rule.changed))
+
+
+def body(rules: Sequence[Rule], library: Installed) -> str:
+    """The lines without comments."""
+    return "".join(f'export {name}="{value}"\n' for name, value in variables(rules, "").items())
+
+
+def variables(rules: Sequence[Rule], path: str) -> dict[str, str]:
+    """The variables themselves; a shell may read them from the file."""
+    return {
+        f"I_MPI_ADJUST_{method.upper()}": ";".join(
+            f"{rule.name}:{rule.first}-{rule.last}@{ranks}-{ranks}"
+            for ranks, some in by_ranks.items()
+            for rule in some
+        )
+        for method, by_ranks in by_method(rules).items()
+    }
+
+
+FORMAT = RuleFormat("Intel MPI", (2021, 13), (2100,), why_not, body, "# {}\n", variables)

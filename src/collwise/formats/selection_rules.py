@@ -1,0 +1,143 @@
+"""Rules by which an MPI library chooses its algorithms, whatever the file they are written to."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from collwise.errors import InvalidArgument
+from collwise.system import formatting
+
+_MARK = "collwise export: rules for"
+"""Is in the first line of every file of rules."""
+_TABLE: Mapping[str, tuple[str, str]] = {
+    "broadcast/binomial": ("binomial", "binomial"),
+    "broadcast/flat": ("", "basic_linear"),
+    "broadcast/chain_segmented": ("pipelined_tree k=1", "pipeline"),
+    "broadcast/binary_segmented": ("pipelined_tree k=2", "binary_tree"),
+    "broadcast/scatter_allgather": ("scatter_recursive_doubling_allgather", "scatter_allgather"),
+    "broadcast/scatter_ring": ("scatter_ring_allgather", "scatter_allgather_ring"),
+    "reduce/binomial": ("binomial", "binomial"),
+    "reduce/flat": ("", "linear"),
+    "reduce/chain_segmented": ("", "pipeline"),
+    "reduce/halving_gather": ("reduce_scatter_gather", "rabenseifner"),
+    "allreduce/recursive_doubling": ("recursive_doubling", "recursive_doubling"),
+    "allreduce/recursive_multiplying": ("recursive_multiplying", ""),
+    "allreduce/halving_doubling": ("reduce_scatter_allgather", "rabenseifner"),
+    "allreduce/ring": ("ring", "ring"),
+    "reduce_scatter_block/recursive_halving": ("recursive_halving", "recursive_halving"),
+    "reduce_scatter_block/pairwise": ("pairwise", ""),
+    "allgatherv/bruck": ("brucks", ""),
+    "allgatherv/recursive_doubling": ("recursive_doubling", ""),
+    "allgatherv/ring": ("ring", ""),
+}
+SAME = {
+    (ours, vendor): theirs
+    for ours, both in _TABLE.items()
+    for vendor, theirs in zip(("MPICH", "Open MPI"), both, strict=True)
+    if theirs
+}
+"""What a library calls an algorithm of ours, with the settings that are always the same.  Our
+settings `segment` and `radix` are theirs called `segment` and `k`."""
+
+
+class Named(NamedTuple):
+    """One of the library's algorithms: the number that stands for it, and its usual settings."""
+
+    number: int
+    settings: Mapping[str, int] = {}
+
+
+class Installed(NamedTuple):
+    """What an installed library says about itself (`mpi/library/description.py`).
+
+    library: name and version.   algorithms: by method of MPI and the library's name.   tables: the
+    JSON tables by which it chooses, and accepted: the algorithms that such a table may name; both
+    are empty unless it is an MPICH.
+    """
+
+    library: str
+    algorithms: Mapping[str, Mapping[str, Named]] = {}
+    tables: Sequence[str] = ()
+    accepted: Sequence[str] = ()
+
+
+class Rule(NamedTuple):
+    """One of the library's own algorithms, for blocking calls on one number of ranks.
+
+    first, last: the smallest and the largest message in bytes, as collwise counts them: of an
+    allgatherv or a reduce-scatter those of all ranks together.   raced: the sizes of the races.
+    number, settings: what stands for the algorithm, and all of its settings.   changed: those of
+    them that are not as usual.   evidence: a line for each race.
+    """
+
+    collective: str
+    method: str
+    ranks: int
+    first: int
+    last: int
+    raced: tuple[int, ...]
+    name: str
+    number: int
+    settings: Mapping[str, int]
+    changed: Mapping[str, int]
+    evidence: tuple[str, ...]
+
+    def __str__(self) -> str:
+        changed = ", ".join(f"{name}={value}" for name, value in self.changed.items())
+        where = f"{self.first} to {self.last} bytes on {formatting.count(self.ranks, 'rank')}"
+        return f"{self.method} of {where}: {self.name}" + f"({changed})" * bool(changed)
+
+
+class RuleFormat(NamedTuple):
+    """A format of rules, which one MPI library reads.
+
+    vendor: the library's name.   first, below: of its versions, the first that reads the rules as
+    they are written, and the first that does not.   why_not: why the format cannot say a rule;
+    empty if it can.   body: the text below the comments.   comment: how a line of comments is
+    written.   variables: those that put rules in force, from the file's path.   in_order: by
+    method, the algorithms that are right where an operator does not commute, if rules count for all
+    operators.
+    """
+
+    vendor: str
+    first: tuple[int, ...]
+    below: tuple[int, ...]
+    why_not: Callable[[Rule, Installed], str]
+    body: Callable[[Sequence[Rule], Installed], str]
+    comment: str
+    variables: Callable[[Sequence[Rule], str], Mapping[str, str]]
+    in_order: Mapping[str, Sequence[str]] = {}
+
+    def check(self, library: str) -> None:
+        """Raise InvalidArgument for another library, and for versions that read it otherwise."""
+        name, _, said = library.rpartition(" ")
+        version = tuple(map(int, re.findall(r"\d+", said)))
+        if name != self.vendor or not self.first <= version < self.below:
+            first, below = (".".join(map(str, one)) for one in (self.first, self.below))
+            raise InvalidArgument(
+                f"rules for {self.vendor}",
+                f"this is {library or 'no MPI library'}",
+                f"they are for {self.vendor} from {first} on, before {below}: name a --profile"
+                " measured with it",
+            )
+
+    def text(self, rules: Sequence[Rule], library: Installed, unsaid: Sequence[str]) -> str:
+        """The file: its origin, the evidence, what it cannot say, and the rules."""
+        lines = [f"{_MARK} {library.library}, from races of blocking calls"]
+        for rule in rules:
+            lines += [str(rule), *(f"  {line}" for line in rule.evidence)]
+        lines += ["This file cannot say:"] * bool(unsaid) + [f"  {line}" for line in unsaid]
+        return "".join(self.comment.format(line) for line in lines) + self.body(rules, library)
+
+
+def is_export(content: bytes) -> bool:
+    """Whether a file's content is rules that were written here."""
+    return _MARK.encode() in content.partition(b"\n")[0]
+
+
+def by_method(rules: Iterable[Rule]) -> dict[str, dict[int, list[Rule]]]:
+    """Rules by method and by number of ranks, in the order of their sizes."""
+    found: dict[str, dict[int, list[Rule]]] = {}
+    for rule in sorted(rules, key=lambda rule: (rule.method, rule.ranks, rule.first)):
+        found.setdefault(rule.method, {}).setdefault(rule.ranks, []).append(rule)
+    return found

@@ -1,0 +1,175 @@
+"""Proves that exported rules are in force, and races them once more.
+
+The library is started twice, with the file and without it: `main` runs on the ranks.  A rule is in
+force if a plain call with the file leaves the fingerprint that its algorithm leaves without the
+file, and the default another one.  Sizes just outside of a rule keep the default's fingerprint.
+"""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import msgspec
+
+from collwise.errors import RanksLost
+from collwise.formats.selection_rules import Rule
+from collwise.measure.race import OWN
+from collwise.measure.statistics import Interval
+from collwise.planner.choose import problem_for
+from collwise.planner.plans import Candidate
+from collwise.schedule.collectives import COLLECTIVES
+from collwise.system import formatting
+from collwise.system.launcher import ask, command_line
+
+RACE_S = 2.0
+"""Seconds for each race."""
+_START_S, _EACH_S = 120.0, 20.0
+"""Seconds allowed for starting ranks, and for each rule beside its races."""
+
+
+class Checked(NamedTuple):
+    """What was found out about one rule.
+
+    in_force: None if fingerprints cannot tell, as where the default leaves the same.
+    elsewhere: whether sizes outside of the rule kept the default.   speedup: the default's time
+    divided by the algorithm's, at the first raced size; None if it cannot run without the file.
+    """
+
+    rule: Rule
+    in_force: bool | None
+    elsewhere: bool
+    speedup: Interval | None
+
+    @property
+    def failed(self) -> bool:
+        """Whether the file does not do what it says."""
+        return self.in_force is False or not self.elsewhere
+
+    def __str__(self) -> str:
+        said = {
+            True: "in force",
+            False: "NOT in force",
+            None: "no fingerprint tells it from the default",
+        }
+        words = [str(self.rule), said[self.in_force]]
+        if self.speedup is not None:
+            low, high = self.speedup.low, self.speedup.high
+            words.append(f"{low:.2f} to {high:.2f} times as fast as the default")
+        return "; ".join(words + ["other sizes have CHANGED, too"] * (not self.elsewhere))
+
+
+def check(rules: Sequence[Rule], environment: Mapping[str, str]) -> list[Checked]:
+    """Check rules that these variables put in force.  Starts ranks of this machine.
+
+    Raises RanksLost if they do not finish, NoMPI if they cannot be started.
+    """
+    checked = []
+    for ranks in sorted({rule.ranks for rule in rules}):
+        some = [rule for rule in rules if rule.ranks == ranks]
+        told = (_ran(some, more) for more in (environment, {}))
+        for rule, new, old in zip(some, *told, strict=True):
+            in_force = _in_force(new["plain"], old["forced"], old["plain"])
+            speedup = msgspec.convert(old["speedup"], Interval | None)
+            checked.append(Checked(rule, in_force, new["outside"] == old["outside"], speedup))
+    return checked
+
+
+def _in_force(plain: object, forced: object, default: object) -> bool | None:
+    """Whether a call with the file was the rule's algorithm, by fingerprints; None: unknown.
+
+    forced: the algorithm's; None if it cannot run without the file.
+    """
+    if forced is None:
+        return None if plain == default else True
+    return None if forced == default else plain == forced
+
+
+def _outside(rule: Rule, others: Sequence[Rule]) -> list[int]:
+    """Message sizes near a rule that no rule is about, in whole vectors of all ranks."""
+    step = 8 * rule.ranks
+    near = rule.first // step * step - step, (rule.last // step + 2) * step
+    served = [one for one in others if one.method == rule.method]
+    return [n for n in near if n > 0 and not any(one.first <= n <= one.last for one in served)]
+
+
+def _ran(rules: Sequence[Rule], environment: Mapping[str, str]) -> list[dict[str, Any]]:
+    """What ranks tell about each rule, in one launch with these variables."""
+    asked = [
+        [rule.collective, rule.raced, rule.name, rule.changed, _outside(rule, rules)]
+        for rule in rules
+    ]
+    count = formatting.count(rules[0].ranks, "rank")
+    with TemporaryDirectory(prefix="collwise-") as folder:
+        path = Path(folder) / "rules.json"
+        path.write_text(json.dumps([bool(environment), asked]))
+        command = [sys.executable, "-m", "collwise.tuning.export_check", str(path)]
+        limit_s = _START_S + (_EACH_S + RACE_S) * len(rules)
+        answers, trouble = ask(command_line(rules[0].ranks, command), environment, limit_s)
+    if not answers:
+        seen = f"they did not finish with{'' if environment else 'out'} the rules: {trouble}"
+        raise RanksLost(f"the check on {count}", seen, "run collwise doctor")
+    found: list[dict[str, Any]] = answers[0]["rules"]
+    return found
+
+
+def main(path: str) -> None:
+    """Print, on rank 0, what is found out about each of the rules in a file."""
+    from collwise.comm.communicator import Comm
+    from collwise.mpi.runtime.world import describe, world
+    from collwise.tuning.session import Session
+
+    comm, told = world(), []
+    with Session(comm, describe(comm)) as session:
+        with_rules, asked = json.loads(Path(path).read_text())
+        for collective, raced, name, settings, outside in asked:
+            kind, forced, speedup = COLLECTIVES[collective], None, None
+            seen = partial(_seen, method=kind.methods[0])
+            one = Candidate(f"{collective}/{OWN}{name}", settings, Fraction(0))
+            if not with_rules:
+                ranks, nbytes = comm.Get_size(), raced[0]
+                given = {"sources": range(ranks), "nbytes": nbytes // ranks}
+                more = given if kind.has_sources else {"nbytes": nbytes}
+                problem, _ = problem_for(collective, ranks=ranks, **more)
+                race = session.compare(problem, {}, {}, RACE_S, own={one.label: one})
+                speedup = race.speedup(race.best_own) if race.best_own != race.library else None
+            if speedup is not None:
+                by_hand = {collective: one.label.partition("/")[2]}
+                ours = Comm(comm.Dup(), profile=False, algorithms=by_hand)
+                forced = [seen(ours, nbytes=nbytes) for nbytes in raced]
+                ours.Free()
+            told.append(
+                {
+                    "plain": [seen(comm, nbytes=nbytes) for nbytes in raced],
+                    "forced": forced,
+                    "outside": [seen(comm, nbytes=nbytes) for nbytes in outside],
+                    "speedup": speedup,
+                }
+            )
+    if comm.Get_rank() == 0:
+        print(f"\ncollwise:{json.dumps({'rules': told})}", flush=True)
+
+
+def _seen(comm: Any, method: str, nbytes: int) -> str | None:
+    """The fingerprint of a method's call; None if it has none.  Collective."""
+    from collwise.mpi.library.fingerprints import broadcast_tree, summed
+
+    if method == "Bcast":
+        tree = broadcast_tree(comm, nbytes)
+        return None if "undecided" in tree.why_not else str([sorted(late) for late in tree.late])
+    if method == "Allgatherv":
+        return None
+    draws = [Random(seed) for seed in range(4)]
+    values = [
+        [one.random() * 10.0 ** one.randrange(16) for _ in range(comm.Get_size())] for one in draws
+    ]
+    return str([summed(comm, method, nbytes, some).by_rank for some in values])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,175 @@
+"""Rules for an MPI library's own file, from the races in a profile.  Needs no MPI itself.
+
+A rule names the winner of a race if that is one of the library's own algorithms, or else the
+fastest of them if it was clearly faster than the default.  Where none was raced it names the one
+that is the same as our winner (`SAME`).
+"""
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from collwise.errors import InvalidArgument, NoMPI
+from collwise.formats.selection_rules import SAME, Installed, Named, Rule, RuleFormat
+from collwise.measure.race import is_clear, own_algorithm
+from collwise.planner.race_lookup import sizes_decided
+from collwise.profiles.profile import Profile
+from collwise.profiles.records import RaceResult
+from collwise.schedule.collectives import COLLECTIVES
+from collwise.system import formatting
+from collwise.system.launcher import INSTALL, ask
+
+_DESCRIBE = "collwise.mpi.library.description"
+_FLAT = re.compile(r"1x\d+|\d+x1|")
+"""How ranks lie if they are on one node, or each on one of its own."""
+_NAMES = {"segment": "segment", "radix": "k"}
+"""The library's names of our settings."""
+
+Chosen: TypeAlias = tuple[str, Mapping[str, int]]
+"""One of the library's algorithms by name, with the settings that a race was run with."""
+
+
+class Exported(NamedTuple):
+    """The rules for a file, and what it cannot say, a line for each."""
+
+    rules: tuple[Rule, ...]
+    unsaid: tuple[str, ...]
+
+
+def installed_library() -> Installed:
+    """What the installed library says about itself.  Raises NoMPI."""
+    answers, trouble = ask([sys.executable, "-m", _DESCRIBE])
+    if not answers:
+        raise NoMPI("asking the MPI library for its algorithms", trouble, INSTALL)
+    return msgspec.convert(answers[0], Installed)
+
+
+def exported(
+    profile: Profile, form: RuleFormat, library: Installed, *, commuting: bool = False
+) -> Exported:
+    """The rules that the races of a profile give.
+
+    commuting: whether all operators that programs use commute.
+    Raises InvalidArgument if there is no rule.
+    """
+    unsaid: list[str] = []
+    rules: list[Rule] = []
+    kinds: dict[tuple[str, int], dict[int, RaceResult]] = {}
+    blocking = [race for race in profile.race_results if race.form == "blocking"]
+    if len(blocking) < len(profile.race_results):
+        unsaid.append("what won races of persistent requests")
+    for race in blocking:
+        if reason := _not_for_files(race, profile):
+            unsaid += [f"{_about(race)}: {reason}"] * (race.decision == "collwise")
+        else:
+            kinds.setdefault((race.collective, race.ranks), {})[race.nbytes] = race
+    for races in kinds.values():
+        for rule in _rules(races, form, library, unsaid):
+            right = form.in_order.get(rule.method)
+            if reason := form.why_not(rule, library):
+                unsaid.append(f"{rule}: {reason}")
+            elif not commuting and right is not None and rule.name not in right:
+                unsaid.append(f"{rule}: it is wrong for operators that do not commute")
+            else:
+                rules.append(rule)
+    if not rules:
+        count = formatting.count(len(profile.race_results), "race")
+        raise InvalidArgument(
+            f"rules for {form.vendor}",
+            f"the profile has {count}, of which none gives a rule"
+            + "".join(f"; {line}" for line in unsaid[:3]),
+            "race more with collwise tune, or leave the library as it is",
+        )
+    return Exported(tuple(rules), tuple(unsaid))
+
+
+def _not_for_files(race: RaceResult, profile: Profile) -> str:
+    """Why no library's file can say what a race taught; empty if one may."""
+    if race.root:
+        return f"the root is rank {race.root}"
+    if race.sources not in (0, race.ranks):
+        return f"only {race.sources} ranks have data"
+    if not _FLAT.fullmatch(race.ranks_per_node):
+        return f"several nodes have several ranks ({race.ranks_per_node})"
+    if race not in profile.races_at(race.ranks):
+        return f"the ranks lay otherwise on nodes ({race.ranks_per_node})"
+    return ""
+
+
+def _rules(
+    races: Mapping[int, RaceResult], form: RuleFormat, library: Installed, unsaid: list[str]
+) -> Iterator[Rule]:
+    """The rules from races of one collective on one number of ranks, by the bytes of the races.
+
+    unsaid: gets a line for what was won, but by no algorithm that the library has.
+    """
+    winners: dict[int, Chosen | None] = {}
+    for nbytes, race in races.items():
+        chosen = _chosen(race, form.vendor)
+        if isinstance(chosen, str):
+            unsaid.append(f"{_about(race)}: {chosen}")
+        winners[nbytes] = None if isinstance(chosen, str) else chosen
+    for first, last, winner in sizes_decided(winners):
+        if winner is None:
+            continue
+        name, settings = winner
+        decisive = [races[n] for n in sorted(races) if first <= n <= last and winners[n] == winner]
+        race = decisive[0]
+        method = COLLECTIVES[race.collective].methods[0]
+        named = library.algorithms.get(method, {}).get(name, Named(0))
+        rule = Rule(
+            race.collective,
+            method,
+            race.ranks,
+            first,
+            last,
+            tuple(race.nbytes for race in decisive),
+            name,
+            named.number,
+            {**named.settings, **settings},
+            {key: value for key, value in settings.items() if named.settings.get(key) != value},
+            tuple(map(_evidence, decisive)),
+        )
+        if library.algorithms and not named.number:
+            unsaid.append(f"{rule}: the library does not offer it")
+        else:
+            yield rule
+
+
+def _chosen(race: RaceResult, vendor: str) -> Chosen | str | None:
+    """The library's algorithm that a rule is to name; None for its default, or why there is none.
+
+    vendor: the library.
+    """
+    if race.decision == "collwise" and (name := own_algorithm(race.algorithm)) is not None:
+        return name, {key: int(value) for key, value in race.settings.items()}
+    if race.own is not None and is_clear(race.own.speedup_low, race.own.speedup_high):
+        return race.own.name, race.own.settings
+    if race.decision == "library":
+        return None
+    if race.own is not None:
+        return f"{race.algorithm} won, and nothing of the library's was clearly faster"
+    if (equal := SAME.get((race.algorithm, vendor))) is None:
+        return f"{race.algorithm} won, which the library does not have"
+    same, *fixed = equal.split()
+    ours = {_NAMES[key]: int(value) for key, value in race.settings.items()}
+    return same, ours | {key: int(value) for key, value in (one.split("=") for one in fixed)}
+
+
+def _about(race: RaceResult) -> str:
+    return f"{race.collective} of {formatting.size(race.nbytes)} on {race.ranks} ranks"
+
+
+def _evidence(race: RaceResult) -> str:
+    """A line about a race that gave a rule."""
+    gain = race.own or race
+    ours = race.own is None and own_algorithm(race.algorithm) is None
+    return (
+        f"{'learned' if race.learned else 'raced'} with {formatting.size(race.nbytes)}:"
+        f" {gain.speedup_low:.2f} to {gain.speedup_high:.2f} times as fast as the default"
+        + f" by {race.algorithm} of collwise, the same algorithm"
+        * ours
+    )

@@ -1,0 +1,219 @@
+"""Files of rules for MPI libraries, read again as the libraries read them."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from collwise.errors import InvalidArgument
+from collwise.formats import intel_adjust, mpich_selection, openmpi_rules
+from collwise.formats.selection_rules import Installed, Named, Rule
+
+KNOWN = {
+    "one": Named(3, {"chains": 4, "segment": 0}),
+    "ring": Named(5),
+    "tree": Named(6, {"k": 2, "segment": 0}),
+}
+
+
+def rule(method: str, ranks: int, first: int, last: int, name: str, **changed: int) -> Rule:
+    named = KNOWN.get(name, Named(0))
+    settings = {**named.settings, **changed}
+    evidence = (f"raced with {first} bytes",)
+    return Rule(
+        "any", method, ranks, first, last, (first,), name, named.number, settings, changed, evidence
+    )
+
+
+RULES = [
+    rule("Allreduce", 4, 128, 2048, "tree", k=8),
+    rule("Allreduce", 4, 2049, 8192, "ring"),
+    rule("Allreduce", 5, 0, 64, "ring"),
+    rule("Allreduce", 9, 64, 256, "tree"),
+    rule("Bcast", 4, 16, 64, "one", segment=32),
+    rule("Reduce_scatter_block", 4, 64, 4096, "ring"),
+]
+SIZES = sorted({n + more for one in RULES for n in (one.first, one.last) for more in (-1, 0, 1)})
+
+
+def wanted(method: str, ranks: int, nbytes: int) -> Rule | None:
+    for one in RULES:
+        if (one.method, one.ranks) == (method, ranks) and one.first <= nbytes <= one.last:
+            return one
+    return None
+
+
+def test_the_comments_say_where_rules_are_from_and_what_is_missing() -> None:
+    library = Installed("Open MPI 5.0.11")
+    text = openmpi_rules.FORMAT.text(RULES[:1], library, ["a thing"])
+    assert text.splitlines()[:5] == [
+        "# collwise export: rules for Open MPI 5.0.11, from races of blocking calls",
+        "# Allreduce of 128 to 2048 bytes on 4 ranks: tree(k=8)",
+        "#   raced with 128 bytes",
+        "# This file cannot say:",
+        "#   a thing",
+    ]
+    assert "cannot" not in openmpi_rules.FORMAT.text(RULES[:1], library, [])
+
+
+@pytest.mark.parametrize(
+    ("form", "library", "reads"),
+    [
+        (openmpi_rules, "Open MPI 5.0.11", True),
+        (openmpi_rules, "Open MPI 4.1.6", True),
+        (openmpi_rules, "Open MPI 6.0.0", False),
+        (openmpi_rules, "Open MPI 3.1.6", False),
+        (openmpi_rules, "MPICH 5.0.2", False),
+        (openmpi_rules, "", False),
+        (mpich_selection, "MPICH 4.3.2", True),
+        (mpich_selection, "MPICH 3.4.3", False),
+        (intel_adjust, "Intel MPI 2021.13.0", True),
+        (intel_adjust, "Intel MPI 2021.9.0", False),
+    ],
+)
+def test_versions(form: Any, library: str, reads: bool) -> None:
+    if reads:
+        form.FORMAT.check(library)
+    else:
+        with pytest.raises(InvalidArgument, match=f"this is {library or 'no MPI library'}"):
+            form.FORMAT.check(library)
+
+
+def _openmpi(text: str) -> dict[int, list[tuple[int, list[tuple[int, ...]]]]]:
+    """By number of collective: numbers of ranks with their lines."""
+    words: Iterator[int] = map(int, re.sub(r"#.*", "", text).split())
+    return {
+        next(words): [
+            (next(words), [tuple(next(words) for _ in range(4)) for _ in range(next(words))])
+            for _ in range(next(words))
+        ]
+        for _ in range(next(words))
+    }
+
+
+def test_open_mpi_serves_what_rules_say_and_nothing_else() -> None:
+    library = Installed("Open MPI 5.0.11", {"Allreduce": KNOWN, "Bcast": KNOWN})
+    read = _openmpi(openmpi_rules.FORMAT.text(RULES, library, []))
+    numbers = {"Allreduce": 2, "Bcast": 7, "Reduce_scatter_block": 13}
+    assert list(read) == list(numbers.values())
+    for method, number in numbers.items():
+        assert [ranks for ranks, _ in read[number]] == sorted({r for r, _ in read[number]})
+        for ranks in range(12):
+            lines = [some for least, some in read[number] if least <= ranks][-1]
+            assert lines[0][0] == 0, "else the library drops the file"
+            for nbytes in SIZES[1:]:
+                line = [one for one in lines if one[0] <= nbytes][-1]
+                found = wanted(method, ranks, nbytes)
+                if found is None:
+                    assert line[1:] == (0, 0, 0)
+                else:
+                    settings = found.settings
+                    fan = settings.get("chains", 0), settings.get("segment", 0)
+                    assert line[1:] == (found.number, *fan)
+
+
+def test_what_open_mpi_cannot_say() -> None:
+    library = Installed("Open MPI 5.0.11")
+    assert openmpi_rules.why_not(RULES[0], library) == "the file has no place for k"
+    assert openmpi_rules.why_not(RULES[4], library) == ""
+
+
+DEFAULT: dict[str, Any] = {
+    "comm_size<8": {
+        "comm_hierarchy=parent": {"algorithm=nodes": {}},
+        "comm_hierarchy=any": {"avg_msg_size<=100": {"algorithm=a": {}}, "avg_msg_size=any": {
+            "algorithm=b": {}}},
+    },
+    "comm_size=pow2": {"is_commutative=yes": {"algorithm=c": {}}, "is_commutative=no": {
+        "algorithm=d": {}}},
+    "comm_size=any": {"algorithm=e": {}},
+}  # fmt: skip
+
+
+def _mpich(table: dict[str, Any], asked: dict[str, Any], below: bool = False) -> list[str]:
+    """What a table chooses, with its parameters; it must not test communicators below sizes."""
+    for test, then in table.items():
+        name, how, value = re.fullmatch(r"(\w+)(<=|<|=)(\w+)", test).groups()  # type: ignore[union-attr]
+        if name == "algorithm":
+            return [value, *then]
+        assert not (below and name.startswith("comm_")), test
+        known = asked[name.replace("total", "avg")]
+        if name == "comm_hierarchy":
+            holds = value in ("any", known)
+        elif value in ("any", "pow2") and how == "=":
+            holds = value == "any" or known & (known - 1) == 0
+        elif isinstance(known, str):
+            holds = known == value
+        else:
+            limit = 4 if value == "pow2" else int(value)
+            holds = known <= limit - (how == "<")
+        if holds:
+            return _mpich(then, asked, below or "msg_size" in name)
+    raise AssertionError((table, asked))
+
+
+def test_mpich_serves_what_rules_say_and_its_own_table_elsewhere() -> None:
+    collectives = ("bcast", "allreduce", "reduce_scatter_block", "barrier")
+    table = {f"collective={one}": {"comm_type=intra": DEFAULT} for one in collectives}
+    table["collective=x"] = {"algorithm=MPIR_Bcast_intra_binomial": {}}
+    library = Installed("MPICH 5.0.2", tables=["{}", json.dumps(table)])
+    text = mpich_selection.FORMAT.text(RULES, library, [])
+    read = json.loads(re.sub("(?m)^//.*", "", text))
+    assert list(read) == list(table)
+    assert read["collective=barrier"] == table["collective=barrier"]
+    usual = {"is_commutative": "yes", "is_op_built_in": "yes", "count": 100}
+    for method in ("Bcast", "Allreduce", "Reduce_scatter_block"):
+        chosen = read[f"collective={method.lower()}"]["comm_type=intra"]
+        for ranks in (2, 3, 4, 5, 6, 8, 9, 10):
+            for nbytes in SIZES[1:]:
+                for hierarchy in ("parent", "none"):
+                    asked = {"comm_size": ranks, "avg_msg_size": nbytes, **usual}
+                    asked["comm_hierarchy"] = hierarchy
+                    found, default = wanted(method, ranks, nbytes), _mpich(DEFAULT, asked)
+                    said = _mpich(chosen, asked)
+                    if found is None:
+                        assert said == default, asked
+                        continue
+                    assert said[0] == f"MPIR_{method}_intra_{found.name}"
+                    if method != "Bcast":
+                        asked["is_commutative"] = "no"
+                        assert _mpich(chosen, asked) == _mpich(DEFAULT, asked)
+                    if (found.name, method) == ("ring", "Allreduce"):
+                        for odd in ({"is_op_built_in": "no"}, {"count": 2}):
+                            assert _mpich(chosen, {**asked, **usual, **odd}) == default
+    asked = {"comm_size": 4, "avg_msg_size": 128, "comm_hierarchy": "none", **usual}
+    tree = _mpich(read["collective=allreduce"]["comm_type=intra"], asked)
+    assert tree[1:3] == ["tree_type=knomial_1", "k=8"]
+
+
+def test_what_mpich_cannot_say() -> None:
+    accepted = ["MPIR_Allreduce_intra_tree", "MPIR_Allreduce_intra_smp"]
+    library = Installed("MPICH 5.0.2", accepted=accepted)
+    assert mpich_selection.why_not(RULES[0], library) == ""
+    composed = rule("Allreduce", 4, 8, 16, "tree", composition=2)
+    assert "composition" in mpich_selection.why_not(composed, library)
+    for name in ("smp", "ring"):
+        asked = rule("Allreduce", 4, 8, 16, name)
+        assert mpich_selection.why_not(asked, library) == "the file cannot name it"
+    with pytest.raises(InvalidArgument, match="whole table, which was not found"):
+        mpich_selection.FORMAT.text(RULES, library, [])
+
+
+def test_intel_mpis_variables() -> None:
+    library = Installed("Intel MPI 2021.18.1")
+    rules = [
+        rule("Bcast", 4, 8, 64, "17"),
+        rule("Bcast", 8, 65, 512, "3"),
+        rule("Reduce", 4, 1, 2, "1"),
+    ]
+    assert [intel_adjust.why_not(one, library) for one in rules] == [""] * 3
+    lines = intel_adjust.FORMAT.text(rules, library, []).splitlines()
+    assert [line for line in lines if not line.startswith("#")] == [
+        'export I_MPI_ADJUST_BCAST="17:8-64@4-4;3:65-512@8-8"',
+        'export I_MPI_ADJUST_REDUCE="1:1-2@4-4"',
+    ]
+    assert "no preset" in intel_adjust.why_not(RULES[0], library)
+    assert "no preset" in intel_adjust.why_not(rule("Bcast", 4, 8, 64, "17", k=2), library)
+    assert "not documented" in intel_adjust.why_not(RULES[-1], library)

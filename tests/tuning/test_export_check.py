@@ -1,0 +1,51 @@
+"""What fingerprints say about exported rules; `tests/mpi/test_exported_rules.py` has real ones."""
+
+from typing import Any
+
+import pytest
+
+from collwise.errors import RanksLost
+from collwise.formats.selection_rules import Rule
+from collwise.measure.statistics import Interval
+from collwise.tuning import export_check
+from collwise.tuning.export_check import check
+
+RULE = Rule("allreduce", "Allreduce", 4, 100, 200, (128,), "ring", 4, {}, {}, ())
+NEXT = RULE._replace(first=201, last=300, raced=(256,))
+OLD = {"plain": ["usual"], "forced": ["ring"], "outside": ["usual"], "speedup": [2.0, 1.5, 2.5]}
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "says", "failed"),
+    [
+        ({"plain": ["ring"]}, {}, "in force; 1.50 to 2.50 times as fast as the default", False),
+        ({"plain": ["usual"]}, {}, "NOT in force; 1.50 to 2.50 times", True),
+        ({"plain": ["tree"]}, {}, "NOT in force", True),
+        ({"plain": ["ring"]}, {"plain": ["ring"]}, "no fingerprint tells it from the", False),
+        ({"plain": ["ring"], "outside": ["ring"]}, {}, "other sizes have CHANGED, too", True),
+        ({"plain": ["ring"]}, {"forced": None, "speedup": None}, "ring; in force", False),
+        ({"plain": ["usual"]}, {"forced": None, "speedup": None}, "no fingerprint tells", False),
+    ],
+)
+def test_verdicts(
+    monkeypatch: pytest.MonkeyPatch, new: Any, old: Any, says: str, failed: bool
+) -> None:
+    def ask(command: object, environment: object, limit_s: float) -> tuple[list[Any], str]:
+        told = {"outside": ["usual"], **new} if environment else {**OLD, **old}
+        return [{"rules": [told]}], ""
+
+    monkeypatch.setattr(export_check, "ask", ask)
+    monkeypatch.setattr(export_check, "command_line", lambda ranks, command: command)
+    (found,) = check([RULE], {"FILE": "it"})
+    assert says in str(found)
+    assert found.failed == failed
+    assert found.speedup in (None, Interval(2.0, 1.5, 2.5))
+    monkeypatch.setattr(export_check, "ask", lambda *_: ([], "they crashed"))
+    with pytest.raises(RanksLost, match=r"the check on 4 ranks: .* with the rules: they crashed"):
+        check([RULE], {"FILE": "it"})
+
+
+def test_sizes_outside_of_a_rule_are_in_no_other() -> None:
+    assert export_check._outside(RULE, [RULE]) == [64, 256]
+    assert export_check._outside(RULE, [RULE, NEXT]) == [64]
+    assert export_check._outside(RULE._replace(first=0), [RULE]) == [256]

@@ -1,0 +1,128 @@
+"""Rules from the races in a profile, and why others are none."""
+
+from typing import Any
+
+import pytest
+
+from collwise.errors import InvalidArgument, NoMPI
+from collwise.formats import mpich_selection, openmpi_rules
+from collwise.formats.selection_rules import SAME, Installed, Named
+from collwise.profiles.records import RacedOwn, RaceResult
+from collwise.schedule.collectives import COLLECTIVES
+from collwise.tuning import exported_rules
+from collwise.tuning.exported_rules import Exported, exported, installed_library
+from tests.planner.machines import race
+from tests.profiles.example import profile
+
+NAMES = ("binomial", "ring", "pipeline", "tree", "basic_linear", "pipelined_tree")
+METHODS = [one.methods[0] for one in COLLECTIVES.values()]
+LIBRARY = Installed(
+    "Open MPI 5.0.11",
+    {
+        method: {name: Named(1 + place, {"segment": 0}) for place, name in enumerate(NAMES)}
+        for method in METHODS
+    },
+)
+
+
+def own(name: str = "tree", low: float = 1.5, high: float = 1.7, **settings: int) -> RacedOwn:
+    return RacedOwn(name=name, settings=settings, median_s=1e-5, speedup_low=low, speedup_high=high)
+
+
+def won(nbytes: int, algorithm: str = "broadcast/library:tree", **changes: Any) -> RaceResult:
+    return race(nbytes=nbytes, algorithm=algorithm, **changes)
+
+
+def made(*races: RaceResult, **more: Any) -> Exported:
+    return exported(profile(race_results=races), openmpi_rules.FORMAT, LIBRARY, **more)
+
+
+def test_neighbours_with_one_winner_are_one_rule() -> None:
+    lost = won(16384, decision="library")
+    rules, unsaid = made(won(64), won(4096), lost, won(1 << 20, own=own("ring")))
+    assert [(one.first, one.last, one.name, one.raced) for one in rules] == [
+        (16, 8192, "tree", (64, 4096)),
+        (262144, 4194304, "tree", (1 << 20,)),
+    ]
+    assert unsaid == ()
+    assert rules[0].evidence == (
+        "raced with 64 B: 1.80 to 2.20 times as fast as the default",
+        "raced with 4 KiB: 1.80 to 2.20 times as fast as the default",
+    )
+    assert (rules[0].method, rules[0].ranks, rules[0].number) == ("Bcast", 4, 4)
+
+
+def test_where_ours_won_the_librarys_fastest_counts_if_it_was_clearly_faster() -> None:
+    (found,), _ = made(won(64, "broadcast/chain", own=own("ring", segment=8)))
+    assert (found.name, found.changed, found.settings) == ("ring", {"segment": 8}, {"segment": 8})
+    assert found.evidence == ("raced with 64 B: 1.50 to 1.70 times as fast as the default",)
+    slow = won(64, "broadcast/binomial", own=own(low=0.9), ranks=8)
+    (_,), (line,) = made(won(64), slow)
+    assert line.endswith("binomial won, and nothing of the library's was clearly faster")
+    (other,), _ = made(won(64, "broadcast/binomial", decision="library", own=own("ring")))
+    assert other.name == "ring"
+
+
+def test_where_none_of_the_librarys_was_raced_the_same_algorithm_counts() -> None:
+    same = won(64, "broadcast/chain_segmented", settings={"segment": "4096"})
+    rules, (line,) = made(same, won(512, "broadcast/postal_tree", ranks=8))
+    assert [(one.name, dict(one.changed)) for one in rules] == [("pipeline", {"segment": 4096})]
+    assert "by broadcast/chain_segmented of collwise, the same algorithm" in rules[0].evidence[0]
+    assert line == (
+        "broadcast of 512 B on 8 ranks: broadcast/postal_tree won, which the library does not have"
+    )
+    fixed = Installed("MPICH 5.0.2", LIBRARY.algorithms, (), ["MPIR_Bcast_intra_pipelined_tree"])
+    (found,), _ = exported(profile(race_results=(same,)), mpich_selection.FORMAT, fixed)
+    assert (found.name, found.changed) == ("pipelined_tree", {"segment": 4096, "k": 1})
+    assert {ours.partition("/")[0] for ours, _ in SAME} == {*COLLECTIVES}
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"root": 1}, "the root is rank 1"),
+        ({"ranks_per_node": "2x2"}, "several nodes have several ranks (2x2)"),
+        ({"collective": "allgatherv", "sources": 2}, "only 2 ranks have data"),
+        ({"algorithm": "broadcast/library:gone"}, "the library does not offer it"),
+        ({"settings": {"k": 3}}, "the file has no place for k"),
+        (
+            {"collective": "allreduce", "algorithm": "allreduce/library:ring"},
+            "it is wrong for operators that do not commute",
+        ),
+    ],
+)
+def test_what_no_rule_says(changes: dict[str, Any], why: str) -> None:
+    changes = {"algorithm": f"{changes.get('collective', 'broadcast')}/library:tree"} | changes
+    odd, fine = won(512, **changes), won(64, ranks=8)
+    rules, (line,) = made(odd, fine)
+    assert [one.ranks for one in rules] == [8]
+    assert line.endswith(f": {why}")
+    with pytest.raises(InvalidArgument, match="1 race, of which none gives a rule; "):
+        made(odd)
+
+
+def test_races_of_persistent_requests_are_named_once() -> None:
+    others = [won(nbytes, form="persistent") for nbytes in (8, 64)]
+    (_,), unsaid = made(won(64), *others)
+    assert unsaid == ("what won races of persistent requests",)
+
+
+def test_operators_that_commute() -> None:
+    ring = won(64, "allreduce/library:ring", collective="allreduce")
+    (found,), unsaid = made(ring, commuting=True)
+    assert (found.name, unsaid) == ("ring", ())
+
+
+def test_other_placements_and_lost_races_say_nothing() -> None:
+    lost = won(64, ranks=8, root=2, decision="library")
+    (found,), unsaid = made(won(64, ranks_per_node="64x1"), lost, won(64, ranks=9))
+    assert (found.ranks, len(unsaid)) == (9, 1)
+    assert unsaid[0].endswith("the ranks lay otherwise on nodes (64x1)")
+    with pytest.raises(InvalidArgument, match="the profile has 0 races"):
+        made()
+
+
+def test_a_library_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exported_rules, "ask", lambda command: ([], "it crashed"))
+    with pytest.raises(NoMPI, match="it crashed"):
+        installed_library()

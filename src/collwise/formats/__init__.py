@@ -1,4 +1,4 @@
-"""Writes schedules in the formats of other tools, reads one of these, writes rules for MPI libraries.
+"""Writes schedules in other tools' formats, reads one of these, writes rules for MPI libraries.
 
 `export_rows` lists what each rank does, from a schedule's rows.  One module writes each format:
 `goal_writer` (GOAL, for LogGOPSim), `time_independent_trace` (for SimGrid's SMPI) and

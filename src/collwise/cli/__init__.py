@@ -28,6 +28,7 @@ COMMANDS = {
     "simulate": "Run schedules on an assumed or measured machine, up to millions of ranks.",
     "export": "Write schedules for other tools: GOAL, SMPI, Chrome's traces.",
     "bench": "Race collectives against the library's own: one race, or a sweep.",
+    "scan": "Find out whether the library's defaults are bad here, and what mends it.",
     "compare": "Compare two records, cell by cell: sweeps, tunings or profiles.",
     "reproduce": "Run the papers again: every figure, table and claim, with a verdict.",
     "explore": "Open a page with sliders: what λ, ranks and bytes change.",
@@ -64,7 +65,7 @@ class Commands(click.Group):
 def collwise() -> None:
     """Measure the machine, plan the collective, run it on MPI.
 
-    tune, measure, bench, reproduce and run work on MPI ranks: -n 4 starts
+    tune, measure, bench, scan, reproduce and run work on MPI ranks: -n 4 starts
     them, or a launcher does (mpiexec -n 4 collwise tune). lab runs commands
     on emulated hosts. The other commands need no MPI.
 

@@ -99,6 +99,11 @@ def contenders(medians_s: Mapping[str, float], behind: float) -> list[str]:
     ]
 
 
+def clear(gain: Interval) -> bool:
+    """Whether a speed-up is significant: by MARGIN, and its interval is no wider than WIDEST."""
+    return gain.low > 1 + MARGIN and gain.high <= WIDEST * gain.low
+
+
 @dataclass(frozen=True)
 class Race:
     """The samples of one race: by competitor's label, its seconds in repetition after repetition.
@@ -156,13 +161,11 @@ class Race:
     def winner(self) -> str:
         """The label of the winner: `best` or `library`.
 
-        `best` wins if it is significantly faster, by MARGIN, with a speed-up no wider than WIDEST.
+        `best` wins if its speed-up is `clear`.
         """
         if self.best == self.library or self.impossible:
             return self.library
-        gain = self.speedup(self.best)
-        clear = gain.low > 1 + MARGIN and gain.high <= WIDEST * gain.low
-        return self.best if clear else self.library
+        return self.best if clear(self.speedup(self.best)) else self.library
 
     @cached_property
     def impossible(self) -> bool:

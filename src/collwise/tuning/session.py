@@ -10,9 +10,11 @@ from fractions import Fraction
 from functools import cached_property
 from math import inf
 
+from collwise.algorithms.registry import describe
 from collwise.errors import InvalidArgument, NothingApplies
 from collwise.measure.race import BEHIND, OWN, Race, own_algorithm
 from collwise.model.placement import Placement, check_placement
+from collwise.mpi.bench.compositions import COMPOSITIONS
 from collwise.mpi.bench.measuring import run_campaign
 from collwise.mpi.bench.placing import NamedPlacement, find_placement, worth_measuring
 from collwise.mpi.bench.race_harness import RaceHarness, race
@@ -26,23 +28,28 @@ from collwise.planner.operator_order import DTYPE, OP
 from collwise.planner.plans import Candidate, Plan
 from collwise.planner.shortlist import MOST_SLOWER, worth_a_race
 from collwise.profiles.profile import Profile, with_measurements
+from collwise.profiles.records import USUAL_WITHIN
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.system import formatting
 from collwise.tuning.agenda import (
     AGENDA_SHARE,
+    RUNS,
     Item,
     agenda,
     announcement,
     share_s,
 )
 from collwise.tuning.outcomes import Outcome, Task, Tuning
+from collwise.tuning.scanning import Cell, Rivals, Scan, found, neighbours, suspects
 from collwise.verifier import verify
 
 log = logging.getLogger("collwise")
 
 MEASURING_SHARE = 0.4
 """The share of the time budget for measuring; the races share the rest."""
+SCAN_SHARE = 0.1
+"""The share of a scan's time for measuring."""
 LARGEST_PROVED = 256
 """Schedules for up to this many ranks are proved correct before they run."""
 
@@ -250,6 +257,72 @@ class Session:
         left_s = budget_s - (time.monotonic() - begin)  # only rank 0's value counts
         return outcome(self.seed + 1, max(left_s, budget_s / 2)) if first.doubtful else first
 
+    def scan(self, tasks: Sequence[Task], budget_s: float, known: Profile | None = None) -> Scan:
+        """Race the library's defaults against what else a program could call, as `scanning` says.
+
+        tasks: in this order; each has an equal share of the time that is left, and those that may
+        take longer than that, by the time of the last one of their collective, are left out.
+        budget_s: seconds.   known: a profile to use instead of measuring.
+        Raises as `tune` does.
+        """
+        comm, begin = self.private.comm, time.monotonic()
+        largest = max(task.problem.nbytes for task in tasks)
+        profile = known or self.measure(SCAN_SHARE * budget_s, share=SCAN_SHARE, largest=largest)
+        cells: list[Cell] = []
+        left_out: list[Task] = []
+        pace_s: dict[str, float] = {}  # seconds that a race may take for each byte
+        for number, task in enumerate(tasks):
+            kind, nbytes = task.problem.collective, task.problem.nbytes
+            left_s = on_root(comm, lambda: budget_s - (time.monotonic() - begin))
+            if cells and left_s < pace_s.get(kind, 0.0) * nbytes:
+                left_out.append(task)
+                continue
+            self.progress(f"scanning: {task}", 1 - left_s / budget_s)
+            cells.append(self._scanned(task, profile, left_s / (len(tasks) - number)))
+            pace_s[kind] = RUNS * cells[-1].default_s / nbytes
+        spent_s = on_root(comm, lambda: time.monotonic() - begin)
+        return Scan.of(self.world.library, comm.Get_size(), spent_s, cells, left_out)
+
+    def _scanned(self, task: Task, profile: Profile, budget_s: float) -> Cell:
+        """Race a task once with all rivals, and the suspects once more, for as long."""
+        problem = task.problem
+        method = problem.kind.methods[0]
+        others = {label: other.problem for label, other in neighbours(task).items()}
+        every = Rivals(self._of_library(problem), list(COMPOSITIONS[method]), others)
+
+        def timed(rivals: Rivals, seed: int, behind: float) -> Race:
+            return race(
+                self._harness,
+                problem,
+                {},
+                {},
+                op=task.op,
+                dtype=task.dtype,
+                budget_s=budget_s / 2,
+                seed=seed,
+                own=rivals.own,
+                compositions=rivals.compositions,
+                neighbours=rivals.neighbours,
+                behind=behind,
+                within=USUAL_WITHIN,
+            )
+
+        first, second = timed(every, self.seed, BEHIND), None
+        if again := suspects(first):
+            second = timed(every.among(again), self.seed + 1, inf)
+        placement = self.levels.placement if profile.levels else None
+        return found(task, task.bound_s(profile, placement), first, second)
+
+    def _of_library(self, problem: Problem) -> dict[str, tuple[str, Mapping[str, int]]]:
+        """The library's own algorithms for a problem, by label: names and settings."""
+        sizes = Counter(self.world.hosts).values()
+        composed = len(sizes) > 1 and max(sizes) > 1
+        every = worth_racing(problem.kind.methods[0], problem.ranks, composed=composed)
+        return {
+            describe(f"{problem.collective}/{OWN}{name}", settings): (name, settings)
+            for name, settings in every
+        }
+
     def _own(self, estimated: Plan) -> dict[str, Candidate]:
         """The library's own algorithms to race, by label.
 
@@ -257,11 +330,9 @@ class Session:
         are left out, the others come last, the fastest first.  Unpredicted ones need a race more.
         """
         problem = estimated.problem
-        sizes = Counter(self.world.hosts).values()
-        composed = len(sizes) > 1 and max(sizes) > 1
         known_s = {c.name: c.predicted for c in reversed(estimated.candidates)}
         limit_s = MOST_SLOWER * estimated.choice.predicted
-        every = worth_racing(problem.kind.methods[0], problem.ranks, composed=composed)
+        every = list(self._of_library(problem).values())
         every.sort(key=lambda one: known_s.get(f"{problem.collective}/{one[0]}", 0))
         own = [
             Candidate(f"{problem.collective}/{OWN}{name}", settings, Fraction(0))

@@ -7,7 +7,7 @@ import gc
 import logging
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from collwise.measure.race import Punctual, Race, contenders, punctual
 from collwise.measure.statistics import FEWEST, median_interval
 from collwise.mpi.bench.clock import CommonClock, StartingLine
+from collwise.mpi.bench.compositions import composed
 from collwise.mpi.bench.workloads import Competitor, Workload
 from collwise.mpi.library.switching import OwnCalls
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
@@ -59,6 +60,8 @@ def race(
     seed: int = 0,
     bare_sends: bool = False,
     own: Mapping[str, tuple[str, Mapping[str, int]]] | None = None,
+    compositions: Iterable[str] = (),
+    neighbours: Mapping[str, Problem] | None = None,
     behind: float = inf,
     within: float = 0.0,
 ) -> Race:
@@ -68,6 +71,8 @@ def race(
     repetitions: the most to time.   bare_sends: race messages by plain calls of mpi4py, too.
     own: the library's own algorithms to race as blocking calls, by label: name and settings.  Only
     the first ones are raced if _TRIAL_SHARE of the time allows no more.
+    compositions: names of `COMPOSITIONS` to race as blocking calls.
+    neighbours: other problems on which the library's own collective runs as a blocking call, too.
     behind: a competitor leaves early if it takes this many times as long as its form's best.
     within: the race ends once medians are known to ± this share.
     Raises WrongResult, on all ranks, if a competitor leaves a wrong byte on any rank, and
@@ -80,9 +85,14 @@ def race(
         competitors += workload.candidates(label, schedule)
         if bare_sends:
             competitors.append(workload.bare_sends(label, schedule))
+    competitors += [composed(workload, name) for name in compositions]
+    checked = dict.fromkeys((one.label for one in competitors), workload)
+    for label, other in (neighbours or {}).items():
+        checked[label] = Workload(harness.private, other, op, dtype)
+        competitors.append(checked[label].default(label))
     try:
         for competitor in competitors:
-            workload.check(competitor)
+            checked[competitor.label].check(competitor)
         if own:
             competitors += _own_competitors(harness, workload, own, competitors[0], budget_s)
         left_s = budget_s - (time.perf_counter() - begin)
@@ -92,7 +102,7 @@ def race(
         last = max(map(len, samples.values()))
         for competitor in competitors:
             if len(samples.get(competitor.label, ())) == last:
-                workload.check(competitor)
+                checked.get(competitor.label, workload).check(competitor)
     finally:
         for competitor in competitors:
             competitor.free()

@@ -43,6 +43,7 @@ class Workload:
     """Buffers for one problem, and the competitors that run on them.
 
     op, dtype: the operator and the elements of vectors; other collectives move bytes.
+    own_data: what this rank contributes; at others than the root of a broadcast, nothing.
     buffers: as the MPI method takes them.   result: this rank's output, to be compared with
     `expected`; None if the collective leaves none here.
     Raises UnknownName for an operator that races do not support.
@@ -62,7 +63,7 @@ class Workload:
         elif kind.input == "root":
             self._lengths = {problem.root: problem.nbytes}
         everything = self._zeros(problem.nbytes)
-        self._own = self._zeros(self._lengths.get(private.rank, 0))
+        self.own_data = self._zeros(self._lengths.get(private.rank, 0))
         self._part = slice(None)
         self.result: _Values | None = everything
         if kind.combines:
@@ -71,13 +72,13 @@ class Workload:
                 ends = block.offset // problem.itemsize, block.end // problem.itemsize
                 self._part, self.result = slice(*ends), self._zeros(block.length)
         self.expected = self._zeros(0)
-        self.buffers: Sequence[Any] = (self._own, self.result)
+        self.buffers: Sequence[Any] = (self.own_data, self.result)
         if kind.has_sources:
             counts = [self._lengths.get(rank, 0) for rank in range(problem.ranks)]
-            self.buffers = (self._own, [self.result, counts, MPI.BYTE])
+            self.buffers = (self.own_data, [self.result, counts, MPI.BYTE])
         elif kind.input == "root":  # data and result are one buffer
             if private.rank == problem.root:
-                self._own = everything
+                self.own_data = everything
             self.buffers = ([self.result, problem.nbytes, MPI.BYTE],)
 
     def _zeros(self, nbytes: int) -> _Values:
@@ -106,13 +107,16 @@ class Workload:
         if self.result is not None:
             self.result[:] = self.expected + self._type.type(1)
         if self.private.rank in data:
-            self._own[:] = data[self.private.rank]
+            self.own_data[:] = data[self.private.rank]
+
+    def default(self, label: str = LIBRARY) -> Competitor:
+        """The library's blocking call."""
+        call = partial(getattr(self.comm, self.kind.methods[0]), *self._arguments())
+        return Competitor(label, self._as_comm(call, planned=False), nothing)
 
     def libraries(self) -> list[Competitor]:
         """The library's collective: the blocking call, and the persistent form if it has one."""
-        name, arguments = self.kind.methods[0], self._arguments()
-        call = partial(getattr(self.comm, name), *arguments)
-        blocking = Competitor(LIBRARY, self._as_comm(call, planned=False), _nothing)
+        name, arguments, blocking = self.kind.methods[0], self._arguments(), self.default()
         try:
             request = getattr(self.comm, f"{name}_init")(*arguments)
         except (NotImplementedError, MPI.Exception):  # a library older than MPI-4
@@ -156,7 +160,7 @@ class Workload:
             return refused
         if not switched.alike(method, self.problem.nbytes, self.comm):
             return "ranks end with different bits"
-        return Competitor(label + BLOCKING, self._as_comm(call, planned=True), _nothing)
+        return Competitor(label + BLOCKING, self._as_comm(call, planned=True), nothing)
 
     def _as_comm(self, run: Callable[[], Any], *, planned: bool) -> Callable[[], object]:
         """A blocking call as `Comm` makes it.  From the second call on, C serves it if it can.
@@ -194,7 +198,7 @@ class Workload:
         bare = BareSends(self.comm, schedule.rank(rank), result, places)
 
         def run() -> None:
-            result[own] = self._own
+            result[own] = self.own_data
             bare.run()
 
         return Competitor(label + BY_HAND, run, bare.free)
@@ -228,5 +232,5 @@ def _persistent(label: str, request: Any) -> Competitor:
     return Competitor(label, run, free)
 
 
-def _nothing() -> None:
+def nothing() -> None:
     """Do nothing: the `free` of competitors that hold nothing to free."""

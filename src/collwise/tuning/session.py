@@ -7,14 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf
 
 from collwise.algorithms.registry import describe
 from collwise.errors import InvalidArgument, NothingApplies
-from collwise.measure.race import BEHIND, OWN, Race, own_algorithm
+from collwise.measure.race import BEHIND, LIBRARY, OWN, Race, own_algorithm
 from collwise.model.placement import Placement, check_placement
-from collwise.mpi.bench.compositions import COMPOSITIONS
 from collwise.mpi.bench.measuring import run_campaign
 from collwise.mpi.bench.placing import NamedPlacement, find_placement, worth_measuring
 from collwise.mpi.bench.race_harness import RaceHarness, race
@@ -41,7 +40,7 @@ from collwise.tuning.agenda import (
     share_s,
 )
 from collwise.tuning.outcomes import Outcome, Task, Tuning
-from collwise.tuning.scanning import Cell, Rivals, Scan, found, neighbours, suspects
+from collwise.tuning.scanning import Finding, Scan, findings, neighbours, worst_first
 from collwise.verifier import verify
 
 log = logging.getLogger("collwise")
@@ -258,60 +257,64 @@ class Session:
         return outcome(self.seed + 1, max(left_s, budget_s / 2)) if first.doubtful else first
 
     def scan(self, tasks: Sequence[Task], budget_s: float, known: Profile | None = None) -> Scan:
-        """Race the library's defaults against what else a program could call, as `scanning` says.
+        """Race the library's defaults with what else a program could call, each finding twice.
 
-        tasks: in this order; each has an equal share of the time that is left, and those that may
-        take longer than that, by the time of the last one of their collective, are left out.
-        budget_s: seconds.   known: a profile to use instead of measuring.
-        Raises as `tune` does.
+        tasks: in this order, each with an equal share of the time that is left.  A task is left out
+        if that is not enough by the last time of its collective.   budget_s: seconds.
+        known: a profile to use instead of measuring.   Raises as `tune` does.
         """
         comm, begin = self.private.comm, time.monotonic()
         largest = max(task.problem.nbytes for task in tasks)
         profile = known or self.measure(SCAN_SHARE * budget_s, share=SCAN_SHARE, largest=largest)
-        cells: list[Cell] = []
-        left_out: list[Task] = []
-        pace_s: dict[str, float] = {}  # seconds that a race may take for each byte
+        medians_s: dict[str, dict[str, float]] = {}
+        pace_s: dict[str, float] = {}  # by collective, seconds for each byte until a race decides
+        found, left_out = list[Finding](), list[str]()
         for number, task in enumerate(tasks):
-            kind, nbytes = task.problem.collective, task.problem.nbytes
             left_s = on_root(comm, lambda: budget_s - (time.monotonic() - begin))
-            if cells and left_s < pace_s.get(kind, 0.0) * nbytes:
-                left_out.append(task)
+            name, nbytes = task.problem.collective, task.problem.nbytes
+            if number and left_s < nbytes * pace_s.get(name, 0.0):
+                left_out.append(str(task))
                 continue
             self.progress(f"scanning: {task}", 1 - left_s / budget_s)
-            cells.append(self._scanned(task, profile, left_s / (len(tasks) - number)))
-            pace_s[kind] = RUNS * cells[-1].default_s / nbytes
-        spent_s = on_root(comm, lambda: time.monotonic() - begin)
-        return Scan.of(self.world.library, comm.Get_size(), spent_s, cells, left_out)
+            first, confirmed = self._scanned(task, profile, left_s / (len(tasks) - number))
+            found += confirmed
+            medians_s[str(task)] = {label: one.middle for label, one in first.medians.items()}
+            pace_s[name] = RUNS * first.medians[LIBRARY].middle / nbytes
+        return Scan(
+            library=self.world.library,
+            ranks=comm.Get_size(),
+            spent_s=time.monotonic() - begin,
+            findings=worst_first(found),
+            medians_s=medians_s,
+            left_out=left_out,
+        )
 
-    def _scanned(self, task: Task, profile: Profile, budget_s: float) -> Cell:
-        """Race a task once with all rivals, and the suspects once more, for as long."""
-        problem = task.problem
-        method = problem.kind.methods[0]
-        others = {label: other.problem for label, other in neighbours(task).items()}
-        every = Rivals(self._of_library(problem), list(COMPOSITIONS[method]), others)
-
-        def timed(rivals: Rivals, seed: int, behind: float) -> Race:
-            return race(
-                self._harness,
-                problem,
-                {},
-                {},
-                op=task.op,
-                dtype=task.dtype,
-                budget_s=budget_s / 2,
-                seed=seed,
-                own=rivals.own,
-                compositions=rivals.compositions,
-                neighbours=rivals.neighbours,
-                behind=behind,
-                within=USUAL_WITHIN,
-            )
-
-        first, second = timed(every, self.seed, BEHIND), None
-        if again := suspects(first):
-            second = timed(every.among(again), self.seed + 1, inf)
+    def _scanned(
+        self, task: Task, profile: Profile, budget_s: float
+    ) -> tuple[Race, Sequence[Finding]]:
+        """The race of a task with all of its rivals, and what a second race confirms."""
+        timed = partial(
+            race,
+            self._harness,
+            task.problem,
+            {},
+            {},
+            op=task.op,
+            dtype=task.dtype,
+            budget_s=budget_s / 2,
+            own=self._of_library(task.problem),
+            neighbours={label: other.problem for label, other in neighbours(task).items()},
+            within=USUAL_WITHIN,
+        )
+        crowded = self.world.oversubscribed and not self.world.emulated  # waits that t0 lacks
         placement = self.levels.placement if profile.levels else None
-        return found(task, task.bound_s(profile, placement), first, second)
+        bound_s = 0.0 if crowded else task.least_s(profile, placement)
+        first = timed(seed=self.seed, behind=BEHIND)
+        if not (suspects := findings(task, first, bound_s)):
+            return first, ()
+        again = timed(seed=self.seed + 1, only={LIBRARY, *suspects})
+        confirmed = findings(task, again, bound_s)
+        return first, [confirmed[label] for label in suspects if label in confirmed]
 
     def _of_library(self, problem: Problem) -> dict[str, tuple[str, Mapping[str, int]]]:
         """The library's own algorithms for a problem, by label: names and settings."""

@@ -63,7 +63,8 @@ def command(
 
     request = ProblemOptions(0, None, None, None, Sources(), None, None)
     by_size = [(name, nbytes) for nbytes in sizes for name in collectives]
-    tasks = [request.task(name, comm.size, nbytes, round_up=True) for name, nbytes in by_size]
+    every = (request.task(name, comm.size, nbytes, round_up=True) for name, nbytes in by_size)
+    tasks = list(dict.fromkeys(every))
     saved = on_root(comm, lambda: profile_for(here.fingerprint(), None))
     beginning = f"scanning {len(tasks)} calls on {comm.size} ranks for about {budget:g} s"
     with (

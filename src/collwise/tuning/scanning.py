@@ -69,15 +69,19 @@ def neighbours(task: Task) -> dict[str, Task]:
 
 
 def findings(task: Task, race: Race, bound_s: float) -> dict[str, Finding]:
-    """What a race shows, by the label that shows it: the best alternative, a cliff, else the bound.
+    """What a race shows, by the label that shows it, such as the fastest alternative or a cliff.
 
-    bound_s: the lower bound; it shows nothing where a median is below it, since t0 or λ is wrong.
+    The library's fastest algorithm is shown, too, since with it programs stay as they are.
+    bound_s: the lower bound, which shows something if the default never came near it; or 0.
     """
     last = len(race.samples[LIBRARY])
     stayed = [label for label, times_s in race.samples.items() if len(times_s) == last]
     others = sorted({*stayed} - {LIBRARY, NEXT}, key=lambda label: race.medians[label].middle)
-    found = dict(islice(_compared(task, race, LIBRARY, others, 1.0), 1))
-    if not found and 0 < bound_s <= min(median.middle for median in race.medians.values()):
+    own = [label for label in others if own_algorithm(label) is not None]
+    found: dict[str, Finding] = {}
+    for alternatives in (others, own):
+        found |= islice(_compared(task, race, LIBRARY, alternatives, 1.0), 1)
+    if not found and 0 < FAR * bound_s < min(race.samples[LIBRARY]):
         limited = replace(race, samples={**race.samples, MESSAGES: (bound_s,) * last})
         found |= _compared(task, limited, LIBRARY, [MESSAGES], FAR)
     return found | dict(_compared(task, race, NEXT, [LIBRARY] * (NEXT in race.samples), STEP))

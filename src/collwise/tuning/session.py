@@ -266,20 +266,21 @@ class Session:
         comm, begin = self.private.comm, time.monotonic()
         largest = max(task.problem.nbytes for task in tasks)
         profile = known or self.measure(SCAN_SHARE * budget_s, share=SCAN_SHARE, largest=largest)
+        placement = self.levels.placement if profile.levels else None
         medians_s: dict[str, dict[str, float]] = {}
-        pace_s: dict[str, float] = {}  # by collective, seconds for each byte until a race decides
+        pace: dict[str, float] = {}  # by collective: until a race decides, over the lower bound
         found, left_out = list[Finding](), list[str]()
         for number, task in enumerate(tasks):
             left_s = on_root(comm, lambda: budget_s - (time.monotonic() - begin))
-            name, nbytes = task.problem.collective, task.problem.nbytes
-            if number and left_s < nbytes * pace_s.get(name, 0.0):
+            bound_s, name = task.least_s(profile, placement), task.problem.collective
+            if number and left_s < bound_s * pace.get(name, 0.0):
                 left_out.append(str(task))
                 continue
             self.progress(f"scanning: {task}", 1 - left_s / budget_s)
-            first, confirmed = self._scanned(task, profile, left_s / (len(tasks) - number))
+            first, confirmed = self._scanned(task, bound_s, left_s / (len(tasks) - number))
             found += confirmed
             medians_s[str(task)] = {label: one.middle for label, one in first.medians.items()}
-            pace_s[name] = RUNS * first.medians[LIBRARY].middle / nbytes
+            pace[name] = RUNS * first.medians[LIBRARY].middle / (bound_s or 1.0)
         return Scan(
             library=self.world.library,
             ranks=comm.Get_size(),
@@ -290,9 +291,9 @@ class Session:
         )
 
     def _scanned(
-        self, task: Task, profile: Profile, budget_s: float
+        self, task: Task, bound_s: float, budget_s: float
     ) -> tuple[Race, Sequence[Finding]]:
-        """The race of a task with all of its rivals, and what a second race confirms."""
+        """A race of a task with all of its rivals, and what a second race confirms of it."""
         timed = partial(
             race,
             self._harness,
@@ -306,9 +307,8 @@ class Session:
             neighbours={label: other.problem for label, other in neighbours(task).items()},
             within=USUAL_WITHIN,
         )
-        crowded = self.world.oversubscribed and not self.world.emulated  # waits that t0 lacks
-        placement = self.levels.placement if profile.levels else None
-        bound_s = 0.0 if crowded else task.least_s(profile, placement)
+        if self.world.oversubscribed and not self.world.emulated:
+            bound_s = 0.0  # no bound knows of ranks that wait for a core
         first = timed(seed=self.seed, behind=BEHIND)
         if not (suspects := findings(task, first, bound_s)):
             return first, ()

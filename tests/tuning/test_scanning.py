@@ -47,7 +47,7 @@ def race(medians: Mapping[str, float], repetitions: int = 24) -> Race:
 def shown(
     medians: Mapping[str, float], bound_s: float = 0.0, repetitions: int = 24
 ) -> dict[str, Finding]:
-    return findings(task(), race(USUAL | medians, repetitions), bound_s)
+    return findings(task(), race({**USUAL, **medians}, repetitions), bound_s)
 
 
 def test_nothing_is_found_where_nothing_is_faster() -> None:

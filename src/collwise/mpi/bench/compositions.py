@@ -1,6 +1,6 @@
 """Collectives that together do the same as one, which should not be slower than they are.
 
-Source: [TraffGroppThakur2010].
+Source: [Traeff2010].
 """
 
 from collections.abc import Mapping

@@ -20,7 +20,6 @@ from collwise.tuning.scanning import (
     Scan,
     findings,
     neighbours,
-    worst_first,
 )
 
 BINOMIAL = f"allreduce/library:binomial{BLOCKING}"
@@ -128,20 +127,18 @@ def lines_of(*found: Finding, left_out: Sequence[str] = ()) -> list[str]:
         library="MPICH 5",
         ranks=4,
         spent_s=1.2,
-        findings=worst_first(found),
+        findings=found,
         medians_s={"allreduce of 64 bytes": {LIBRARY: 1e-6, BINOMIAL: 2e-6, RING: 3e-6}},
         left_out=left_out,
     )
     return scan_lines(scan)
 
 
-def test_the_worst_first_and_bounds_last() -> None:
+def test_a_line_for_each_finding() -> None:
     own, cliff = (*shown({RING: 0.5}).values(), *shown({NEXT: 3.0}).values())
     (far,) = shown({}, bound_s=1e-3).values()
-    assert worst_first([far, own, cliff]) == [cliff, own, far]
-    lines = lines_of(own, far, cliff)
-    starts = [line.split(" ")[0] for line in lines[1:4]]
-    assert starts == ["3.00", "2.00", "1000.00"]
+    lines = lines_of(cliff, own, far)
+    assert [line.split(" ")[0] for line in lines[1:4]] == ["3.00", "2.00", "1000.00"]
     assert "allreduce of 64 bytes takes 1.00 s where library:ring(k=4) takes 500 ms" in lines[2]
     assert "allreduce of 64 bytes takes 1.00 s where messages allow 1.00 ms" in lines[3]
     assert "against 2 algorithms of its own" in lines[4]

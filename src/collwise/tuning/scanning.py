@@ -1,6 +1,6 @@
 """Is the library's default bad here?  What races of it show, and what mends that.  No MPI."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -40,7 +40,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Scan(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found, `worst_first`; a document as it stands.
+    """What was found, the worst first; a document as it stands.
 
     medians_s: seconds of all that was raced, by task and label.   left_out: tasks for which there
     was no time.   spent_s: seconds that the scan took.
@@ -54,11 +54,6 @@ class Scan(msgspec.Struct, frozen=True, kw_only=True):
     findings: Sequence[Finding]
     medians_s: Mapping[str, Mapping[str, float]]
     left_out: Sequence[str]
-
-
-def worst_first(found: Iterable[Finding]) -> list[Finding]:
-    """Findings by their ratios; those that only a lower bound shows come last."""
-    return sorted(found, key=lambda one: (one.instead == MESSAGES, -one.ratio))
 
 
 def neighbours(task: Task) -> dict[str, Task]:

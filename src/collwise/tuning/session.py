@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, partial
-from math import inf
+from typing import Any
 
-from collwise.algorithms.registry import describe
 from collwise.errors import InvalidArgument, NothingApplies
 from collwise.measure.race import BEHIND, LIBRARY, OWN, Race, own_algorithm
 from collwise.model.placement import Placement, check_placement
@@ -23,7 +22,6 @@ from collwise.mpi.runtime.agreement import everywhere, on_root
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import Communicator, World
 from collwise.planner.by_hand import own_choice
-from collwise.planner.operator_order import DTYPE, OP
 from collwise.planner.plans import Candidate, Plan
 from collwise.planner.shortlist import MOST_SLOWER, worth_a_race
 from collwise.profiles.profile import Profile, with_measurements
@@ -40,7 +38,7 @@ from collwise.tuning.agenda import (
     share_s,
 )
 from collwise.tuning.outcomes import Outcome, Task, Tuning
-from collwise.tuning.scanning import Finding, Scan, findings, neighbours, worst_first
+from collwise.tuning.scanning import MESSAGES, Finding, Scan, findings, neighbours
 from collwise.verifier import verify
 
 log = logging.getLogger("collwise")
@@ -49,6 +47,8 @@ MEASURING_SHARE = 0.4
 """The share of the time budget for measuring; the races share the rest."""
 SCAN_SHARE = 0.1
 """The share of a scan's time for measuring."""
+FULL_RACES = 4
+"""So many times as long as other races takes one with every algorithm of the library, and again."""
 LARGEST_PROVED = 256
 """Schedules for up to this many ranks are proved correct before they run."""
 
@@ -223,7 +223,7 @@ class Session:
         )
         problem = estimated.problem  # with the ranks' placement
         bound_s = task.least_s(profile, placement)
-        own = {} if planned is not None else self._own(estimated)
+        own = {} if planned is not None else self._own(problem, estimated)
         if named is not None:
             method, name = problem.kind.methods[0], own_algorithm(named.name) or ""
             of_library = self._harness.own
@@ -259,33 +259,35 @@ class Session:
     def scan(self, tasks: Sequence[Task], budget_s: float, known: Profile | None = None) -> Scan:
         """Race the library's defaults with what else a program could call, each finding twice.
 
-        tasks: in this order, each with an equal share of the time that is left.  A task is left out
-        if that is not enough by the last time of its collective.   budget_s: seconds.
-        known: a profile to use instead of measuring.   Raises as `tune` does.
+        tasks: in this order, each with an equal share of the time that is left, or with what it
+        needs by the last time of its collective.  Without a part of that it is left out.
+        budget_s: seconds.   known: a profile to use instead of measuring.   Raises as `tune` does.
         """
         comm, begin = self.private.comm, time.monotonic()
         largest = max(task.problem.nbytes for task in tasks)
         profile = known or self.measure(SCAN_SHARE * budget_s, share=SCAN_SHARE, largest=largest)
         placement = self.levels.placement if profile.levels else None
         medians_s: dict[str, dict[str, float]] = {}
-        pace: dict[str, float] = {}  # by collective: until a race decides, over the lower bound
+        slower: dict[str, float] = {}  # by collective, its last time over its lower bound
         found, left_out = list[Finding](), list[str]()
         for number, task in enumerate(tasks):
-            left_s = on_root(comm, lambda: budget_s - (time.monotonic() - begin))
-            bound_s, name = task.least_s(profile, placement), task.problem.collective
-            if number and left_s < bound_s * pace.get(name, 0.0):
+            left_s = on_root(comm, lambda: max(budget_s - (time.monotonic() - begin), 0.0))
+            bound_s, name = task.bound_s(profile, placement), task.problem.collective
+            race_s = RUNS * bound_s * slower.get(name, 1.0)
+            if number and left_s <= race_s:
                 left_out.append(str(task))
                 continue
             self.progress(f"scanning: {task}", 1 - left_s / budget_s)
-            first, confirmed = self._scanned(task, bound_s, left_s / (len(tasks) - number))
+            share_s = min(max(left_s / (len(tasks) - number), FULL_RACES * race_s), left_s)
+            first, confirmed = self._scanned(task, bound_s, share_s)
             found += confirmed
             medians_s[str(task)] = {label: one.middle for label, one in first.medians.items()}
-            pace[name] = RUNS * first.medians[LIBRARY].middle / (bound_s or 1.0)
+            slower[name] = first.medians[LIBRARY].middle / (bound_s or 1.0)
         return Scan(
             library=self.world.library,
             ranks=comm.Get_size(),
             spent_s=time.monotonic() - begin,
-            findings=worst_first(found),
+            findings=sorted(found, key=lambda one: (one.instead == MESSAGES, -one.ratio)),
             medians_s=medians_s,
             left_out=left_out,
         )
@@ -295,47 +297,40 @@ class Session:
     ) -> tuple[Race, Sequence[Finding]]:
         """A race of a task with all of its rivals, and what a second race confirms of it."""
         timed = partial(
-            race,
-            self._harness,
+            self.compare,
             task.problem,
             {},
             {},
+            budget_s / 2,
             op=task.op,
             dtype=task.dtype,
-            budget_s=budget_s / 2,
-            own=self._of_library(task.problem),
+            own=self._own(task.problem),
             neighbours={label: other.problem for label, other in neighbours(task).items()},
             within=USUAL_WITHIN,
         )
         if self.world.oversubscribed and not self.world.emulated:
             bound_s = 0.0  # no bound knows of ranks that wait for a core
-        first = timed(seed=self.seed, behind=BEHIND)
+        first = timed(behind=BEHIND)
         if not (suspects := findings(task, first, bound_s)):
             return first, ()
         again = timed(seed=self.seed + 1, only={LIBRARY, *suspects})
         confirmed = findings(task, again, bound_s)
         return first, [confirmed[label] for label in suspects if label in confirmed]
 
-    def _of_library(self, problem: Problem) -> dict[str, tuple[str, Mapping[str, int]]]:
-        """The library's own algorithms for a problem, by label: names and settings."""
-        sizes = Counter(self.world.hosts).values()
-        composed = len(sizes) > 1 and max(sizes) > 1
-        every = worth_racing(problem.kind.methods[0], problem.ranks, composed=composed)
-        return {
-            describe(f"{problem.collective}/{OWN}{name}", settings): (name, settings)
-            for name, settings in every
-        }
-
-    def _own(self, estimated: Plan) -> dict[str, Candidate]:
+    def _own(self, problem: Problem, estimated: Plan | None = None) -> dict[str, Candidate]:
         """The library's own algorithms to race, by label.
 
-        Where the planner has an algorithm of the same name, its prediction counts: much slower ones
+        Where `estimated` has an algorithm of the same name, its prediction counts: much slower ones
         are left out, the others come last, the fastest first.  Unpredicted ones need a race more.
         """
-        problem = estimated.problem
-        known_s = {c.name: c.predicted for c in reversed(estimated.candidates)}
-        limit_s = MOST_SLOWER * estimated.choice.predicted
-        every = list(self._of_library(problem).values())
+        sizes = Counter(self.world.hosts).values()
+        composed = len(sizes) > 1 and max(sizes) > 1
+        known_s: dict[str, Fraction] = {}
+        limit_s = Fraction(0)
+        if estimated is not None:
+            known_s = {c.name: c.predicted for c in reversed(estimated.candidates)}
+            limit_s = MOST_SLOWER * estimated.choice.predicted
+        every = worth_racing(problem.kind.methods[0], problem.ranks, composed=composed)
         every.sort(key=lambda one: known_s.get(f"{problem.collective}/{one[0]}", 0))
         own = [
             Candidate(f"{problem.collective}/{OWN}{name}", settings, Fraction(0))
@@ -351,19 +346,14 @@ class Session:
         predicted_s: Mapping[str, float],
         budget_s: float,
         *,
-        op: str = OP,
-        dtype: str = DTYPE,
-        repetitions: int = 300,
-        bare_sends: bool = False,
         seed: int | None = None,
         own: Mapping[str, Candidate] | None = None,
-        behind: float = inf,
-        within: float = 0.0,
+        **options: Any,
     ) -> Race:
         """Prove schedules of a problem correct (up to LARGEST_PROVED ranks), and race them.
 
         schedules, predicted_s: by label.   own: the library's own algorithms, by label.   The other
-        arguments are those of `race_harness.race`.
+        arguments, and options, are those of `race_harness.race`.
         """
 
         def prove() -> None:
@@ -377,16 +367,11 @@ class Session:
             problem,
             schedules,
             predicted_s,
-            op=op,
-            dtype=dtype,
             budget_s=budget_s,
-            repetitions=repetitions,
             seed=self.seed if seed is None else seed,
-            bare_sends=bare_sends,
             own={
                 label: (own_algorithm(one.name) or "", one.settings)
                 for label, one in (own or {}).items()
             },
-            behind=behind,
-            within=within,
+            **options,
         )

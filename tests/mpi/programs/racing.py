@@ -18,11 +18,10 @@ from collwise.measure.race import LIBRARY
 from collwise.model.levels import Levels
 from collwise.model.placement import Placement
 from collwise.mpi.bench.clock import _SPIN_S, CommonClock, StartingLine
-from collwise.mpi.bench.compositions import COMPOSITIONS, compositions
 from collwise.mpi.bench.measuring import run_campaign
 from collwise.mpi.bench.placing import NamedPlacement, find_placement, pair_times, worth_measuring
 from collwise.mpi.bench.race_harness import RaceHarness, race, time_competitors
-from collwise.mpi.bench.workloads import Competitor, Workload
+from collwise.mpi.bench.workloads import COMPOSITIONS, Competitor, Workload
 from collwise.mpi.engine.loading import SERVING
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import describe
@@ -415,7 +414,7 @@ def other_calls_leave_the_same_bytes(comm: MPI.Intracomm) -> None:
             problems = [Problem(name, comm.size, 3 * unit, root, itemsize=8) for root in roots]
         for problem in problems:
             workload = Workload(private, problem, "sum", "float64")
-            made = compositions(workload)
+            made = workload.compositions()
             assert len({one.label for one in made}) == len(COMPOSITIONS[kind.methods[0]])
             for one in made:
                 workload.check(one)

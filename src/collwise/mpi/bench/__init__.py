@@ -2,6 +2,5 @@
 
 `clock` is common to all ranks, and `placing` finds where they are.  `measuring` times messages and
 operators for a profile.  `workloads` has the buffers of a race and `race_harness` runs it.
-Two kinds of competitors: `bare_sends` sends a schedule's messages by plain calls of mpi4py, and
-`compositions` makes other collectives that together do the same.
+`bare_sends` is a competitor: a schedule's messages, sent by plain calls of mpi4py.
 """

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from collwise.measure.race import Punctual, Race, contenders, punctual
 from collwise.measure.statistics import FEWEST, median_interval
 from collwise.mpi.bench.clock import CommonClock, StartingLine
-from collwise.mpi.bench.compositions import compositions
 from collwise.mpi.bench.workloads import Competitor, Workload
 from collwise.mpi.library.switching import OwnCalls
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
@@ -72,7 +71,7 @@ def race(
     own: the library's own algorithms to race as blocking calls, by label: name and settings.  Only
     the first ones are raced if _TRIAL_SHARE of the time allows no more.
     neighbours: other problems on which the library's blocking call is timed, by label; then
-    `compositions` race, too.   only: the labels of all that is timed.
+    compositions race, too.   only: the labels of all that is timed.
     behind: a competitor leaves early if it takes this many times as long as its form's best.
     within: the race ends once medians are known to ± this share.
     Raises WrongResult, on all ranks, if a competitor leaves a wrong byte on any rank, and
@@ -86,7 +85,7 @@ def race(
         if bare_sends:
             competitors.append(workload.bare_sends(label, schedule))
     others = {n: Workload(harness.private, o, op, dtype) for n, o in (neighbours or {}).items()}
-    competitors += compositions(workload) if others else []
+    competitors += workload.compositions() if others else []
     competitors += [other.default(label) for label, other in others.items()]
     try:
         for competitor in competitors:

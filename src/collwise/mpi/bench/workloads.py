@@ -30,6 +30,25 @@ RACED = {name: known.ufunc for name, known in KNOWN.items() if known.ufunc is no
 """Operators that races support, with NumPy's functions that check them."""
 _Values: TypeAlias = NDArray[Any]
 
+COMPOSITIONS: Mapping[str, tuple[str, ...]] = {
+    "Bcast": ("Scatterv parts part_or_in_place root + Allgatherv in_place parts",),
+    "Reduce": (
+        "Allreduce own whole op",
+        "Reduce_scatter own part counts op + Gatherv part_or_in_place parts root",
+    ),
+    "Allreduce": (
+        "Reduce own whole op root + Bcast whole root",
+        "Reduce_scatter own part counts op + Allgatherv in_place parts",
+    ),
+    "Reduce_scatter_block": (
+        "Reduce_scatter own result counts op",
+        "Reduce own whole op root + Scatter whole result root",
+    ),
+    "Allgatherv": ("Allgather own whole", "Gatherv own parts root + Bcast whole root"),
+}
+"""By method, calls that together do the same, with the names of their arguments.  No library should
+need longer for the method [Traeff2010].  An Allgatherv has equally long contributions here."""
+
 
 class Competitor(NamedTuple):
     """Something that performs the collective on the workload's buffers."""
@@ -43,7 +62,6 @@ class Workload:
     """Buffers for one problem, and the competitors that run on them.
 
     op, dtype: the operator and the elements of vectors; other collectives move bytes.
-    own_data: what this rank contributes; at others than the root of a broadcast, nothing.
     buffers: as the MPI method takes them.   result: this rank's output, to be compared with
     `expected`; None if the collective leaves none here.
     Raises UnknownName for an operator that races do not support.
@@ -63,7 +81,7 @@ class Workload:
         elif kind.input == "root":
             self._lengths = {problem.root: problem.nbytes}
         everything = self._zeros(problem.nbytes)
-        self.own_data = self._zeros(self._lengths.get(private.rank, 0))
+        self._own = self._zeros(self._lengths.get(private.rank, 0))
         self._part = slice(None)
         self.result: _Values | None = everything
         if kind.combines:
@@ -72,13 +90,13 @@ class Workload:
                 ends = block.offset // problem.itemsize, block.end // problem.itemsize
                 self._part, self.result = slice(*ends), self._zeros(block.length)
         self.expected = self._zeros(0)
-        self.buffers: Sequence[Any] = (self.own_data, self.result)
+        self.buffers: Sequence[Any] = (self._own, self.result)
         if kind.has_sources:
             counts = [self._lengths.get(rank, 0) for rank in range(problem.ranks)]
-            self.buffers = (self.own_data, [self.result, counts, MPI.BYTE])
+            self.buffers = (self._own, [self.result, counts, MPI.BYTE])
         elif kind.input == "root":  # data and result are one buffer
             if private.rank == problem.root:
-                self.own_data = everything
+                self._own = everything
             self.buffers = ([self.result, problem.nbytes, MPI.BYTE],)
 
     def _zeros(self, nbytes: int) -> _Values:
@@ -107,12 +125,12 @@ class Workload:
         if self.result is not None:
             self.result[:] = self.expected + self._type.type(1)
         if self.private.rank in data:
-            self.own_data[:] = data[self.private.rank]
+            self._own[:] = data[self.private.rank]
 
     def default(self, label: str = LIBRARY) -> Competitor:
         """The library's blocking call."""
         call = partial(getattr(self.comm, self.kind.methods[0]), *self._arguments())
-        return Competitor(label, self._as_comm(call, planned=False), nothing)
+        return Competitor(label, self._as_comm(call, planned=False), _nothing)
 
     def libraries(self) -> list[Competitor]:
         """The library's collective: the blocking call, and the persistent form if it has one."""
@@ -131,6 +149,38 @@ class Workload:
             _persistent(label, executor.persistent(*self.buffers)),
             Competitor(label + BLOCKING, self._as_comm(call, planned=True), executor.Free),
         ]
+
+    def compositions(self) -> list[Competitor]:
+        """The competitors that make COMPOSITIONS, labelled such as "Reduce + Bcast"."""
+        rank, ranks, whole = self.private.rank, self.problem.ranks, self.result
+        length = self.problem.nbytes // self._type.itemsize
+        if whole is None or len(whole) != length:
+            whole = self._zeros(self.problem.nbytes)
+        counts = [length // ranks + (r < length % ranks) for r in range(ranks)]
+        end = sum(counts[: rank + 1])
+        part = whole[end - counts[rank] : end]
+        arguments = {
+            "own": self._own,
+            "result": self.result,
+            "whole": whole,
+            "counts": counts,
+            "parts": [whole, counts],
+            "part": part,
+            "in_place": MPI.IN_PLACE,
+            "part_or_in_place": MPI.IN_PLACE if rank == self.problem.root else part,
+            "op": self.op,
+            "root": self.problem.root,
+        }
+        made = []
+        for composition in COMPOSITIONS[self.kind.methods[0]]:
+            methods = [call.split() for call in composition.split(" + ")]
+            calls = [
+                partial(getattr(self.comm, method), *map(arguments.get, words))
+                for method, *words in methods
+            ]
+            label = " + ".join(method for method, *_ in methods) + BLOCKING
+            made.append(Competitor(label, partial(_all, calls), _nothing))
+        return made
 
     def own(
         self, calls: OwnCalls, label: str, name: str, settings: Mapping[str, Any]
@@ -160,7 +210,7 @@ class Workload:
             return refused
         if not switched.alike(method, self.problem.nbytes, self.comm):
             return "ranks end with different bits"
-        return Competitor(label + BLOCKING, self._as_comm(call, planned=True), nothing)
+        return Competitor(label + BLOCKING, self._as_comm(call, planned=True), _nothing)
 
     def _as_comm(self, run: Callable[[], Any], *, planned: bool) -> Callable[[], object]:
         """A blocking call as `Comm` makes it.  From the second call on, C serves it if it can.
@@ -198,7 +248,7 @@ class Workload:
         bare = BareSends(self.comm, schedule.rank(rank), result, places)
 
         def run() -> None:
-            result[own] = self.own_data
+            result[own] = self._own
             bare.run()
 
         return Competitor(label + BY_HAND, run, bare.free)
@@ -232,5 +282,10 @@ def _persistent(label: str, request: Any) -> Competitor:
     return Competitor(label, run, free)
 
 
-def nothing() -> None:
+def _all(calls: Sequence[Callable[[], object]]) -> None:
+    for call in calls:
+        call()
+
+
+def _nothing() -> None:
     """Do nothing: the `free` of competitors that hold nothing to free."""

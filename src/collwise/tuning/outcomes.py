@@ -61,11 +61,7 @@ class Task:
 
         A measured time below it proves t0 or λ wrong.   placement: as in `plan`.
         """
-        return self.bound_s(profile.at_lower_ends(), placement)
-
-    def bound_s(self, profile: Profile, placement: Placement | None = None) -> float:
-        """The lower bound in seconds, with t0 and λ as measured.   placement: as in `plan`."""
-        machine = self._machine(profile, placement)
+        machine = self._machine(profile.at_lower_ends(), placement)
         return self.problem.lower_bounds(machine)[0].time_s
 
     def _machine(self, profile: Profile, placement: Placement | None) -> Machine:

@@ -223,7 +223,7 @@ class Session:
         )
         problem = estimated.problem  # with the ranks' placement
         bound_s = task.least_s(profile, placement)
-        own = {} if planned is not None else self._own(problem, estimated)
+        own = {} if planned is not None else self._own(estimated)
         if named is not None:
             method, name = problem.kind.methods[0], own_algorithm(named.name) or ""
             of_library = self._harness.own
@@ -272,17 +272,18 @@ class Session:
         found, left_out = list[Finding](), list[str]()
         for number, task in enumerate(tasks):
             left_s = on_root(comm, lambda: max(budget_s - (time.monotonic() - begin), 0.0))
-            bound_s, name = task.bound_s(profile, placement), task.problem.collective
-            race_s = RUNS * bound_s * slower.get(name, 1.0)
+            least_s, name = task.least_s(profile, placement), task.problem.collective
+            race_s = RUNS * least_s * slower.get(name, 1.0)
             if number and left_s <= race_s:
                 left_out.append(str(task))
                 continue
             self.progress(f"scanning: {task}", 1 - left_s / budget_s)
             share_s = min(max(left_s / (len(tasks) - number), FULL_RACES * race_s), left_s)
-            first, confirmed = self._scanned(task, bound_s, share_s)
+            estimated = everywhere(comm, partial(task.plan, profile, None, placement))
+            first, confirmed = self._scanned(task, estimated, share_s)
             found += confirmed
             medians_s[str(task)] = {label: one.middle for label, one in first.medians.items()}
-            slower[name] = first.medians[LIBRARY].middle / (bound_s or 1.0)
+            slower[name] = first.medians[LIBRARY].middle / (least_s or 1.0)
         return Scan(
             library=self.world.library,
             ranks=comm.Get_size(),
@@ -293,7 +294,7 @@ class Session:
         )
 
     def _scanned(
-        self, task: Task, bound_s: float, budget_s: float
+        self, task: Task, estimated: Plan, budget_s: float
     ) -> tuple[Race, Sequence[Finding]]:
         """A race of a task with all of its rivals, and what a second race confirms of it."""
         timed = partial(
@@ -304,12 +305,12 @@ class Session:
             budget_s / 2,
             op=task.op,
             dtype=task.dtype,
-            own=self._own(task.problem),
+            own=self._own(estimated),
             neighbours={label: other.problem for label, other in neighbours(task).items()},
             within=USUAL_WITHIN,
         )
-        if self.world.oversubscribed and not self.world.emulated:
-            bound_s = 0.0  # no bound knows of ranks that wait for a core
+        waiting = self.world.oversubscribed and not self.world.emulated  # for a core
+        bound_s = 0.0 if waiting else estimated.lower_bound_s
         first = timed(behind=BEHIND)
         if not (suspects := findings(task, first, bound_s)):
             return first, ()
@@ -317,19 +318,17 @@ class Session:
         confirmed = findings(task, again, bound_s)
         return first, [confirmed[label] for label in suspects if label in confirmed]
 
-    def _own(self, problem: Problem, estimated: Plan | None = None) -> dict[str, Candidate]:
+    def _own(self, estimated: Plan) -> dict[str, Candidate]:
         """The library's own algorithms to race, by label.
 
-        Where `estimated` has an algorithm of the same name, its prediction counts: much slower ones
+        Where the planner has an algorithm of the same name, its prediction counts: much slower ones
         are left out, the others come last, the fastest first.  Unpredicted ones need a race more.
         """
+        problem = estimated.problem
         sizes = Counter(self.world.hosts).values()
         composed = len(sizes) > 1 and max(sizes) > 1
-        known_s: dict[str, Fraction] = {}
-        limit_s = Fraction(0)
-        if estimated is not None:
-            known_s = {c.name: c.predicted for c in reversed(estimated.candidates)}
-            limit_s = MOST_SLOWER * estimated.choice.predicted
+        known_s = {c.name: c.predicted for c in reversed(estimated.candidates)}
+        limit_s = MOST_SLOWER * estimated.choice.predicted
         every = worth_racing(problem.kind.methods[0], problem.ranks, composed=composed)
         every.sort(key=lambda one: known_s.get(f"{problem.collective}/{one[0]}", 0))
         own = [

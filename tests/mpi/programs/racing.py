@@ -429,7 +429,7 @@ def a_scan_races_the_default_with_all_there_is(comm: MPI.Intracomm) -> None:
     tasks = [Task(Problem("allreduce", comm.size, 8 << n, itemsize=8)) for n in range(3)]
     with Session(comm, describe(comm)._replace(cores=1)) as session:
         scan = session.scan(tasks, 1e-6, examples.PROFILE)
-        race = session._scanned(tasks[0], 1e-9, 0.4)[0]
+        race = session._scanned(tasks[0], tasks[0].plan(examples.PROFILE), 0.4)[0]
     assert len(set(comm.allgather(str((scan.left_out, scan.findings))))) == 1
     assert (list(scan.medians_s), scan.left_out) == ([str(tasks[0])], list(map(str, tasks[1:])))
     assert {LIBRARY, NEXT} <= race.samples.keys()

@@ -73,6 +73,7 @@ RIGHT = [
         "bench -n 2 --bytes 64 --budget 1 --profile",
         "bench -n 2 --bytes 8:64k:2 --on 2 --collective all --record out.json --profile",
         "bench -n 2 -b 8 -e 64 -f 2 --precision 5% --csv out.csv --profile",
+        "scan -n 2 --bytes 8:64k:4 --collective all --budget 1 --profile",
         "measure -n 2 --budget 1 --save",
         "reproduce bruck1996 fig6 --claims --json",
     )
@@ -171,8 +172,8 @@ def generated(chance: random.Random) -> list[str]:
                 words[place:place] = [chance.choice(option.opts), *value]
     if words[0] == "reproduce":  # refused: it takes minutes
         words += ["no-such-item"] * 2
-    if words[0] in ("tune", "bench", "measure"):  # the last word is refused
-        last = "--profile" if words[0] == "bench" else "--save"
+    if words[0] in ("tune", "bench", "scan", "measure"):  # the last word is refused
+        last = "--profile" if words[0] in ("bench", "scan") else "--save"
         words = [word for word in words if word != "--"] + (
             [last, ""] if words[-1] != last else ends
         )

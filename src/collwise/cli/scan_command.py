@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -10,7 +11,7 @@ from collwise.cli import output
 from collwise.cli.grouped_command import GroupedCommand
 from collwise.cli.parameter_types import BUDGET, COLLECTIVES, SIZES
 from collwise.cli.problem_options import COLLECTIVE_NAMES, ProblemOptions, Sources
-from collwise.cli.profile_option import profile_for
+from collwise.cli.profile_option import profile_for, profile_option
 from collwise.cli.ranks_option import on_ranks
 
 if TYPE_CHECKING:  # the help needs no MPI
@@ -33,6 +34,7 @@ if TYPE_CHECKING:  # the help needs no MPI
     default="allreduce,broadcast,all",
     help=f"What to scan, comma-separated: {COLLECTIVE_NAMES}.",
 )
+@profile_option
 @output.json_option
 @on_ranks(lambda options: options["budget"])
 def command(
@@ -41,6 +43,7 @@ def command(
     budget: float,
     sizes: Sequence[int],
     collectives: Sequence[str],
+    profile_path: Path | None,
     as_json: bool,
 ) -> Callable[[], None]:
     """Find out whether the MPI library's defaults are bad here, and what mends that.
@@ -65,7 +68,7 @@ def command(
     by_size = [(name, nbytes) for nbytes in sizes for name in collectives]
     every = (request.task(name, comm.size, nbytes, round_up=True) for name, nbytes in by_size)
     tasks = list(dict.fromkeys(every))
-    saved = on_root(comm, lambda: profile_for(here.fingerprint(), None))
+    saved = on_root(comm, lambda: profile_for(here.fingerprint(), profile_path))
     beginning = f"scanning {len(tasks)} calls on {comm.size} ranks for about {budget:g} s"
     with (
         output.progress(as_json or comm.rank > 0, beginning) as progress,

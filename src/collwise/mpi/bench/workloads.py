@@ -154,7 +154,7 @@ class Workload:
         """The competitors that make COMPOSITIONS, labelled such as "Reduce + Bcast"."""
         rank, ranks, whole = self.private.rank, self.problem.ranks, self.result
         length = self.problem.nbytes // self._type.itemsize
-        if whole is None or len(whole) != length:
+        if whole is None or self.kind.output == "own block":
             whole = self._zeros(self.problem.nbytes)
         counts = [length // ranks + (r < length % ranks) for r in range(ranks)]
         end = sum(counts[: rank + 1])

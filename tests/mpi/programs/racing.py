@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import collwise as cw
 from collwise.errors import InvalidArgument, WrongResult
-from collwise.measure.race import LIBRARY
+from collwise.measure.race import BLOCKING, LIBRARY
 from collwise.model.levels import Levels
 from collwise.model.placement import Placement
 from collwise.mpi.bench.clock import _SPIN_S, CommonClock, StartingLine
@@ -429,8 +429,16 @@ def a_scan_races_the_default_with_all_there_is(comm: MPI.Intracomm) -> None:
     tasks = [Task(Problem("allreduce", comm.size, 8 << n, itemsize=8)) for n in range(3)]
     with Session(comm, describe(comm)._replace(cores=1)) as session:
         scan = session.scan(tasks, 1e-6, examples.PROFILE)
-        race = session._scanned(tasks[0], tasks[0].plan(examples.PROFILE), 0.4)[0]
+        others = {NEXT: tasks[1].problem}
+        raced, chosen = (
+            session.compare(
+                tasks[0].problem, {}, {}, 0.2, neighbours=others, only=only, repetitions=3
+            ).samples.keys()
+            for only in (None, {LIBRARY, NEXT})
+        )
     assert len(set(comm.allgather(str((scan.left_out, scan.findings))))) == 1
     assert (list(scan.medians_s), scan.left_out) == ([str(tasks[0])], list(map(str, tasks[1:])))
-    assert {LIBRARY, NEXT} <= race.samples.keys()
+    together = {f"{calls}{BLOCKING}" for calls in ("Reduce + Bcast", "Reduce_scatter + Allgatherv")}
+    assert raced >= {LIBRARY, NEXT, *together}
+    assert chosen == {LIBRARY, NEXT}
     assert all(finding.instead != MESSAGES for finding in scan.findings)

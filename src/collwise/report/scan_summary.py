@@ -23,8 +23,8 @@ def scan_lines(scan: Scan) -> list[str]:
         f"tried    {formatting.count(len(scan.medians_s), 'call')} in {scan.spent_s:.0f} s on"
         f" {scan.ranks} ranks: the default of {scan.library} against"
         f" {formatting.count(own, 'algorithm')} of its own, its persistent form, other collectives"
-        " that do the same, one element more, twice the bytes, and the lower bound if each rank"
-        " has a core"
+        " that do the same, one element more, twice the bytes, and, where no rank waits for a"
+        " core, the lower bound"
     )
     if scan.left_out:
         shortest = {name.split()[0]: name for name in reversed(scan.left_out)}.values()

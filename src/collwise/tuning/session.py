@@ -309,7 +309,8 @@ class Session:
             neighbours={label: other.problem for label, other in neighbours(task).items()},
             within=USUAL_WITHIN,
         )
-        waiting = self.world.oversubscribed and not self.world.emulated  # for a core
+        busy = on_root(self.private.comm, lambda: os.getloadavg()[0] > 1 + (os.cpu_count() or 1))
+        waiting = (busy or self.world.oversubscribed) and not self.world.emulated  # for a core
         bound_s = 0.0 if waiting else estimated.lower_bound_s
         first = timed(behind=BEHIND)
         if not (suspects := findings(task, first, bound_s)):

@@ -74,6 +74,7 @@ RIGHT = [
         "inspect -n 2 --bytes 64 --budget 1 --collective bcast,reduce --picture",
         "bench -n 2 --bytes 8:64k:2 --on 2 --collective all --record out.json --profile",
         "bench -n 2 -b 8 -e 64 -f 2 --precision 5% --csv out.csv --profile",
+        "scan -n 2 --bytes 8:64k:4 --collective all --budget 1 --profile",
         "measure -n 2 --budget 1 --save",
         "reproduce bruck1996 fig6 --claims --json",
     )
@@ -172,8 +173,10 @@ def generated(chance: random.Random) -> list[str]:
                 words[place:place] = [chance.choice(option.opts), *value]
     if words[0] == "reproduce":  # refused: it takes minutes
         words += ["no-such-item"] * 2
-    if words[0] in ("tune", "bench", "measure", "inspect"):  # the last word is refused
-        last = {"bench": "--profile", "inspect": "--picture"}.get(words[0], "--save")
+    if words[0] in ("tune", "bench", "scan", "measure", "inspect"):  # the last word is refused
+        last = {"bench": "--profile", "scan": "--profile", "inspect": "--picture"}.get(
+            words[0], "--save"
+        )
         words = [word for word in words if word != "--"] + (
             [last, ""] if words[-1] != last else ends
         )

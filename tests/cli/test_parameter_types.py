@@ -10,7 +10,7 @@ from collwise.cli.parameter_types import OUTPUT, SIZES
 from tests.cli.conftest import Run
 from tests.cli.running import POSTAL
 
-ON_RANKS = ("tune", "measure", "bench", "inspect")
+ON_RANKS = ("tune", "measure", "bench", "inspect", "scan")
 ASSUMING = ("plan -n 4 --t0=1 --lam=4", "simulate -n 4 --t0=1 --lam=4")
 
 

@@ -228,6 +228,39 @@ def test_a_sweep(mpi: Library, measured: Path) -> None:
     process(mpi, measured, *RACE, "-n", "2", "--on", "3").refused("there are 2 ranks; start -n 3")
 
 
+def test_a_scan(mpi: Library, measured: Path) -> None:
+    """On each library: all collectives; what is not raced is named."""
+    asked = ("scan", "-n", "2", "--budget", "2", "--bytes", "8,64")
+    found = document(process(mpi, measured, *asked, "--json"))
+    assert (found["format"], found["version"], found["ranks"]) == ("collwise scan", 1, 2)
+    tasks = [*found["medians_s"], *found["left_out"]]
+    assert {task.split()[0] for task in tasks} == {*collectives()}
+    assert len(tasks) == len({*tasks}) == 2 * len(collectives())
+    assert all(medians_s["library"] > 0 for medians_s in found["medians_s"].values())
+    assert all(finding["takes_s"] > finding["instead_s"] for finding in found["findings"])
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_a_scan_finds_a_bad_default(mpi: Library, measured: Path) -> None:
+    """Somebody has chosen a chain in segments of 8 bytes; noise may hide it for a while."""
+    planted = {
+        "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
+        "OMPI_MCA_coll_tuned_bcast_algorithm": "3",
+        "OMPI_MCA_coll_tuned_bcast_algorithm_segmentsize": "8",
+    }
+    asked = alone(mpi, "scan", "-n", "3", "--budget", "8", "--bytes", "4k", "--collective", "bcast")
+    for _ in range(4):
+        ended = run(asked, measured, environment(mpi, measured, **planted))
+        assert ended.code == 0, ended
+        if not ended.out.startswith("found    nothing"):
+            break
+    title, worst, *others = ended.out.splitlines()
+    assert title == "Worst first: how many times as long, with its 95 % interval"
+    assert "broadcast of 4096 bytes takes " in worst
+    assert "messages allow" not in worst
+    assert any(line.startswith("tried    1 call in ") for line in others)
+
+
 def test_ranks_within_a_launcher_of_one(tmp_path: Path) -> None:
     """A batch system's shell often is a rank of its own: -n starts ranks all the same."""
     library = mpich()

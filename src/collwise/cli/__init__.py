@@ -29,6 +29,7 @@ COMMANDS = {
     "export": "Write schedules for other tools, and races as rules for MPI libraries.",
     "bench": "Race collectives against the library's own: one race, or a sweep.",
     "inspect": "Show what the MPI library's collectives do, seen from outside.",
+    "scan": "Find out whether the library's defaults are bad here, and what mends it.",
     "compare": "Compare two records, cell by cell: sweeps, tunings or profiles.",
     "reproduce": "Run the papers again: every figure, table and claim, with a verdict.",
     "explore": "Open a page with sliders: what λ, ranks and bytes change.",
@@ -65,8 +66,8 @@ class Commands(click.Group):
 def collwise() -> None:
     """Measure the machine, plan the collective, run it on MPI.
 
-    tune, measure, bench, inspect, reproduce and run work on MPI ranks:
-    -n 4 starts them, or a launcher does (mpiexec -n 4 collwise tune). lab runs commands
+    tune, measure, bench, inspect, scan, reproduce and run work on MPI ranks: -n 4 starts
+    them, or a launcher does (mpiexec -n 4 collwise tune). lab runs commands
     on emulated hosts. The other commands need no MPI.
 
     Exit codes: 0 done, 1 a check failed or a result is wrong, 2 the request is wrong,

@@ -326,9 +326,7 @@ def command(
             output.write("order    the ranks are numbered as --order says")
         if saved is None:
             output.write("note     no profile of this machine yet: measured for 3 s to plan with")
-        if here.oversubscribed:
-            cores = formatting.count(here.cores, "core")
-            output.write(f"note     {comm.size} ranks share {cores}: expect noise")
+        output.write(*here.crowding)
 
     return partial(output.deliver, as_json, sweep.document, show, keeper.savings)
 

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
-from math import inf
+from functools import cached_property, partial
+from typing import Any
 
 from collwise.errors import InvalidArgument, NothingApplies
-from collwise.measure.race import BEHIND, OWN, Race, own_algorithm
+from collwise.measure.race import BEHIND, LIBRARY, OWN, Race, own_algorithm
 from collwise.model.placement import Placement, check_placement
 from collwise.mpi.bench.measuring import run_campaign
 from collwise.mpi.bench.placing import NamedPlacement, find_placement, worth_measuring
@@ -22,27 +22,34 @@ from collwise.mpi.runtime.agreement import everywhere, on_root
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import Communicator, World
 from collwise.planner.by_hand import own_choice
-from collwise.planner.operator_order import DTYPE, OP
 from collwise.planner.plans import Candidate, Plan
 from collwise.planner.shortlist import MOST_SLOWER, worth_a_race
 from collwise.profiles.profile import Profile, with_measurements
+from collwise.profiles.records import USUAL_WITHIN
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.system import formatting
 from collwise.tuning.agenda import (
     AGENDA_SHARE,
+    RUNS,
     Item,
     agenda,
     announcement,
     share_s,
 )
 from collwise.tuning.outcomes import Outcome, Task, Tuning
+from collwise.tuning.scanning import MESSAGES, Finding, Scan, findings, neighbours
 from collwise.verifier import verify
 
 log = logging.getLogger("collwise")
 
 MEASURING_SHARE = 0.4
 """The share of the time budget that measuring may take; the races share the rest."""
+SCAN_SHARE = 0.1
+"""The share of a scan's time that measuring may take."""
+FULL_RACES = 4
+"""A scan plans for a race with every algorithm of the library, and its confirmation, this many
+times the seconds of its other races."""
 LARGEST_PROVED = 256
 """Schedules for up to this many ranks are proved correct before they run."""
 
@@ -252,6 +259,69 @@ class Session:
         left_s = budget_s - (time.monotonic() - begin)  # only rank 0's value counts
         return outcome(self.seed + 1, max(left_s, budget_s / 2)) if first.doubtful else first
 
+    def scan(self, tasks: Sequence[Task], budget_s: float, known: Profile | None = None) -> Scan:
+        """Race the library's defaults with what else a program could call, each finding twice.
+
+        tasks: in this order, each with an equal share of the time that is left, or with what it
+        needs by the last time of its collective.  Without a part of that it is left out.
+        budget_s: seconds.   known: a profile to use instead of measuring.   Raises as `tune` does.
+        """
+        comm, begin = self.private.comm, time.monotonic()
+        largest = max(task.problem.nbytes for task in tasks)
+        profile = known or self.measure(SCAN_SHARE * budget_s, share=SCAN_SHARE, largest=largest)
+        placement = self.levels.placement if profile.levels else None
+        medians_s: dict[str, dict[str, float]] = {}
+        slower: dict[str, float] = {}  # by collective, its last time over its lower bound
+        found, left_out = list[Finding](), list[str]()
+        for number, task in enumerate(tasks):
+            left_s = on_root(comm, lambda: max(budget_s - (time.monotonic() - begin), 0.0))
+            least_s, name = task.least_s(profile, placement), task.problem.collective
+            race_s = RUNS * least_s * slower.get(name, 1.0)
+            if number and left_s <= race_s:
+                left_out.append(str(task))
+                continue
+            self.progress(f"scanning: {task}", 1 - left_s / budget_s)
+            share_s = min(max(left_s / (len(tasks) - number), FULL_RACES * race_s), left_s)
+            estimated = everywhere(comm, partial(task.plan, profile, None, placement))
+            first, confirmed = self._scanned(task, estimated, share_s)
+            found += confirmed
+            medians_s[str(task)] = {label: one.middle for label, one in first.medians.items()}
+            slower[name] = first.medians[LIBRARY].middle / (least_s or 1.0)
+        return Scan(
+            library=self.world.library,
+            ranks=comm.Get_size(),
+            spent_s=time.monotonic() - begin,
+            findings=sorted(found, key=lambda one: (one.instead == MESSAGES, -one.ratio)),
+            medians_s=medians_s,
+            left_out=left_out,
+        )
+
+    def _scanned(
+        self, task: Task, estimated: Plan, budget_s: float
+    ) -> tuple[Race, Sequence[Finding]]:
+        """A race of a task with all of its rivals, and what a second race confirms of it."""
+        timed = partial(
+            self.compare,
+            task.problem,
+            {},
+            {},
+            budget_s / 2,
+            op=task.op,
+            dtype=task.dtype,
+            own=self._own(estimated),
+            neighbours={label: other.problem for label, other in neighbours(task).items()},
+            within=USUAL_WITHIN,
+        )
+        busy = on_root(self.private.comm, lambda: os.getloadavg()[0] > 1 + (os.cpu_count() or 1))
+        waiting = (busy or self.world.oversubscribed) and not self.world.emulated  # for a core
+        bound_s = 0.0 if waiting else estimated.lower_bound_s
+        first = timed(behind=BEHIND)
+        if not (suspects := findings(task, first, bound_s)):
+            return first, ()
+        again = timed(seed=self.seed + 1, only={LIBRARY, *suspects})
+        confirmed = findings(task, again, bound_s)
+        return first, [confirmed[label] for label in suspects if label in confirmed]
+
     def _own(self, estimated: Plan) -> dict[str, Candidate]:
         """The library's own algorithms to race, by label.
 
@@ -280,19 +350,14 @@ class Session:
         predicted_s: Mapping[str, float],
         budget_s: float,
         *,
-        op: str = OP,
-        dtype: str = DTYPE,
-        repetitions: int = 300,
-        bare_sends: bool = False,
         seed: int | None = None,
         own: Mapping[str, Candidate] | None = None,
-        behind: float = inf,
-        within: float = 0.0,
+        **options: Any,
     ) -> Race:
         """Prove schedules of a problem correct (up to LARGEST_PROVED ranks), and race them.
 
         schedules, predicted_s: by label.   own: the library's own algorithms, by label.   The other
-        arguments are those of `race_harness.race`.
+        arguments, and options, are those of `race_harness.race`.
         """
 
         def prove() -> None:
@@ -306,16 +371,11 @@ class Session:
             problem,
             schedules,
             predicted_s,
-            op=op,
-            dtype=dtype,
             budget_s=budget_s,
-            repetitions=repetitions,
             seed=self.seed if seed is None else seed,
-            bare_sends=bare_sends,
             own={
                 label: (own_algorithm(one.name) or "", one.settings)
                 for label, one in (own or {}).items()
             },
-            behind=behind,
-            within=within,
+            **options,
         )

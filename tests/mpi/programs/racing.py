@@ -14,23 +14,26 @@ from numpy.typing import NDArray
 
 import collwise as cw
 from collwise.errors import InvalidArgument, WrongResult
+from collwise.measure.race import BLOCKING, LIBRARY
 from collwise.model.levels import Levels
 from collwise.model.placement import Placement
 from collwise.mpi.bench.clock import _SPIN_S, CommonClock, StartingLine
 from collwise.mpi.bench.measuring import run_campaign
 from collwise.mpi.bench.placing import NamedPlacement, find_placement, pair_times, worth_measuring
 from collwise.mpi.bench.race_harness import RaceHarness, race, time_competitors
-from collwise.mpi.bench.workloads import Competitor, Workload
+from collwise.mpi.bench.workloads import COMPOSITIONS, Competitor, Workload
 from collwise.mpi.engine.loading import SERVING
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import describe
 from collwise.papers import measured
 from collwise.profiles.profile import Profile, with_measurements
 from collwise.profiles.records import RaceResult
+from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Problem
 from collwise.system.host import affinity, core_limit
 from collwise.tuning import session as sessions
 from collwise.tuning.outcomes import Outcome, Task
+from collwise.tuning.scanning import MESSAGES, NEXT
 from collwise.tuning.session import Session
 from tests.mpi.programs.alike import assumed
 from tests.mpi.programs.checks import check, raises
@@ -395,3 +398,47 @@ def what_papers_measured_is_measured_here(comm: MPI.Intracomm) -> None:
             medians, predicted = (np.asarray(line.get_ydata(), dtype=float) for line in lines)
             assert len(medians) == len(predicted) == points
             assert medians.min() > 0
+
+
+@check
+def other_calls_leave_the_same_bytes(comm: MPI.Intracomm) -> None:
+    """Each composition, for lengths that the ranks do not divide, with every rank as root."""
+    private = PrivateCommunicator(comm)
+    sources = [*range(comm.size)]
+    for name, kind in COLLECTIVES.items():
+        if kind.has_sources:
+            problems = [Problem.of(name, comm.size, [40] * comm.size, sources=sources)]
+        else:
+            unit = kind.unit(comm.size, 8)
+            roots = sources if kind.rooted else [0]
+            problems = [Problem(name, comm.size, 3 * unit, root, itemsize=8) for root in roots]
+        for problem in problems:
+            workload = Workload(private, problem, "sum", "float64")
+            made = workload.compositions()
+            assert len({one.label for one in made}) == len(COMPOSITIONS[kind.methods[0]])
+            for one in made:
+                workload.check(one)
+    private.free()
+
+
+@check
+def a_scan_races_the_default_with_all_there_is(comm: MPI.Intracomm) -> None:
+    """All ranks find the same; no bound where ranks share cores; one task whatever the time."""
+    if comm.size == 1:
+        return
+    tasks = [Task(Problem("allreduce", comm.size, 8 << n, itemsize=8)) for n in range(3)]
+    with Session(comm, describe(comm)._replace(cores=1)) as session:
+        scan = session.scan(tasks, 1e-6, examples.PROFILE)
+        others = {NEXT: tasks[1].problem}
+        raced, chosen = (
+            session.compare(
+                tasks[0].problem, {}, {}, 0.2, neighbours=others, only=only, repetitions=3
+            ).samples.keys()
+            for only in (None, {LIBRARY, NEXT})
+        )
+    assert len(set(comm.allgather(str((scan.left_out, scan.findings))))) == 1
+    assert (list(scan.medians_s), scan.left_out) == ([str(tasks[0])], list(map(str, tasks[1:])))
+    together = {f"{calls}{BLOCKING}" for calls in ("Reduce + Bcast", "Reduce_scatter + Allgatherv")}
+    assert raced >= {LIBRARY, NEXT, *together}
+    assert chosen == {LIBRARY, NEXT}
+    assert all(finding.instead != MESSAGES for finding in scan.findings)

@@ -7,7 +7,7 @@ import gc
 import logging
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from math import inf
 
 import numpy as np
@@ -59,6 +59,8 @@ def race(
     seed: int = 0,
     bare_sends: bool = False,
     own: Mapping[str, tuple[str, Mapping[str, int]]] | None = None,
+    neighbours: Mapping[str, Problem] | None = None,
+    only: Container[str] | None = None,
     behind: float = inf,
     within: float = 0.0,
 ) -> Race:
@@ -68,6 +70,8 @@ def race(
     repetitions: the most to time.   bare_sends: race messages by plain calls of mpi4py, too.
     own: the library's own algorithms to race as blocking calls, by label: name and settings.  Only
     the first ones are raced if _TRIAL_SHARE of the time allows no more.
+    neighbours: other problems on which the library's blocking call is timed, by label; then
+    compositions race, too.   only: the labels of all that is timed.
     behind: a competitor leaves early if it takes this many times as long as its form's best.
     within: the race ends once medians are known to ± this share.
     Raises WrongResult, on all ranks, if a competitor leaves a wrong byte on any rank, and
@@ -80,19 +84,23 @@ def race(
         competitors += workload.candidates(label, schedule)
         if bare_sends:
             competitors.append(workload.bare_sends(label, schedule))
+    others = {n: Workload(harness.private, o, op, dtype) for n, o in (neighbours or {}).items()}
+    competitors += workload.compositions() if others else []
+    competitors += [other.default(label) for label, other in others.items()]
     try:
         for competitor in competitors:
-            workload.check(competitor)
+            others.get(competitor.label, workload).check(competitor)
         if own:
             competitors += _own_competitors(harness, workload, own, competitors[0], budget_s)
         left_s = budget_s - (time.perf_counter() - begin)
+        running = [one for one in competitors if only is None or one.label in only]
         samples, timed = time_competitors(
-            harness, competitors, left_s, repetitions, seed, behind=behind, within=within
+            harness, running, left_s, repetitions, seed, behind=behind, within=within
         )
         last = max(map(len, samples.values()))
         for competitor in competitors:
             if len(samples.get(competitor.label, ())) == last:
-                workload.check(competitor)
+                others.get(competitor.label, workload).check(competitor)
     finally:
         for competitor in competitors:
             competitor.free()

@@ -30,6 +30,25 @@ RACED = {name: known.ufunc for name, known in KNOWN.items() if known.ufunc is no
 """Operators that races support, with NumPy's functions that check them."""
 _Values: TypeAlias = NDArray[Any]
 
+COMPOSITIONS: Mapping[str, tuple[str, ...]] = {
+    "Bcast": ("Scatterv parts part_or_in_place root + Allgatherv in_place parts",),
+    "Reduce": (
+        "Allreduce own whole op",
+        "Reduce_scatter own part counts op + Gatherv part_or_in_place parts root",
+    ),
+    "Allreduce": (
+        "Reduce own whole op root + Bcast whole root",
+        "Reduce_scatter own part counts op + Allgatherv in_place parts",
+    ),
+    "Reduce_scatter_block": (
+        "Reduce_scatter own result counts op",
+        "Reduce own whole op root + Scatter whole result root",
+    ),
+    "Allgatherv": ("Allgather own whole", "Gatherv own parts root + Bcast whole root"),
+}
+"""By method, calls that together do the same, with the names of their arguments.  No library should
+need longer for the method [Traeff2010].  An Allgatherv has equally long contributions here."""
+
 
 class Competitor(NamedTuple):
     """Something that performs the collective on the workload's buffers."""
@@ -108,11 +127,14 @@ class Workload:
         if self.private.rank in data:
             self._own[:] = data[self.private.rank]
 
+    def default(self, label: str = LIBRARY) -> Competitor:
+        """The library's blocking call."""
+        call = partial(getattr(self.comm, self.kind.methods[0]), *self._arguments())
+        return Competitor(label, self._as_comm(call, planned=False), _nothing)
+
     def libraries(self) -> list[Competitor]:
         """The library's collective: the blocking call, and the persistent form if it has one."""
-        name, arguments = self.kind.methods[0], self._arguments()
-        call = partial(getattr(self.comm, name), *arguments)
-        blocking = Competitor(LIBRARY, self._as_comm(call, planned=False), _nothing)
+        name, arguments, blocking = self.kind.methods[0], self._arguments(), self.default()
         try:
             request = getattr(self.comm, f"{name}_init")(*arguments)
         except (NotImplementedError, MPI.Exception):  # a library older than MPI-4
@@ -127,6 +149,38 @@ class Workload:
             _persistent(label, executor.persistent(*self.buffers)),
             Competitor(label + BLOCKING, self._as_comm(call, planned=True), executor.Free),
         ]
+
+    def compositions(self) -> list[Competitor]:
+        """The competitors that make COMPOSITIONS, labelled such as "Reduce + Bcast"."""
+        rank, ranks, whole = self.private.rank, self.problem.ranks, self.result
+        length = self.problem.nbytes // self._type.itemsize
+        if whole is None or self.kind.output == "own block":
+            whole = self._zeros(self.problem.nbytes)
+        counts = [length // ranks + (r < length % ranks) for r in range(ranks)]
+        end = sum(counts[: rank + 1])
+        part = whole[end - counts[rank] : end]
+        arguments = {
+            "own": self._own,
+            "result": self.result,
+            "whole": whole,
+            "counts": counts,
+            "parts": [whole, counts],
+            "part": part,
+            "in_place": MPI.IN_PLACE,
+            "part_or_in_place": MPI.IN_PLACE if rank == self.problem.root else part,
+            "op": self.op,
+            "root": self.problem.root,
+        }
+        made = []
+        for composition in COMPOSITIONS[self.kind.methods[0]]:
+            methods = [call.split() for call in composition.split(" + ")]
+            calls = [
+                partial(getattr(self.comm, method), *map(arguments.get, words))
+                for method, *words in methods
+            ]
+            label = " + ".join(method for method, *_ in methods) + BLOCKING
+            made.append(Competitor(label, partial(_all, calls), _nothing))
+        return made
 
     def own(
         self, calls: OwnCalls, label: str, name: str, settings: Mapping[str, Any]
@@ -226,6 +280,11 @@ def _persistent(label: str, request: Any) -> Competitor:
         wait()
 
     return Competitor(label, run, free)
+
+
+def _all(calls: Sequence[Callable[[], object]]) -> None:
+    for call in calls:
+        call()
 
 
 def _nothing() -> None:

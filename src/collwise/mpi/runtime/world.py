@@ -12,6 +12,7 @@ from collwise.measure.clustering import numbered
 from collwise.model.placement import Placement
 from collwise.profiles.fingerprint import Fingerprint, Layout, local_fingerprint
 from collwise.profiles.records import Provenance, local_provenance, ranks_per_node_of
+from collwise.system import formatting
 from collwise.system.host import LAB, affinity, core_limit, network
 from collwise.system.launcher import INSTALL, launched
 
@@ -65,6 +66,13 @@ class World(NamedTuple):
         """
         most = len(self.hosts) if self.emulated else max(Counter(self.hosts).values())
         return most > self.cores
+
+    @property
+    def crowding(self) -> tuple[str, ...]:
+        """A line on how many ranks share how few cores; none if each rank has its own."""
+        cores = formatting.count(self.cores, "core")
+        line = f"note     {len(self.hosts)} ranks share {cores}: expect noise"
+        return (line,) * self.oversubscribed
 
     def part(self, ranks: Sequence[int]) -> "World":
         """The world of a communicator that has only these of the ranks."""

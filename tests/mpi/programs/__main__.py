@@ -1,4 +1,5 @@
-"""`python -m tests.mpi.programs [ROUND ...] [NAME ...]`: the checks of these programs, or of all.
+"""`python -m tests.mpi.programs [ROUND ...] [-CHECK ...] [NAME ...]`: the checks of these
+programs, or of all, without those that a "-" stands before.
 
 A round, such as 5+3, says how many ranks the parts of the world have that run them together; 4|5|8
 says that each check runs on one of these numbers only.
@@ -16,8 +17,9 @@ if __name__ == "__main__":
     numbers = [word for word in sys.argv[1:] if word[0].isdigit()]
     rounds = [[*map(int, word.split("+"))] for word in numbers if "|" not in word]
     turns = [[*map(int, word.split("|"))] for word in numbers if "|" in word]
-    names = [word for word in sys.argv[1:] if not word[0].isdigit()]
+    without = [word[1:] for word in sys.argv[1:] if word.startswith("-")]
+    names = [word for word in sys.argv[1:] if word[0].isalpha()]
     every = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
     for name in names or every:
         import_module(f"tests.mpi.programs.{name}")
-    main(rounds, turns)
+    main(rounds, turns, without)

@@ -50,13 +50,17 @@ def raises(
         raise AssertionError(f"nothing of {kinds} was raised")
 
 
-def main(rounds: Sequence[Sequence[int]] = (), turns: Turns = ()) -> None:
+def main(
+    rounds: Sequence[Sequence[int]] = (), turns: Turns = (), without: Sequence[str] = ()
+) -> None:
     """Run the checks, in several rounds on parts of the world that work at the same time.
 
     rounds: of each, how many ranks its parts have.   Without, all ranks run the checks once.
-    turns: groups of numbers of ranks; of each, a check runs on one only.
+    turns: groups of numbers of ranks; of each, a check runs on one only.   without: the names of
+    checks that are left out.
     """
     assert "pytest" not in sys.modules, "a program loads it: half of what a rank's start takes"
+    _CHECKS[:] = [function for function in _CHECKS if function.__name__ not in without]
     world = MPI.COMM_WORLD
     for sizes in rounds or [[world.size]]:
         if world.size in sizes:

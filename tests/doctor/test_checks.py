@@ -94,6 +94,13 @@ def test_no_library(look: Look) -> None:
     assert not {"profile", "permissions", "threads"} & found.keys()
 
 
+def test_a_library_without_a_provider(look: Look) -> None:
+    seen = "OFI fi_getinfo() failed: No data available"
+    (found,) = look(None, trouble=seen)["MPI library"]
+    assert (found.status, found.seen) == ("wrong", seen)
+    assert "FI_PROVIDER" in found.remedy
+
+
 def test_an_old_library(look: Look) -> None:
     reason = {"engine": "python", "why": "it is not built (no module)"}
     found = look(LIBRARY | {"multiple": False, "persistent": False} | reason)
@@ -228,6 +235,8 @@ def test_what_processes_complain_of() -> None:
     """The last line counts, and without any the exit code."""
     assert ask("import sys; sys.exit('first\\nlast words\\n')") == ([], "last words")
     assert ask("import sys; sys.exit(3)") == ([], "exit code 3, no message")
+    no_provider = "OFI fi_getinfo() failed: No data available"  # what Intel MPI says first
+    assert ask(f"import sys; sys.exit('{no_provider}\\nlast words')") == ([], no_provider)
 
 
 def test_processes_that_do_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ from collwise.system import formatting
 from collwise.system.host import usable_cores
 from collwise.system.launcher import (
     INSTALL,
+    NO_PROVIDER,
     Answer,
     ask,
     command_line,
@@ -30,6 +31,10 @@ from collwise.system.launcher import (
 )
 
 FEW_CORES = 4
+_PROVIDER = (
+    "libfabric has no such provider here: unset FI_PROVIDER, or set it to tcp; for Intel MPI,"
+    " I_MPI_ROOT names the folder with its lib and libfabric"
+)
 _LAB, _LAB_LIMIT_S = "emulated hosts (lab)", 10.0
 
 _MPI_PROBE = """
@@ -77,7 +82,7 @@ def checkup(progress: Callable[[str, float], None]) -> Iterator[CheckResult]:
     answers, trouble = ask([sys.executable, "-c", _MPI_PROBE])
     mpi = answers[0] if answers else None
     if mpi is None:
-        yield wrong("MPI library", trouble, INSTALL)
+        yield wrong("MPI library", trouble, _PROVIDER if NO_PROVIDER in trouble else INSTALL)
     else:
         yield from _library(mpi)
     progress("starting two ranks", 0.4)

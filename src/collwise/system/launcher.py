@@ -20,6 +20,8 @@ INSTALL = (
     " on a cluster load the site's MPI module"
 )
 
+NO_PROVIDER = "fi_getinfo"
+"""Is in what a library says that finds no way to the network (a provider of libfabric)."""
 
 STATUS_FILE = "COLLWISE_STATUS_FILE"
 """The variable that names, as PATH@NODE, the file in which ranks leave their exit code.
@@ -172,7 +174,9 @@ def ask(
     environment: Mapping[str, str] | None = None,
     limit_s: float | None = None,
 ) -> tuple[list[Answer], str]:
-    """Run a command: the answers of its processes, and the last line of complaints.
+    """Run a command: the answers of its processes, and the line of complaints that tells most.
+
+    It is the line that names libfabric's search for a provider, or else the last one.
 
     An answer is JSON after "collwise:".   environment: variables in addition.   limit_s: the
     seconds that it may take, ANSWER_S if not given.
@@ -193,7 +197,8 @@ def ask(
     except OSError as problem:
         return [], str(problem)
     complaints = [line.strip() for line in ended.stderr.splitlines() if line.strip()]
-    trouble = complaints[-1] if complaints else f"exit code {ended.returncode}, no message"
+    telling = [line for line in complaints if NO_PROVIDER in line] or complaints[-1:]
+    trouble = telling[0] if telling else f"exit code {ended.returncode}, no message"
     return list(_answers(ended.stdout)), trouble
 
 

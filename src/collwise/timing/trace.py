@@ -15,10 +15,17 @@ from collwise.model.topology import Topology
 from collwise.model.topology.base import checked_topology
 from collwise.schedule.evaluation import never_completes
 from collwise.schedule.program import Schedule
-from collwise.schedule.rows import NONE, Rows
+from collwise.schedule.rows import NONE, Rows, of_lists
 from collwise.system.integers import Ints
 from collwise.timing.event_loop import NEVER, Columns, PastLimit, play
-from collwise.timing.law import law_of, only_own_ports, receives_in_order, with_links
+from collwise.timing.law import (
+    joined_publications,
+    law_of,
+    only_own_ports,
+    readers_of,
+    receives_in_order,
+    with_links,
+)
 from collwise.timing.times import Passage, Timing, Transfer
 from collwise.timing.tree_times import about_shapes, tree_completion
 
@@ -113,13 +120,17 @@ def _time_schedule(
     check_simulable("the ideal time of a schedule", schedule, machine, topology)
     topology = with_links(machine, topology)
     combines = machine.combine(1) is not None
-    class_of = None
-    if one_for_all:
+    class_of = along = None
+    if machine.shares_memory:  # which sends are one publication is read off the lists
+        lists = schedule.lists
+        rows = of_lists(lists, combines=combines)
+        along = joined_publications(rows, lists, readers_of(machine, schedule.ranks))
+    elif one_for_all:
         rows, class_of = schedule.representative_rows(combines=combines)
     else:
         rows = schedule.rows(combines=combines, in_order=receives_in_order(machine))
     ranks = schedule.ranks if class_of is None else int(class_of.max()) + 1
-    law = law_of(machine, rows, ranks, topology)
+    law = law_of(machine, rows, ranks, topology, along=along)
     played = play(rows, law, None if limit is None else int(limit / law.unit))
     if played.stuck:
         raise _stuck_error(schedule, rows, played.at, class_of)
@@ -160,6 +171,7 @@ def messages_played(schedule: Schedule, machine: Machine, topology: Topology | N
     if alone and schedule.program.is_alike():
         return messages // schedule.ranks * AS_LISTS
     in_arrays = schedule.makes_rows(in_order=receives_in_order(machine))
+    in_arrays = in_arrays and not machine.shares_memory
     return messages if in_arrays else messages * AS_LISTS
 
 

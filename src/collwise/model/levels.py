@@ -238,6 +238,8 @@ class OneLevel(PortsOnly):
         return self.message(nbytes).gap
 
     def planning_lam(self, nbytes: int) -> Fraction:  # noqa: D102
+        if self.shares_memory:
+            return self.machine.by_level[0].law.planning_lam(nbytes)
         return rounded_latency(self.message(nbytes).lam)
 
     def describe(self) -> str:  # noqa: D102

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from collwise.errors import InvalidArgument
-from collwise.model.exact import Number
+from collwise.model.exact import Number, rounded_latency
 from collwise.model.kept_hash import KeptHash
 from collwise.model.machine import Cost, Machine, Postal, checked_machine, checked_nbytes
 from collwise.model.measured_machine import Measured, TimesBySize, interpolated, times_by_size
@@ -56,8 +56,10 @@ class Memory(KeptHash, Machine):
     def combining_sizes(self) -> tuple[int, ...]:  # noqa: D102
         return self.publishing.combining_sizes()
 
-    def planning_lam(self, nbytes: int) -> Fraction:  # noqa: D102
-        return self.publishing.planning_lam(nbytes)
+    def planning_lam(self, nbytes: int) -> Fraction:
+        """λ·t0 in reads: after each a rank hears from another.  (For broadcasts flat is best.)"""
+        read = self.receipt(nbytes) or self.message(nbytes).gap
+        return rounded_latency(self.message(nbytes).latency / read)
 
     def _slower(self, seconds: Fraction) -> "Memory":
         """Publications and reads take `seconds` longer."""

@@ -3,7 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -237,16 +237,18 @@ def publications(operations: Sequence[Operation], readers: Collection[int]) -> l
     the same peer between, since messages between two ranks keep their order.
     """
     first = list(range(len(operations)))
-    changed = Writers()
+    changed: Writers | None = None
     published: dict[tuple[int, tuple[Block, ...], int], int] = {}
     last_to: dict[int, int] = {}
     for place, op in enumerate(operations if readers else ()):
         if isinstance(op, Combine | Copy):
+            changed = changed or Writers()
             for slot in clobbers(op):
                 for block in blocks_in(op, slot):
                     changed.write(slot, block, place)
         elif isinstance(op, Send) and op.peer in readers:
-            since = max((w for b in op.blocks for w in changed.of(op.slot, b)), default=-1)
+            of_send = [changed.of(op.slot, block) for block in op.blocks] if changed else []
+            since = max(chain.from_iterable(of_send), default=-1)
             known = published.get(bytes_sent := (op.slot, op.blocks, since))
             if known is not None and last_to.get(op.peer, -1) < known:
                 first[place] = known

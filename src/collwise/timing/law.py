@@ -121,6 +121,15 @@ def only_own_ports(machine: Machine, topology: Topology | None) -> bool:
     return machine.independent_ports and topology is None
 
 
+def one_stands_for_all(machine: Machine, topology: Topology | None) -> bool:
+    """Whether one rank may be timed for all if all ranks' lists are equal up to renumbered peers.
+
+    So it is if nothing but ranks' own ports delays messages, and all pairs of ranks cost the same.
+    """
+    flat = machine.independent_ports or (machine.shares_memory and not isinstance(machine, Levels))
+    return flat and topology is None
+
+
 def receives_in_order(machine: Machine) -> bool:
     """Whether every rank receives in list order, at one port."""
     return machine.law != "loggp" and not machine.all_port

@@ -1,5 +1,6 @@
 """Ideal times and traces of a schedule on a machine, with or without a network."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -14,6 +15,7 @@ from collwise.model.machine import Machine, checked_machine
 from collwise.model.topology import Topology
 from collwise.model.topology.base import checked_topology
 from collwise.schedule.evaluation import never_completes
+from collwise.schedule.operations import Operation
 from collwise.schedule.program import Schedule
 from collwise.schedule.rows import NONE, Rows, of_lists
 from collwise.system.integers import Ints
@@ -21,6 +23,7 @@ from collwise.timing.event_loop import NEVER, Columns, PastLimit, play
 from collwise.timing.law import (
     joined_publications,
     law_of,
+    one_stands_for_all,
     only_own_ports,
     readers_of,
     receives_in_order,
@@ -88,7 +91,7 @@ def completion(
             check_simulable("the ideal time of a schedule", schedule, machine)
             return None if limit is not None and time > limit else time
     try:
-        alone = only_own_ports(machine, topology)
+        alone = one_stands_for_all(machine, topology)
         time = _time_schedule(schedule, machine, topology, limit, one_for_all=alone).completion
     except PastLimit:
         return None
@@ -122,8 +125,12 @@ def _time_schedule(
     combines = machine.combine(1) is not None
     class_of = along = None
     if machine.shares_memory:  # which sends are one publication is read off the lists
-        lists = schedule.lists
-        rows = of_lists(lists, combines=combines)
+        lists: Sequence[Sequence[Operation]] = ()
+        if one_for_all and schedule.program.is_alike():
+            rows, class_of = schedule.representative_rows(combines=combines)
+            lists = [schedule.program.operations(0)]
+        else:
+            rows = of_lists(lists := schedule.lists, combines=combines)
         along = joined_publications(rows, lists, readers_of(machine, schedule.ranks))
     elif one_for_all:
         rows, class_of = schedule.representative_rows(combines=combines)
@@ -168,7 +175,7 @@ def messages_played(schedule: Schedule, machine: Machine, topology: Topology | N
     if schedule.ranks > LISTED_RANKS:  # a few lists may be too long: assume a message per rank
         return schedule.ranks * AS_LISTS
     messages = schedule.about_messages()
-    if alone and schedule.program.is_alike():
+    if one_stands_for_all(machine, topology) and schedule.program.is_alike():
         return messages // schedule.ranks * AS_LISTS
     in_arrays = schedule.makes_rows(in_order=receives_in_order(machine))
     in_arrays = in_arrays and not machine.shares_memory
@@ -245,6 +252,6 @@ def simulate(schedule: Schedule, machine: Machine, topology: Topology | None = N
     of another size than the schedule, or on a machine that knows no links.
     """
     check_simulable("a simulation", schedule, machine, topology)
-    alone = only_own_ports(machine, topology)
+    alone = one_stands_for_all(machine, topology)
     times = _time_schedule(schedule, machine, topology, None, one_for_all=alone)
     return Trace(schedule, machine, times, topology)

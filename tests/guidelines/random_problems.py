@@ -97,13 +97,14 @@ def machine_of(kind: str, random: Random, ranks: int) -> tuple[cw.Machine, dict[
 
 
 def sharing_memory(random: Random) -> cw.Machine:
-    """Memory with measured or constant costs of publishing, and reads of any cost."""
-    read = sorted(random.sample([1 << k for k in range(3, 20)], 2))
-    times = sorted([time(random), time(random)])
+    """Memory with measured or constant costs of publishing; a read is some share of them."""
     publishing: Any = measured_machine(random)
     if random.random() < 0.3:
         publishing = cw.Machine.postal(t0_s=time(random) or 1, lam=random.choice((1, 2, 4)))
-    return cw.Machine.memory(publishing, read=list(zip(read, times, strict=True)))
+    share = random.choice((Fraction(0), Fraction(1, 9), Fraction(1, 2), Fraction(1)))
+    sizes = publishing.sizes() or (1,)
+    read = [(nbytes, share * publishing.message(nbytes).latency) for nbytes in sizes]
+    return cw.Machine.memory(publishing, read=read)
 
 
 def measured_machine(random: Random) -> cw.Machine:

@@ -3,6 +3,7 @@
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -86,10 +87,12 @@ def piecewise(draw: st.DrawFn) -> Measured:
 @st.composite
 def sharing_memory(draw: st.DrawFn) -> Memory:
     """Publishing as on any machine with several protocols, or in one time; reads of any cost."""
-    publishing = draw(st.one_of(piecewise(), postal))
-    low, high = sorted((draw(times), draw(times)))
-    scale = 1 if publishing.kind == "postal" else Fraction(1, 10**9)
-    return Machine.memory(publishing, read=[(8, low * scale), (300, high * scale)])
+    publishing: Any = draw(st.one_of(piecewise(), postal))
+    share = Fraction(draw(st.integers(0, 8)), 8)
+    sizes = publishing.sizes() or (1,)
+    return Machine.memory(
+        publishing, read=[(n, share * publishing.message(n).latency) for n in sizes]
+    )
 
 
 any_machine = st.one_of(postal, hockney, loggp, piecewise())

@@ -21,6 +21,7 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
 from collwise.timing import Timing
 
+F = Fraction
 IN, OUT = int(Slot.INPUT), int(Slot.OUTPUT)
 S0, S1, S2, S3 = map(scratch, range(4))
 BLOCKS = {"A": Block(0, 0, 4), "B": Block(0, 4, 4), "C": Block(0, 8, 2), "D": Block(0, 0, 16)}
@@ -219,9 +220,10 @@ def _levels(random: Random, ranks: int, *, memory: bool = False) -> Machine:
 
 
 def _sharing_memory(random: Random, law: Any) -> Machine:
-    """Publishing as it costs by a law, and reading for longer or shorter than that."""
-    reads: list[Any] = [0, "1/3", 1, 3, [(2, "1/2"), (9, 4)]]
-    return Machine.memory(law, read=random.choice(reads))
+    """Publishing as it costs by a law, and reading for some share of the time until it is read."""
+    share = random.choice((0, F(1, 5), F(1, 2), 1))
+    sizes = sorted({1, random.randrange(2, 99), *law.sizes()})
+    return Machine.memory(law, read=[(n, share * law.message(n).latency) for n in sizes])
 
 
 def _network(random: Random, ranks: int) -> Topology:

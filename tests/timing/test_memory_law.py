@@ -159,6 +159,8 @@ def test_bad_machines_are_refused() -> None:
         Machine.memory(Machine.hockney(alpha_s=1, beta_s=1), read=1)  # type: ignore[arg-type]
     with pytest.raises(InvalidArgument, match="a read's times at"):
         Machine.memory(INSIDE, read=[(8, 2), (4, 1)])
+    with pytest.raises(InvalidArgument, match="a read of 0 bytes takes longer than publishing and"):
+        Machine.memory(INSIDE, read="4.1")
     with pytest.raises(InvalidArgument, match="below 0"):
         Machine.memory(INSIDE, read=-1)
     with pytest.raises(InvalidArgument, match="level 2 is memory"):
@@ -176,7 +178,7 @@ def _same(operations: list[Operation] | tuple[Operation, ...], one: int, other: 
     changed = [
         block
         for op in operations[one:other]
-        if isinstance(op, Combine | Copy) and first.slot in clobbers(op)
+        if isinstance(op, Combine | Copy | Recv) and first.slot in clobbers(op)
         for block in blocks_in(op, first.slot)
     ]
     touched = any(

@@ -179,7 +179,7 @@ class Machine:
 
         publishing: its t0 is for how long the sender is busy, once however many read the bytes, and
         its λ·t0 when a reader has them that did nothing else.   read: for how long a read keeps the
-        reader busy, in seconds, or as pairs of bytes and seconds.
+        reader busy, in seconds, or as pairs of bytes and seconds; λ·t0 at most.
         """
         from collwise.model.shared_memory import sharing_memory
 

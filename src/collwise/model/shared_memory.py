@@ -82,4 +82,9 @@ def sharing_memory(publishing: Machine, read: Number | Iterable[tuple[int, Numbe
     if not isinstance(publishing, Postal | Measured):
         remedy = "give Machine.postal or a measured machine"
         raise InvalidArgument(ASKED, f"its publications are {publishing.kind}", remedy)
-    return Memory(publishing, times_by_size(read, ASKED, "read"))
+    machine = Memory(publishing, times_by_size(read, ASKED, "read"))
+    for nbytes in machine.sizes() or (0,):
+        if machine.receipt(nbytes) > machine.message(nbytes).latency:
+            seen = f"a read of {nbytes} bytes takes longer than publishing and reading them"
+            raise InvalidArgument(ASKED, seen, "give reads that take λ·t0 at most")
+    return machine

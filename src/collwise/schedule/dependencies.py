@@ -3,7 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -232,24 +232,24 @@ def publications(operations: Sequence[Operation], readers: Collection[int]) -> l
     It is its own position if there is none, and for all other operations.  In memory that ranks
     share, sends of the same bytes are one publication; law and engine ask here.   readers: the
     peers that share memory with the rank.
-    Bytes are the same if the blocks are, in the same slot, and no combine or copy changes them
-    between.  (A receive does not: it writes where nothing was before.)  Nothing else may be sent to
-    the same peer between, since messages between two ranks keep their order.
+    Bytes are the same if the blocks are, in the same slot, and nothing writes to them between.
+    Nothing else may be sent to the same peer between, since messages between two ranks keep their
+    order.
     """
     first = list(range(len(operations)))
-    changed: Writers | None = None
-    published: dict[tuple[int, tuple[Block, ...], int], int] = {}
+    if not readers:
+        return first
+    destroyed = Writers()
+    published: dict[tuple[int, tuple[Block, ...], tuple[int, ...], int], int] = {}
     last_to: dict[int, int] = {}
-    for place, op in enumerate(operations if readers else ()):
-        if isinstance(op, Combine | Copy):
-            changed = changed or Writers()
-            for slot in clobbers(op):
-                for block in blocks_in(op, slot):
-                    changed.write(slot, block, place)
+    for place, (op, writers) in enumerate(zip(operations, dependencies(operations), strict=True)):
+        if isinstance(op, Combine):
+            for slot in clobbers(op)[1:]:
+                for block in op.blocks:
+                    destroyed.write(slot, block, place)
         elif isinstance(op, Send) and op.peer in readers:
-            of_send = [changed.of(op.slot, block) for block in op.blocks] if changed else []
-            since = max(chain.from_iterable(of_send), default=-1)
-            known = published.get(bytes_sent := (op.slot, op.blocks, since))
+            since = max((n for b in op.blocks for n in destroyed.of(op.slot, b)), default=-1)
+            known = published.get(bytes_sent := (op.slot, op.blocks, writers, since))
             if known is not None and last_to.get(op.peer, -1) < known:
                 first[place] = known
             else:

@@ -102,16 +102,16 @@ def test_written_in_a_line() -> None:
 
 
 def test_memory_that_ranks_of_a_group_share(tmp_path: Path) -> None:
-    machine = parse("2x4: 60ns,200ns,300ns,read 80ns+1ns/B; 2us,4")
+    machine = parse("2x4: 60ns,200ns+1ns/B,300ns,read 80ns+1ns/B; 2us,4")
     assert machine.shares_memory
-    assert machine.at(1, 5) == (F("60e-9"), F("200e-9"))
+    assert machine.at(1, 5) == (F("60e-9"), F("205e-9"))
     assert machine.port(1, 5) == F("300e-9")
     assert machine.receipt_at(1, 20) == F("100e-9")
     assert machine.receipt_at(2, 20) == 2 * US
     assert machine.receipt(20) == F("100e-9")
     assert machine.sizes() == (0, 1 << 20)
     assert machine.describe() == (
-        "2 nodes × 4 ranks; inside a node t0 = 60 ns, λ = 3.333, read 81 ns, port 300 ns for a"
+        "2 nodes × 4 ranks; inside a node t0 = 60 ns, λ = 3.35, read 81 ns, port 300 ns for a"
         " byte; between nodes t0 = 2 µs, λ = 4"
     )
     inside, outside = OneLevel(machine, 1), OneLevel(machine, 2)
@@ -124,6 +124,10 @@ def test_memory_that_ranks_of_a_group_share(tmp_path: Path) -> None:
         "8 ranks; in the network t0 = 1 µs, λ = 2, read 1 µs for a byte"
     )
     path = tmp_path / "levels.toml"
+    assert machine.by_level[0].law.describe() == (
+        "shared memory: measured from 0 to 1048576 bytes in 1 protocol segment; a read of a byte"
+        " takes 81 ns"
+    )
     path.write_text(FILE.replace('port = "300ns+1ns/B"', 'read = [[0, "50ns"], [100, "150ns"]]'))
     assert load(path).receipt_at(1, 50) == F("100e-9")
 

@@ -222,7 +222,7 @@ def _levels(random: Random, ranks: int, *, memory: bool = False) -> Machine:
 def _sharing_memory(random: Random, law: Any) -> Machine:
     """Publishing as it costs by a law, and reading for some share of the time until it is read."""
     share = random.choice((0, F(1, 5), F(1, 2), 1))
-    sizes = sorted({1, random.randrange(2, 99), *law.sizes()})
+    sizes = law.sizes() or (1,)
     return Machine.memory(law, read=[(n, share * law.message(n).latency) for n in sizes])
 
 

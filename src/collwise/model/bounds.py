@@ -333,10 +333,7 @@ def _least(
     sizes = list({*_sizes(machine, most, least), of})
     latencies = [machine.message(x).latency for x in sizes]
     gaps = [_gap(machine, x, gathers) for x in sizes]
-    sends = [
-        machine.message(x).gap if machine.shares_memory else _gap(machine, x, gathers)
-        for x in sizes
-    ]
+    sends = [machine.message(x).gap for x in sizes] if machine.shares_memory else gaps
     receipts = [Fraction(0) if machine.all_port else machine.receipt(x) for x in sizes]
     lags = receipts if machine.shares_memory else gaps
     return _Least(

@@ -5,15 +5,7 @@ from fractions import Fraction
 from collwise.errors import InvalidArgument
 from collwise.system.quantities import Number, exact
 
-__all__ = [
-    "LARGEST_DENOMINATOR",
-    "Number",
-    "exact",
-    "not_negative_times",
-    "positive_time",
-    "rounded_latency",
-    "seconds",
-]
+__all__ = ["Number", "exact", "not_negative_times", "positive_time", "rounded_latency", "seconds"]
 
 LARGEST_DENOMINATOR = 32
 """A measured λ is rounded to a fraction with at most this denominator.

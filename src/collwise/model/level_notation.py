@@ -29,10 +29,7 @@ from collwise.model.placement import Placement
 from collwise.system.quantities import parse_number, parse_time
 from collwise.system.toml_files import read_toml
 
-FORM = (
-    "4x16: 200ns,2,300ns; 1.7us+0.8ns/B,4 (nodes x ranks: t0,λ,port of a level; of the next), or"
-    " with shared memory in the nodes 4x16: 60ns,200ns,read 80ns; 1.7us,4"
-)
+FORM = "4x16: 200ns,2,300ns; 1.7us+0.8ns/B,4 (nodes x ranks: t0,λ,port of a level; of the next)"
 READ = "read "
 """What a term begins with that says for how long a read of shared memory takes."""
 MOST_LEVELS = 32

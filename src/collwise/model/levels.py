@@ -219,9 +219,6 @@ class OneLevel(PortsOnly):
     def shares_memory(self) -> bool:  # noqa: D102
         return self.level == 1 and self.machine.shares_memory
 
-    def ports_only(self) -> "OneLevel":  # noqa: D102
-        return self
-
     def _slower(self, seconds: Fraction) -> "OneLevel":
         return replace(self, overhead=self.overhead + seconds)
 

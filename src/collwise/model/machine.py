@@ -111,8 +111,9 @@ class Machine:
         """A machine with the same costs on which nothing but ranks' own ports delays messages.
 
         If ranks receive in the order of their lists, no schedule takes longer on the new machine.
+        It is the machine itself where ranks share memory, since another law has other costs.
         """
-        return self if self.independent_ports else PortsOnly(self)
+        return self if self.independent_ports or self.shares_memory else PortsOnly(self)
 
     def describe(self) -> str:
         """The machine in one line of text, for people."""

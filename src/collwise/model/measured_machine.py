@@ -11,13 +11,7 @@ from statistics import linear_regression
 from typing import NamedTuple, TypeAlias
 
 from collwise.errors import InvalidArgument, shown
-from collwise.model.exact import (
-    Number,
-    exact,
-    not_negative_times,
-    positive_time,
-    rounded_latency,
-)
+from collwise.model.exact import Number, exact, not_negative_times, positive_time, rounded_latency
 from collwise.model.kept_hash import KeptHash
 from collwise.model.machine import Cost, Machine, checked_nbytes
 from collwise.system.formatting import count

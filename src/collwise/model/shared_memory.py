@@ -63,13 +63,9 @@ class Memory(KeptHash, Machine):
 
     def _slower(self, seconds: Fraction) -> "Memory":
         """Publications and reads take `seconds` longer."""
-        reading = tuple(
-            (nbytes, time + seconds) for nbytes, time in self.reading or ((0, Fraction()),)
-        )
+        times = self.reading or ((0, Fraction(0)),)
+        reading = tuple((nbytes, time + seconds) for nbytes, time in times)
         return replace(self, publishing=self.publishing._slower(seconds), reading=reading)
-
-    def ports_only(self) -> "Memory":  # noqa: D102
-        return self
 
     def describe(self) -> str:  # noqa: D102
         read = chosen_time(self.receipt(1))

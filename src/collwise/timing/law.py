@@ -208,13 +208,13 @@ def readers_of(machine: Machine, ranks: int) -> Callable[[int], Collection[int]]
 
 
 def joined_publications(
-    rows: Rows, lists: Sequence[Sequence[Operation]], readers: Callable[[int], Collection[int]]
+    rows: Rows, lists: Sequence[Sequence[Operation]], machine: Machine, ranks: int
 ) -> Ints:
     """For each row the next one of the same publication, or NONE.
 
-    rows: of the ranks' `lists`, rank by rank in list order.   readers: maps a rank to the ranks
-    that share its memory.
+    rows: of the ranks' `lists`, rank by rank in list order.   ranks: how many share the machine.
     """
+    readers = readers_of(machine, ranks)
     along = np.full(len(rows), NONE, np.int64)
     places = zip(rows.source.tolist(), rows.place_at_source.tolist(), strict=True)
     row_of = {place: row for row, place in enumerate(places)}

@@ -25,7 +25,6 @@ from collwise.timing.law import (
     law_of,
     one_stands_for_all,
     only_own_ports,
-    readers_of,
     receives_in_order,
     with_links,
 )
@@ -131,7 +130,7 @@ def _time_schedule(
             lists = [schedule.program.operations(0)]
         else:
             rows = of_lists(lists := schedule.lists, combines=combines)
-        along = joined_publications(rows, lists, readers_of(machine, schedule.ranks))
+        along = joined_publications(rows, lists, machine, schedule.ranks)
     elif one_for_all:
         rows, class_of = schedule.representative_rows(combines=combines)
     else:

@@ -139,11 +139,9 @@ def _rules(machine: Machine, size: int, hops: int) -> _Rules:
         body = (size - 1) * machine.G
         return _Rules(machine.o, machine.g + body, latency, machine.o + body, machine.g + body)
     farther = (hops - 1) * machine.hop if isinstance(machine, Wormhole) else Fraction(0)
-    receipt = gap + farther
-    if machine.shares_memory:
-        receipt = (
-            machine.receipt_at(hops, size) if isinstance(machine, Levels) else machine.receipt(size)
-        )
+    receipt = machine.receipt(size)
+    if isinstance(machine, Levels):
+        receipt = machine.receipt_at(hops, size)
     return _Rules(gap + farther, gap + farther, latency + farther, Fraction(0), receipt)
 
 

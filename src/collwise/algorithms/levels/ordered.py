@@ -31,10 +31,7 @@ TICKS = 32
 
 Finer times cannot be measured.
 """
-_MEANING = (
-    "t0 (0: one publication for all), λ·t0 and the port of every level in any one unit, such as"
-    " '32,64,16; 190,800'"
-)
+_MEANING = "t0 (0 in memory), λ·t0 and the port of every level in any one unit: '32,64,16; 190,800'"
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,7 @@ def test_beyond_many_ranks_there_are_fewer_rules(monkeypatch: pytest.MonkeyPatch
     assert every.finish <= few.finish <= 2 * every.finish
 
 
-@pytest.mark.parametrize("costs", ["", "1", "1,0", "0,1", "a,b", "1,2,3,4", "-1,2", 3])
+@pytest.mark.parametrize("costs", ["", "1", "1,0", "0,0", "a,b", "1,2,3,4", "-1,2", 3])
 def test_costs_are_checked(costs: object) -> None:
     with pytest.raises(InvalidArgument, match="the parameter costs"):
         ALGORITHMS["broadcast/multilevel_ordered"].settings({"costs": costs})

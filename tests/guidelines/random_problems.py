@@ -10,6 +10,8 @@ from collwise.model.measured_machine import measured
 from collwise.schedule.collectives import COLLECTIVES
 
 KINDS = ("postal", "hockney", "loggp", "exchange_only", "wormhole", "levels", "measured")
+SHARING = ("memory", "memory in nodes")
+"""Kinds of machines whose ranks share memory."""
 MAX_RANKS = (3, 4, 6, 8, 12)
 MORE_RANKS = (*MAX_RANKS, 24, 48)
 """The latter where formulas give most times."""
@@ -58,9 +60,12 @@ def machine_of(kind: str, random: Random, ranks: int) -> tuple[cw.Machine, dict[
     if kind == "loggp":
         L, o, g = (time(random) for _ in range(3))
         return cw.Machine.loggp(L_s=L, o_s=o, g_s=g, G_s=per_byte(random)), {}
-    if kind == "levels":
+    if kind == "memory":
+        return sharing_memory(random), {}
+    if kind in ("levels", "memory in nodes"):
         inner = random.choice([n for n in range(1, ranks + 1) if ranks % n == 0])
         laws = [measured_machine(random) for _ in range(2)]
+        laws[0] = laws[0] if kind == "levels" else sharing_memory(random)
         placement = cw.Placement.regular(ranks // inner, inner)
         ports = random.choice(([], [time(random)]))
         return cw.Machine.levels(laws, placement, ports=ports), {}
@@ -89,6 +94,17 @@ def machine_of(kind: str, random: Random, ranks: int) -> tuple[cw.Machine, dict[
         gamma_s=per_byte(random),
         exchange_only=kind == "exchange_only",
     ), {}
+
+
+def sharing_memory(random: Random) -> cw.Machine:
+    """Memory with measured or constant costs of publishing; a read is some share of them."""
+    publishing: Any = measured_machine(random)
+    if random.random() < 0.3:
+        publishing = cw.Machine.postal(t0_s=time(random) or 1, lam=random.choice((1, 2, 4)))
+    share = random.choice((Fraction(0), Fraction(1, 9), Fraction(1, 2), Fraction(1)))
+    sizes = publishing.sizes() or (1,)
+    read = [(nbytes, share * publishing.message(nbytes).latency) for nbytes in sizes]
+    return cw.Machine.memory(publishing, read=read)
 
 
 def measured_machine(random: Random) -> cw.Machine:

@@ -6,12 +6,12 @@ import pytest
 
 import collwise as cw
 from collwise.model.measured_machine import measured
-from tests.guidelines.random_problems import KINDS, problems
+from tests.guidelines.random_problems import KINDS, SHARING, problems
 from tests.planner.machines import below_bounds
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, *SHARING])
 def test_no_plan_is_below_its_bound(kind: str) -> None:
     for asked in problems(2026, 12, (kind,)):
         assert not below_bounds(asked.plan())
@@ -19,7 +19,11 @@ def test_no_plan_is_below_its_bound(kind: str) -> None:
 
 @pytest.mark.exhaustive
 def test_no_plan_of_10_000_is_below_its_bound() -> None:
-    wrong = [line for asked in problems(11, 10_000) for line in below_bounds(asked.plan())]
+    wrong = [
+        line
+        for asked in problems(11, 10_000, (*KINDS, *SHARING))
+        for line in below_bounds(asked.plan())
+    ]
     assert not wrong, f"{len(wrong)} of 10,000: {wrong[:3]}"
 
 

@@ -4,6 +4,7 @@ from random import Random
 
 import pytest
 
+import collwise as cw
 from collwise.schedule.collectives import COLLECTIVES
 from tests.guidelines.guidelines import GUIDELINES, IN_MANY_CASES, on_the_grid
 from tests.guidelines.random_problems import Asked, machine_of
@@ -26,6 +27,18 @@ def sample(seed: int, count: int) -> list[Asked]:
 def test_nobody_can_do_better_by_hand(guideline: str) -> None:
     violations = [*filter(None, map(GUIDELINES[guideline], sample(77, 6)))]
     assert not violations, f"{len(violations)}: {violations[0]}"
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize("guideline", GUIDELINES)
+def test_nobody_can_do_better_by_hand_in_shared_memory(guideline: str) -> None:
+    random = Random(31)
+    for ranks in (2, 3, 8):
+        t0_s, lam = random.randrange(1, 100), random.choice((1, 2, 4))
+        inside = cw.Machine.postal(t0_s=t0_s, lam=lam)
+        machine = cw.Machine.memory(inside, read=random.randrange(t0_s * lam + 1))
+        nbytes = 8 * ranks * random.choice((1, 20, 300))
+        assert GUIDELINES[guideline](Asked("", ranks, machine, {"nbytes": nbytes})) is None
 
 
 @pytest.mark.exhaustive

@@ -101,9 +101,43 @@ def test_written_in_a_line() -> None:
     assert parse("2x2: 1ns+1ns/B,1; 1us,5us+1ns/B").at(2, 100) == (US, F("5.1e-6"))
 
 
+def test_memory_that_ranks_of_a_group_share(tmp_path: Path) -> None:
+    machine = parse("2x4: 60ns,200ns+1ns/B,300ns,read 80ns+1ns/B; 2us,4")
+    assert machine.shares_memory
+    assert machine.at(1, 5) == (F("60e-9"), F("205e-9"))
+    assert machine.port(1, 5) == F("300e-9")
+    assert machine.receipt_at(1, 20) == F("100e-9")
+    assert machine.receipt_at(2, 20) == 2 * US
+    assert machine.receipt(20) == F("100e-9")
+    assert machine.sizes() == (0, 1 << 20)
+    assert machine.describe() == (
+        "2 nodes × 4 ranks; inside a node t0 = 60 ns, λ = 3.35, read 81 ns, port 300 ns for a"
+        " byte; between nodes t0 = 2 µs, λ = 4"
+    )
+    inside, outside = OneLevel(machine, 1), OneLevel(machine, 2)
+    assert (inside.shares_memory, inside.independent_ports) == (True, False)
+    assert inside.ports_only() is inside
+    assert inside.with_overhead(US).receipt(20) == F("1.1e-6")
+    assert (outside.shares_memory, outside.independent_ports) == (False, True)
+    assert outside.receipt(20) == outside.message(20).gap == 2 * US
+    assert parse("8: 1us,2,read 1us").describe() == (
+        "8 ranks; in the network t0 = 1 µs, λ = 2, read 1 µs for a byte"
+    )
+    path = tmp_path / "levels.toml"
+    assert machine.by_level[0].law.describe() == (
+        "shared memory: measured from 0 to 1048576 bytes in 1 protocol segment; a read of a byte"
+        " takes 81 ns"
+    )
+    path.write_text(FILE.replace('port = "300ns+1ns/B"', 'read = [[0, "50ns"], [100, "150ns"]]'))
+    assert load(path).receipt_at(1, 50) == F("100e-9")
+
+
 @pytest.mark.parametrize(
     ("text", "seen"),
     [
+        ("4x4: 1us,2; 2us,2,read 1us", "level 2 is memory"),
+        ("4x4: 1us,2,read 1us,read 1us; 2us,2", "number of terms: 4"),
+        ("4x4: 1us,2,read 1; 2us,2", "'1' is no time"),
         ("4x16", "no costs follow"),
         ("4y16: 1us,2; 2us,2", "is no product of group sizes"),
         ("4x0: 1us,2; 2us,2", "is no product of group sizes"),

@@ -3,6 +3,7 @@
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -10,6 +11,7 @@ from collwise.algorithms.registry import ALGORITHMS, algorithms_for
 from collwise.model.exact import Number
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import Measured, measured
+from collwise.model.shared_memory import Memory
 from collwise.planner.plans import Plan
 from collwise.timing.law import only_own_ports
 from tests.profiles.example import won_race
@@ -80,6 +82,17 @@ def piecewise(draw: st.DrawFn) -> Measured:
         t0 += draw(st.sampled_from([0, 1, 20, 1000])) * Fraction(1, 10**9)
         rows.append((nbytes, t0, draw(st.sampled_from(["1/2", "1", "3/2", "4", "9"]))))
     return measured([rows[a:b] for a, b in pairwise([0, *cuts, len(rows)])])
+
+
+@st.composite
+def sharing_memory(draw: st.DrawFn) -> Memory:
+    """Publishing as on any machine with several protocols, or in one time; reads of any cost."""
+    publishing: Any = draw(st.one_of(piecewise(), postal))
+    share = Fraction(draw(st.integers(0, 8)), 8)
+    sizes = publishing.sizes() or (1,)
+    return Machine.memory(
+        publishing, read=[(n, share * publishing.message(n).latency) for n in sizes]
+    )
 
 
 any_machine = st.one_of(postal, hockney, loggp, piecewise())

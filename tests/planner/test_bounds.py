@@ -23,7 +23,15 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.timing import ideal
 from collwise.verifier import verify
-from tests.planner.machines import HOCKNEY, LOGGP, MEASURED, POSTAL, STEEP, any_machine
+from tests.planner.machines import (
+    HOCKNEY,
+    LOGGP,
+    MEASURED,
+    POSTAL,
+    STEEP,
+    any_machine,
+    sharing_memory,
+)
 from tests.timing.schedules import written
 
 F = Fraction
@@ -91,7 +99,7 @@ def random_broadcast(random: Random) -> Schedule:
 
 
 @pytest.mark.no_cover
-@given(st.integers(0, 2**32), any_machine)
+@given(st.integers(0, 2**32), st.one_of(any_machine, sharing_memory()))
 def test_no_schedule_is_faster(seed: int, machine: Machine) -> None:
     schedule = random_broadcast(Random(seed))
     p = schedule.problem
@@ -169,6 +177,30 @@ def test_the_best_tree_meets_the_unsegmented_bound(machine: Machine) -> None:
             tree = ALGORITHMS["broadcast/postal_tree"].schedule(ranks, nbytes, lam=lam)
             rounded = machine.kind == "measured"  # its λ is
             assert rounded or ideal(tree, machine).completion == best
+
+
+MEMORY = Machine.memory(MEASURED, read=[(8, "5e-7"), (1 << 20, "1e-4")])
+
+
+def test_in_shared_memory_a_flat_tree_meets_the_bound() -> None:
+    """By brute force over all trees: one publication and one read, however many ranks."""
+    for ranks in range(2, 7):
+        for nbytes in (1, 999, 5000):
+            best = min(ideal(down(t, nbytes), MEMORY).completion for t in trees(ranks))
+            assert unsegmented(MEMORY, ranks, nbytes) == best == MEMORY.message(nbytes).latency
+            made = plan("broadcast", ranks=ranks, nbytes=nbytes, machine=MEMORY, algorithm="flat")
+            assert made.choice.predicted == best
+            assert made.unsegmented_bound.argument.startswith("one publication and one read, if")
+
+
+@pytest.mark.parametrize("lam", ["2", "5/2", "4", "8"])
+def test_in_shared_memory_a_reduce_meets_the_bound(lam: str) -> None:
+    """With one cost for every size.  A rank hears from another after each read: λ counts reads."""
+    machine = Machine.memory(Machine.postal(t0_s=2, lam=lam), read=1)
+    for ranks in (2, 3, 5, 8, 13):
+        made = plan("reduce", ranks=ranks, nbytes=64, machine=machine)
+        assert made.bound.time == made.choice.predicted == postal.broadcast_time(ranks, 2 * F(lam))
+        assert made.bound.argument.startswith("T_λ(p)·t0, where t0 is a read, with the least")
 
 
 @pytest.mark.no_cover

@@ -21,6 +21,7 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
 from collwise.timing import Timing
 
+F = Fraction
 IN, OUT = int(Slot.INPUT), int(Slot.OUTPUT)
 S0, S1, S2, S3 = map(scratch, range(4))
 BLOCKS = {"A": Block(0, 0, 4), "B": Block(0, 4, 4), "C": Block(0, 8, 2), "D": Block(0, 0, 16)}
@@ -192,7 +193,9 @@ def random_placement(random: Random, ranks: int, depth: int | None = None) -> Pl
     return Placement.of(*rows, ranks=ranks)
 
 
-def random_levels(random: Random, placement: Placement, *, combining: bool = False) -> Levels:
+def random_levels(
+    random: Random, placement: Placement, *, combining: bool = False, memory: bool = False
+) -> Levels:
     """Any costs, now and then cheaper at an outer level; ports that often collide."""
     laws: list[Machine] = []
     for level in range(placement.depth):
@@ -207,12 +210,20 @@ def random_levels(random: Random, placement: Placement, *, combining: bool = Fal
                 law = law.with_combining([(1, 1), (10, 3)])
         laws.append(law)
     ports = [random.choice((None, "1/2", 1, 3, [(2, 0), (8, 2)])) for _ in laws[1:]]
+    laws[0] = _sharing_memory(random, laws[0]) if memory else laws[0]
     return Machine.levels(laws, placement, ports=ports)
 
 
-def _levels(random: Random, ranks: int) -> Machine:
+def _levels(random: Random, ranks: int, *, memory: bool = False) -> Machine:
     placement = random_placement(random, ranks, random.choice((2, 2, 3)))
-    return random_levels(random, placement, combining=random.random() < 0.5)
+    return random_levels(random, placement, combining=random.random() < 0.5, memory=memory)
+
+
+def _sharing_memory(random: Random, law: Any) -> Machine:
+    """Publishing as it costs by a law, and reading for some share of the time until it is read."""
+    share = random.choice((0, F(1, 5), F(1, 2), 1))
+    sizes = law.sizes() or (1,)
+    return Machine.memory(law, read=[(n, share * law.message(n).latency) for n in sizes])
 
 
 def _network(random: Random, ranks: int) -> Topology:
@@ -231,6 +242,9 @@ LAWS: dict[str, Callable[[Random, int], tuple[Machine, Topology | None]]] = {
     "postal": lambda random, _: (_postal(random), None),
     "measured, combining": lambda random, _: (_measured(random), None),
     "levels": lambda random, ranks: (_levels(random, ranks), None),
+    "memory": lambda random, _: (_sharing_memory(random, _postal(random)), None),
+    "memory, combining": lambda random, _: (_sharing_memory(random, _measured(random)), None),
+    "memory, levels": lambda random, ranks: (_levels(random, ranks, memory=True), None),
     "Hockney": lambda random, _: (_hockney(random), None),
     "one partner": lambda random, _: (_hockney(random, one_partner=True), None),
     "LogGP": lambda random, _: (Machine.loggp(**_costs(random, "L o g", "G")), None),

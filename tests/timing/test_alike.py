@@ -11,12 +11,17 @@ from tests.timing.comparing import check as same_in_both_loops
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.algorithms.circulant_pieces import without_empty_parts
 from collwise.model.machine import Machine
+from collwise.model.measured_machine import measured
 from collwise.schedule.circulant_exchange import CirculantExchange
 from collwise.schedule.exchange import Exchange, Stage
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.timing import completion, ideal, simulate
 
+MEMORY = Machine.memory(
+    measured([[(8, 2, 3)], [(64, 9, 2), (512, 40, "3/2")]]).with_combining([(8, 1), (512, 30)]),
+    read=[(8, 1), (512, 50)],
+)
 HOCKNEY = Machine.hockney(alpha_s=1, beta_s="1/10", gamma_s="1/7")
 
 
@@ -64,7 +69,7 @@ def test_who_does_alike() -> None:
 def test_where_ranks_are_alike_few_stand_for_all(algorithm: Algorithm) -> None:
     for number, ranks in enumerate((2, 3, 4, 7, 8, 12, 16)):
         if (schedule := alike(algorithm, ranks, 6)) is not None:
-            for machine in (*MACHINES[number::5], HOCKNEY):
+            for machine in (*MACHINES[number::5], HOCKNEY, MEMORY):
                 with in_case(schedule.algorithm, ranks, machine.describe()):
                     check(schedule, machine)
 
@@ -116,6 +121,6 @@ def test_any_exchange(seeds: range) -> None:
         random = Random(seed)
         schedule = random_exchange(random)
         with in_case(seed, schedule):
-            machine = random.choice((*MACHINES, HOCKNEY))
+            machine = random.choice((*MACHINES, HOCKNEY, MEMORY))
             check(schedule, machine)
             same_in_both_loops(schedule, machine)

@@ -224,7 +224,7 @@ def record(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
 
 (ROWS, RANKS, RULES, LIMIT, COLUMNS, NEEDS, PORTS, ROUTES, SHARED, RESULTS) = range(10)
-SOURCE, TARGET, SEND_PORT, RECEIVE_PORT, BEGINS = 0, 1, 4, 5, 10
+SOURCE, TARGET, SEND_PORT, RECEIVE_PORT, BEGINS, ALONG = 0, 1, 4, 5, 10, 11
 
 
 def column(which: int, at: int, value: int, *, of: int = COLUMNS) -> Callable[[list[Any]], None]:
@@ -253,6 +253,8 @@ BAD: dict[str, tuple[str, Callable[[list[Any]], None]]] = {
     "a target": ("rows that name", column(TARGET, 1, 4)),
     "a send port": ("rows that name", column(SEND_PORT, 0, 99)),
     "a receive port": ("rows that name", column(RECEIVE_PORT, 0, -2)),
+    "a row of the same publication": ("rows that name", column(ALONG, 0, 3)),
+    "a send without a port": ("rows that name", column(SEND_PORT, 0, -1)),
     "needs of too many": ("rows that name", column(BEGINS, -1, 7)),
     "needs that go back": ("rows that name", column(BEGINS, 1, 2)),
     "needs": ("rows that name", argument(NEEDS, lambda needs: needs + 3)),

@@ -172,3 +172,33 @@ def test_the_verifier_knows_shared_ports(pairs: Any, moved: Any, seen: str | Non
     with pytest.raises(InvalidSchedule) as caught:
         check_ports(schedule, timing, machine)
     assert caught.value.seen == seen.format("the port of its node")
+
+
+MEMORY = Machine.memory(POSTAL, read="1/2")
+# 0 publishes A for 1 and 2 from 0 to 1, then B for 2; it is read at 2, and B at 3.
+PUBLISHED = spelled(">1A >2A >2B", "<0A", "<0A <0B")
+
+
+@pytest.mark.parametrize(
+    ("at", "how", "reported", "seen"),
+    [
+        ((0, 1), "start=1 sent=2 received=3", (0, 1), "not published together with step 0"),
+        ((0, 1), "sent=2", (0, 1), "not published together with step 0"),
+        ((0, 2), "start=1/2 sent=3/2", (0, 2), "the send port is still busy with step 0"),
+        ((0, 1), "received=3/2", (2, 0), "received 1.5 s after its send began"),
+        ((0, 1), "received=11/4", (2, 1), "less than t0 after the receipt of step 0"),
+    ],
+)
+def test_publications_that_break_the_law(at: Place, how: str, reported: Place, seen: str) -> None:
+    timing = ideal(PUBLISHED, MEMORY)
+    check_ports(PUBLISHED, timing, MEMORY)
+    with pytest.raises(InvalidSchedule) as caught:
+        check_ports(PUBLISHED, changed(timing, *at, **numbers(how)), MEMORY)
+    assert (caught.value.rank, caught.value.step) == reported
+    assert seen in caught.value.seen
+
+
+def test_without_memory_every_send_keeps_the_port_busy() -> None:
+    timing = ideal(PUBLISHED, MEMORY)
+    with pytest.raises(InvalidSchedule, match="the send port is still busy with step 0"):
+        check_ports(PUBLISHED, timing, POSTAL)

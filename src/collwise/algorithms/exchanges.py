@@ -154,14 +154,16 @@ def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
         for radix in radices(ranks, fixed=fixed):
             part = -(-items // radix)
             for divided, length in ((True, part), (False, items))[: 2 - scatters]:
-                gap, latency, combine = costs[length]
-                time = (radix - 2) * gap + latency
-                time = time * (1 + divided * (not scatters)) + (radix - 1) * combine
+                gap, receipt, latency, combine = costs[length]
+                time = (radix - 2) * receipt + latency
+                if divided:  # parts are scattered, then gathered
+                    time = (radix - 2) * max(gap, receipt) + latency + time * (not scatters)
+                time += (radix - 1) * combine
                 rest, stages = best(ranks // radix, length)
                 tried.append((time + rest, (Stage(radix, divided), *stages)))
         return min(tried, key=lambda row: row[0], default=never)
 
-    _, latency, combine = costs[items]
+    *_, latency, combine = costs[items]
     tried = [
         (best(core, items)[0] + (core < problem.ranks) * (2 * latency + combine), -core)
         for core in cores
@@ -172,20 +174,19 @@ def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
 
 def _integer_costs(
     problem: Problem, machine: Machine, lengths: Iterable[int]
-) -> dict[int, tuple[int, int, int]]:
-    """A map from lengths in elements to (gap, latency, combining time).
+) -> dict[int, tuple[int, ...]]:
+    """A map from lengths in elements to (gap, time between receipts, latency, combining time).
 
     All times are exact integers in the same unit.
     """
     costs = {}
     for items in lengths:
         nbytes = items * problem.itemsize
-        costs[items] = (*machine.message(nbytes), machine.combine(nbytes) or Fraction(0))
+        gap, latency = machine.message(nbytes)
+        receipt = machine.receipt(nbytes) if machine.shares_memory else gap
+        costs[items] = gap, receipt, latency, machine.combine(nbytes) or Fraction(0)
     grid = lcm(*(x.denominator for row in costs.values() for x in row))
-    return {
-        items: (int(gap * grid), int(latency * grid), int(combine * grid))
-        for items, (gap, latency, combine) in costs.items()
-    }
+    return {items: tuple(int(x * grid) for x in row) for items, row in costs.items()}
 
 
 @cache

@@ -27,6 +27,7 @@ class Bound(NamedTuple):
 
 NOTHING = Bound(Fraction(0), "nothing has to be sent")
 LEAVING = "leave the root"
+LEAST = "with the least t0 and λ·t0 of any size"
 CHAINED = "every rank needs every byte of every rank: long messages leave time for few ways"
 PACED = "all of them in messages that have the time to travel"
 """The argument of a bound that `pace` makes larger than its others."""
@@ -43,6 +44,10 @@ def broadcast(machine: Machine, ranks: int, nbytes: int) -> Bound:
     3. Take the byte whose first departure from the root is the last one.  All other bytes have left
     by then, and this byte still needs T_λ(p)·t0 to reach every rank; more, if its message of x
     bytes takes longer than the cheapest message does.
+    Where ranks share memory, a publication reaches all of them at once, so T_λ(p)·t0 becomes the
+    least λ·t0 of one publication and one read: no byte is at another rank sooner, and λ·t0 grows
+    with the message that brings it.  The root still publishes every byte once, for t0(x)/x at
+    least, and every other rank reads each byte, one read after another.
     4. As `pace` has it, messages from the root need the time to arrive.  Let the last message that
     brings new bytes from the root have x bytes: when it starts, T_λ(p)·t0 is left at least, and
     more as in 3.  So beside sending, the root is idle for that time less t0(x).
@@ -58,18 +63,19 @@ def _pipelined(machine: Machine, ranks: int, nbytes: int, move: str) -> Bound:
     """
     if ranks == 1 or nbytes == 0:
         return NOTHING
-    most = nbytes if move == LEAVING else ranks * nbytes
-    least, volume = _least(machine, most, of=nbytes), _volume(machine, most, move, nbytes)
-    hops = _informing(machine, ranks, "with the least t0 and λ·t0 of any size", most)
+    gathers = move != LEAVING
+    most = ranks * nbytes if gathers else nbytes
+    least = _least(machine, most, of=nbytes, gathers=gathers)
+    volume = _volume(machine, most, move, nbytes)
+    hops = _informing(machine, ranks, LEAST, most, gathers=gathers)
     rate = least.sent_per_byte if move == LEAVING else least.received_per_byte
     both = least.informing(ranks) + min(
-        max(nbytes - x, 0) * rate
-        + min(_gap(machine, x) - least.gap, machine.message(x).latency - least.latency)
+        max(nbytes - x, 0) * rate + _longer(machine, x, least, gathers=gathers)
         for x in {nbytes, *_sizes(machine, most, 1)}
     )
     words = f"all bytes {move} at its best rate, and the last one takes T_λ(p)·t0"
     idle = least.informing(ranks) - max(
-        max(least.gap, _gap(machine, x) + least.latency - machine.message(x).latency)
+        max(least.gap, _gap(machine, x, gathers) + least.latency - machine.message(x).latency)
         for x in _sizes(machine, most, 1)
     )
     paced = Bound(_paced(machine, most, nbytes, idle), PACED)
@@ -81,9 +87,25 @@ def _paced(machine: Machine, most: int, nbytes: int | Fraction, idle: Fraction) 
     return soonest(machine, tuple(_sizes(machine, most, 1)), Fraction(nbytes), idle)
 
 
-def _gap(machine: Machine, nbytes: int) -> Fraction:
-    """t0 of a message of nbytes; 0 on a machine whose ranks have many ports."""
-    return Fraction(0) if machine.all_port else machine.message(nbytes).gap
+def _gap(machine: Machine, nbytes: int, gathers: bool) -> Fraction:
+    """t0 of a message of nbytes, after which a rank can inform another, or hear from another.
+
+    It is 0 on a machine whose ranks have many ports.  In memory that ranks share, one publication
+    informs all, so t0 is 0 as well, and a rank hears from another after a read.
+    gathers: whether contributions have to reach one rank; otherwise a byte has to reach every rank.
+    """
+    if machine.all_port or machine.shares_memory:
+        reads = gathers and machine.shares_memory
+        return machine.receipt(nbytes) if reads else Fraction(0)
+    return machine.message(nbytes).gap
+
+
+def _longer(machine: Machine, nbytes: int, least: "_Least", *, gathers: bool) -> Fraction:
+    """How much longer than `least.informing` it takes if one message has nbytes."""
+    travels = machine.message(nbytes).latency - least.latency
+    if machine.shares_memory and not gathers:
+        return travels
+    return min(_gap(machine, nbytes, gathers) - least.gap, travels)
 
 
 def _volume(machine: Machine, most: int, move: str, nbytes: int) -> Bound:
@@ -111,7 +133,7 @@ def combining_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
     """
     if ranks == 1 or nbytes == 0:
         return NOTHING
-    return _informing(machine, ranks, "if no vector is cut", ranks * nbytes, nbytes)
+    return _informing(machine, ranks, "if no vector is cut", ranks * nbytes, nbytes, gathers=True)
 
 
 def reduce(machine: Machine, ranks: int, nbytes: int) -> Bound:
@@ -119,8 +141,11 @@ def reduce(machine: Machine, ranks: int, nbytes: int) -> Bound:
 
     A reduce with free combining is a broadcast reversed in time, so a broadcast's four bounds
     hold: every rank's contribution must reach the root, the root must receive nbytes at least, and
-    of the byte that is complete at the root first, all contributions arrive before the rest.  A
-    fifth: every rank but the root sends nbytes at least, and every byte is combined p − 1 times.
+    of the byte that is complete at the root first, all contributions arrive before the rest.
+    (Shared memory is no exception: let a rank hold F(t) contributions at most at the time t.  Its
+    last message was sent λ·t0 before, and what it held before that it held the time r of a read
+    earlier, so F(t) ≤ F(t − r) + F(t − λ·t0), which is the postal model with t0 = r.)
+    A fifth: every rank but the root sends nbytes at least, and every byte is combined p − 1 times.
     So some rank has to receive (p − 1)/p·n bytes at the best rate, and to combine as many, which
     keeps its ports busy.
     """
@@ -181,7 +206,7 @@ def reduce_scatter(machine: Machine, ranks: int, nbytes: int) -> Bound:
         return NOTHING
     least = _least(machine, ranks * nbytes, of=nbytes)
     return max(
-        _informing(machine, ranks, "with the least t0 and λ·t0 of any size", ranks * nbytes),
+        _informing(machine, ranks, LEAST, ranks * nbytes, gathers=True),
         Bound(
             Fraction(ranks - 1, ranks) * nbytes * least.received_per_byte + least.lag,
             "(p − 1)/p of the bytes leave every rank, and the last message arrives",
@@ -199,7 +224,7 @@ def reduce_scatter_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bou
     if ranks == 1 or nbytes == 0:
         return NOTHING
     words = "if every block goes in one message"
-    return _informing(machine, ranks, words, ranks * nbytes, nbytes // ranks)
+    return _informing(machine, ranks, words, ranks * nbytes, nbytes // ranks, gathers=True)
 
 
 def allgatherv(machine: Machine, ranks: int, contributions: Sequence[int]) -> Bound:
@@ -213,7 +238,7 @@ def allgatherv(machine: Machine, ranks: int, contributions: Sequence[int]) -> Bo
         return NOTHING
     if len(contributions) == 1:
         return broadcast(machine, ranks, others)
-    hops = _informing(machine, ranks, "with the least t0 and λ·t0 of any size", others)
+    hops = _informing(machine, ranks, LEAST, others)
     volume = _volume(machine, others, "of others reach a rank", others)
     return hops if hops.time >= volume.time else volume
 
@@ -231,7 +256,10 @@ def allgatherv_unsegmented(machine: Machine, ranks: int, contributions: Sequence
 
 
 class _Least(NamedTuple):
-    """The least costs of any message size in a range, in exact seconds (lag: (λ − 1)·t0)."""
+    """The least costs of any message size in a range, in exact seconds.
+
+    lag: (λ − 1)·t0; in shared memory λ·t0 without a read.
+    """
 
     gap: Fraction
     latency: Fraction
@@ -246,12 +274,19 @@ class _Least(NamedTuple):
         return postal.broadcast_time(ranks, self.latency / gap) * gap if gap else self.latency
 
 
-def _informing(machine: Machine, ranks: int, words: str, most: int, least: int = 1) -> Bound:
+def _informing(
+    machine: Machine, ranks: int, words: str, most: int, least: int = 1, *, gathers: bool = False
+) -> Bound:
     """T_λ(p)·t0 for messages of `least` to `most` bytes; `words` say so in the argument.
 
     On a machine with levels, the time to reach all groups of some level, if that is longer.
+    gathers: as in `_gap`.
     """
-    bound = Bound(_least(machine, most, least).informing(ranks), f"T_λ(p)·t0, {words}")
+    time = _least(machine, most, least, gathers=gathers).informing(ranks)
+    bound = Bound(time, f"T_λ(p)·t0, {words}")
+    if machine.shares_memory:
+        reads = "T_λ(p)·t0, where t0 is a read," if gathers else "one publication and one read,"
+        bound = Bound(time, f"{reads} {words}")
     if not isinstance(machine, Levels) or machine.placement.ranks != ranks:
         return bound
     sizes = _sizes(machine, most, least)
@@ -285,22 +320,27 @@ def _reaching(machine: Levels, level: int, sizes: Sequence[int]) -> Fraction:
     return time
 
 
-def _least(machine: Machine, most: int, least: int = 1, of: int | None = None) -> _Least:
+def _least(
+    machine: Machine, most: int, least: int = 1, of: int | None = None, *, gathers: bool = False
+) -> _Least:
     """The least costs of sizes from `least` to `most` bytes.  With many ports, t0 counts as 0.
 
     of: bytes of the vector; a longer message has some of them twice, so it brings `of` at most.
+    gathers: as in `_gap`.
     All costs are monotone between the sizes at which the laws change slope or jump.
     """
     of = most if of is None else of
     sizes = list({*_sizes(machine, most, least), of})
     latencies = [machine.message(x).latency for x in sizes]
-    gaps = [_gap(machine, x) for x in sizes]
+    gaps = [_gap(machine, x, gathers) for x in sizes]
+    sends = [machine.message(x).gap for x in sizes] if machine.shares_memory else gaps
     receipts = [Fraction(0) if machine.all_port else machine.receipt(x) for x in sizes]
+    lags = receipts if machine.shares_memory else gaps
     return _Least(
         min(gaps),
         min(latencies),
-        min(latency - gap for latency, gap in zip(latencies, gaps, strict=True)),
-        min(gap / min(x, of) for gap, x in zip(gaps, sizes, strict=True) if x),
+        min(latency - gap for latency, gap in zip(latencies, lags, strict=True)),
+        min(gap / min(x, of) for gap, x in zip(sends, sizes, strict=True) if x),
         min(receipt / min(x, of) for receipt, x in zip(receipts, sizes, strict=True) if x),
         min((machine.combine(x) or Fraction(0)) / x for x in sizes if 0 < x <= of),
     )

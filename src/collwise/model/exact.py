@@ -2,9 +2,10 @@
 
 from fractions import Fraction
 
+from collwise.errors import InvalidArgument
 from collwise.system.quantities import Number, exact
 
-__all__ = ["LARGEST_DENOMINATOR", "Number", "exact", "rounded_latency", "seconds"]
+__all__ = ["Number", "exact", "not_negative_times", "positive_time", "rounded_latency", "seconds"]
 
 LARGEST_DENOMINATOR = 32
 """A measured λ is rounded to a fraction with at most this denominator.
@@ -22,3 +23,22 @@ def seconds(x: Fraction) -> float:
 def rounded_latency(lam: Fraction) -> Fraction:
     """A measured λ rounded for the postal model: to >= 1, with a small denominator."""
     return max(Fraction(1), lam.limit_denominator(LARGEST_DENOMINATOR))
+
+
+def positive_time(x: Number, name: str) -> Fraction:
+    """A machine's parameter in exact seconds.  Raises InvalidArgument if it is not above 0."""
+    value = exact(x, name)
+    if value <= 0:
+        remedy = "give a time above 0, in seconds"
+        raise InvalidArgument(f"a machine's {name}", f"{x} is not above 0", remedy)
+    return value
+
+
+def not_negative_times(**times: Number) -> list[Fraction]:
+    """A machine's parameters in exact seconds.  Raises InvalidArgument if one is below 0."""
+    values = [exact(x, name) for name, x in times.items()]
+    for (name, x), value in zip(times.items(), values, strict=True):
+        if value < 0:
+            remedy = "give a time of 0 or more, in seconds"
+            raise InvalidArgument(f"a machine's {name}", f"{x} is below 0", remedy)
+    return values

@@ -5,6 +5,11 @@
 That is 2 racks of 4 nodes of 16 ranks.  Then each level, the innermost first, has two terms or
 three: t0; λ, or the time after which a message arrives; and how long a message keeps the port of a
 group of this level busy, if the group has one.  A time may have a part per byte.
+
+    4x16: 60ns,200ns,read 80ns+0.05ns/B; 1.7us,4
+
+Here the ranks of a node share memory: t0 is for how long publishing keeps the sender busy, and the
+term `read` for how long reading keeps a reader busy.
 """
 
 import re
@@ -16,15 +21,17 @@ from typing import Annotated
 import msgspec
 
 from collwise.errors import InvalidArgument
-from collwise.model.exact import exact
-from collwise.model.levels import Levels, Port
-from collwise.model.machine import Machine, Postal, positive_time
-from collwise.model.measured_machine import Measured, Point, measured
+from collwise.model.exact import exact, positive_time
+from collwise.model.levels import Levels
+from collwise.model.machine import Machine, Postal
+from collwise.model.measured_machine import Measured, Point, TimesBySize, measured
 from collwise.model.placement import Placement
 from collwise.system.quantities import parse_number, parse_time
 from collwise.system.toml_files import read_toml
 
 FORM = "4x16: 200ns,2,300ns; 1.7us+0.8ns/B,4 (nodes x ranks: t0,λ,port of a level; of the next)"
+READ = "read "
+"""What a term begins with that says for how long a read of shared memory takes."""
 MOST_LEVELS = 32
 """The most levels in a file: more are a mistake."""
 FAR = 1 << 20
@@ -80,22 +87,29 @@ def parse_placement(text: str) -> Placement:
 _WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 
 
-def parse_costs(text: str) -> tuple[list[Postal | Measured], list[Port | None]]:
+def parse_costs(text: str) -> tuple[list[Machine], list[TimesBySize | None]]:
     """The law of each level in "1us,2; 5us,4", and the port of each level but the last."""
-    laws: list[Postal | Measured] = []
-    ports: list[Port | None] = []
+    laws: list[Machine] = []
+    ports: list[TimesBySize | None] = []
     for number, level in enumerate(text.split(";"), 1):
         asked = f"level {number}, {level.strip()[:40]!r}"
-        terms = [term.strip() for term in level.split(",")]
-        if not 2 <= len(terms) <= 3 or not all(terms):
-            seen = f"number of terms: {len(terms)}" if all(terms) else "a term is empty"
+        every = [term.strip() for term in level.split(",")]
+        terms = [term for term in every if not term.startswith(READ)]
+        read = [term.removeprefix(READ) for term in every if term.startswith(READ)]
+        if not 2 <= len(terms) <= 3 or len(read) > 1 or not all(terms):
+            seen = f"number of terms: {len(every)}" if all(terms) else "a term is empty"
             raise InvalidArgument(asked, seen, f"write {FORM}")
-        laws.append(_law(asked, terms[0], terms[1]))
+        laws.append(_law(asked, *terms[:2], *read))
         ports.append(_line(terms[2], asked) if len(terms) == 3 else None)
     return laws, ports[:-1] if ports[-1] is None else ports
 
 
-def _law(asked: str, t0: str, arrival: str) -> Postal | Measured:
+def _law(asked: str, t0: str, arrival: str, read: str | None = None) -> Machine:
+    law = _postal_law(asked, t0, arrival)
+    return law if read is None else Machine.memory(law, read=_line(read.strip(), asked))
+
+
+def _postal_law(asked: str, t0: str, arrival: str) -> Postal | Measured:
     busy = _line(t0, asked)
     if re.search(r"[a-zµμ]\b", arrival):  # not the e of 1e3
         arrives = _line(arrival, f"{asked}, λ or when it arrives")
@@ -115,7 +129,7 @@ def _law(asked: str, t0: str, arrival: str) -> Postal | Measured:
     return Measured((tuple(points),))
 
 
-def _line(text: str, asked: str) -> Port:
+def _line(text: str, asked: str) -> TimesBySize:
     """A time such as 1.7us+0.8ns/B as pairs (bytes, seconds): one pair if no part is per byte."""
     match = re.fullmatch(r"(.*?[a-zµμ])(?:\s*\+\s*(.*?)\s*/\s*[Bb](?:yte)?)?", text)
     if match is None:
@@ -137,6 +151,7 @@ class _Level(msgspec.Struct, forbid_unknown_fields=True):
     costs: str | None = None
     table: Annotated[list[tuple[int, str, str | float]], msgspec.Meta(min_length=1)] | None = None
     port: str | list[tuple[int, str]] | None = None
+    read: str | list[tuple[int, str]] | None = None
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -181,14 +196,23 @@ def _not_once(asked: str, second: object, *keys: str) -> InvalidArgument:
     return InvalidArgument(asked, seen, f"give either {one} or {other}")
 
 
-def _of_file(number: int, level: _Level) -> tuple[Postal | Measured, Port | None]:
+def _of_file(number: int, level: _Level) -> tuple[Machine, TimesBySize | None]:
     asked = f"level {number}"
     if (level.costs is None) == (level.table is None):
         raise _not_once(f"the costs of {asked}", level.table, "costs", "table")
-    port = level.port
-    busy = _line(port, f"{asked}, its port") if isinstance(port, str) else None
-    if port is not None and not isinstance(port, str):
-        busy = tuple((nbytes, _time(time, f"{asked}, its port")) for nbytes, time in port)
+    busy = _times(level.port, f"{asked}, its port")
+    law, read = _costs_of_file(asked, level), _times(level.read, f"{asked}, a read")
+    return law if read is None else Machine.memory(law, read=read), busy
+
+
+def _times(given: str | list[tuple[int, str]] | None, asked: str) -> TimesBySize | None:
+    """The times of a port, or of a read: a line, or pairs of bytes and a time."""
+    if given is None or isinstance(given, str):
+        return None if given is None else _line(given, asked)
+    return tuple((nbytes, _time(time, asked)) for nbytes, time in given)
+
+
+def _costs_of_file(asked: str, level: _Level) -> Postal | Measured:
     if level.costs is None:
         rows = [
             (n, _time(t0, asked), exact(lam, f"λ of {asked}")) for n, t0, lam in level.table or ()
@@ -196,9 +220,9 @@ def _of_file(number: int, level: _Level) -> tuple[Postal | Measured, Port | None
         if any(n < 0 or lam < 1 for n, _, lam in rows):
             seen, remedy = "a row of its table is out of range", "give bytes >= 0, and λ >= 1"
             raise InvalidArgument(asked, seen, remedy)
-        return measured([rows]), busy
+        return measured([rows])
     terms = [term.strip() for term in level.costs.split(",")]
     if len(terms) != 2:
-        remedy = 'write "t0,λ", such as "1.7us,4"; the port is named apart'
+        remedy = 'write "t0,λ", such as "1.7us,4"; port and read are named apart'
         raise InvalidArgument(asked, f"number of terms: {len(terms)}", remedy)
-    return _law(asked, terms[0], terms[1]), busy
+    return _postal_law(asked, terms[0], terms[1])

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import TypeAlias
 
 from collwise.errors import InvalidArgument, shown
 from collwise.model.exact import Number, rounded_latency
@@ -16,19 +15,16 @@ from collwise.model.machine import (
     Postal,
     checked_machine,
     checked_nbytes,
-    not_negative_times,
 )
-from collwise.model.measured_machine import Measured, interpolated
+from collwise.model.measured_machine import Measured, TimesBySize, interpolated, times_by_size
 from collwise.model.placement import Placement, checked_placement
+from collwise.model.shared_memory import Memory
 from collwise.system.formatting import chosen_time, count
 from collwise.system.integers import checked_integer
 
 ASKED = "a machine with levels"
 GROUP_NAMES: tuple[str, ...] = ("node", "rack", "site")
 """What groups are called by default, the innermost first; a profile keeps the names in it."""
-Port: TypeAlias = tuple[tuple[int, Fraction], ...]
-"""Pairs (bytes, exact seconds that a message keeps a group's port busy), ascending; straight lines
-between them, as in a measured machine.  Empty where the group shares no port."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +32,14 @@ class Level:
     """The costs of messages between ranks whose smallest common group is of this level.
 
     name: what a group of this level is called, such as "node".   law: t0 and λ of the messages,
-    postal or measured.   port: how long a message that leaves or enters a group of this level keeps
-    that group's port busy (a node's network card, the uplink of a site).
+    postal or measured; at the innermost level perhaps `Memory` that ranks share.   port: how long a
+    message that leaves or enters a group of this level keeps that group's port busy (a node's
+    network card, the uplink of a site); empty where the group shares none.
     """
 
     name: str
-    law: Postal | Measured
-    port: Port = ()
+    law: Postal | Measured | Memory
+    port: TimesBySize = ()
 
 
 @dataclass(frozen=True)
@@ -86,6 +83,21 @@ class Levels(KeptHash, Machine):
 
     def _level(self, level: int) -> Level:
         return self.by_level[checked_integer(level, ASKED, "level", 1, len(self.by_level)) - 1]
+
+    def receipt(self, nbytes: int) -> Fraction:
+        """The least time between two receipts at any level (`receipt_at`)."""
+        return min(level.law.receipt(nbytes) for level in self.by_level)
+
+    def receipt_at(self, level: int, nbytes: int) -> Fraction:
+        """Seconds from the receipt before to that of a message of nbytes at a level: t0, or a read.
+
+        level: as in `at`.
+        """
+        return self._level(level).law.receipt(nbytes)
+
+    @property
+    def shares_memory(self) -> bool:  # noqa: D102
+        return self.by_level[0].law.shares_memory
 
     @property
     def shares_ports(self) -> bool:
@@ -170,7 +182,9 @@ class Levels(KeptHash, Machine):
             size = "" if alike else " for a byte"
             port = f", port {chosen_time(self.port(number, 1))}" if level.port else ""
             lam = f"{float(latency / gap):.4g}"
-            laws.append(f"{self.crossing(number)} t0 = {chosen_time(gap)}, λ = {lam}{port}{size}")
+            read = f", read {chosen_time(level.law.receipt(1))}" if level.law.shares_memory else ""
+            costs = f"t0 = {chosen_time(gap)}, λ = {lam}{read}{port}{size}"
+            laws.append(f"{self.crossing(number)} {costs}")
         return f"{placed}; {'; '.join(laws)}"
 
 
@@ -196,6 +210,15 @@ class OneLevel(PortsOnly):
     crowd: int = 1
     kind = "flat"
 
+    @property
+    def independent_ports(self) -> bool:  # type: ignore[override]
+        """False at a level whose ranks share memory."""
+        return not self.shares_memory
+
+    @property
+    def shares_memory(self) -> bool:  # noqa: D102
+        return self.level == 1 and self.machine.shares_memory
+
     def _slower(self, seconds: Fraction) -> "OneLevel":
         return replace(self, overhead=self.overhead + seconds)
 
@@ -206,7 +229,14 @@ class OneLevel(PortsOnly):
             gap, latency = max(gap, self.crowd * port), latency + (self.crowd - 1) * port
         return Cost(gap + self.overhead, max(gap, latency) + self.overhead)
 
+    def receipt(self, nbytes: int) -> Fraction:  # noqa: D102
+        if self.shares_memory:
+            return self.machine.receipt_at(1, nbytes) + self.overhead
+        return self.message(nbytes).gap
+
     def planning_lam(self, nbytes: int) -> Fraction:  # noqa: D102
+        if self.shares_memory:
+            return self.machine.by_level[0].law.planning_lam(nbytes)
         return rounded_latency(self.message(nbytes).lam)
 
     def describe(self) -> str:  # noqa: D102
@@ -226,8 +256,11 @@ def with_levels(
             raise InvalidArgument(ASKED, seen, "give a list, one for each level")
     if not laws:
         raise InvalidArgument(ASKED, "it has no levels", "give a law for each, the innermost first")
-    for law in laws:
-        if not isinstance(checked_machine(law, ASKED), Postal | Measured):
+    for level, law in enumerate(laws, 1):
+        if isinstance(checked_machine(law, ASKED), Memory) and level > 1:
+            remedy = "only the ranks of an innermost group can share memory"
+            raise InvalidArgument(ASKED, f"level {level} is memory", remedy)
+        if not isinstance(law, Postal | Measured | Memory):
             seen = f"a level whose law is {law.kind}"
             remedy = "levels stand on the postal law only: give Machine.postal or measured levels"
             raise InvalidArgument(ASKED, seen, remedy)
@@ -248,28 +281,7 @@ def with_levels(
             seen = f"two kinds of groups are called {name!r}"
             raise InvalidArgument(ASKED, seen, "give each a name of its own")
     words = [*(names or [*GROUP_NAMES[:groups], *("group" for _ in range(groups - 3))]), "network"]
-    rows = [*map(_port, ports), *((),) * (len(laws) - len(ports))]
+    busy = [() if port is None else times_by_size(port, ASKED, "port") for port in ports]
+    rows = [*busy, *((),) * (len(laws) - len(ports))]
     levels = tuple(map(Level, words, laws, rows))  # type: ignore[arg-type]
     return Levels(levels, placement).placed(placement)
-
-
-def _port(busy: Number | Iterable[tuple[int, Number]] | None) -> Port:
-    if busy is None:
-        return ()
-    rows = [(0, busy)] if isinstance(busy, int | float | str | Fraction) else _pairs(busy)
-    points = []
-    for nbytes, time_s in rows:
-        (time,) = not_negative_times(port=time_s)
-        points.append((checked_integer(nbytes, ASKED, "the bytes of a port's time", 0), time))
-    if any(a[0] >= b[0] or a[1] > b[1] for a, b in pairwise(points)):
-        seen = f"a port's times at {[n for n, _ in points]} bytes"
-        raise InvalidArgument(ASKED, seen, "give ascending sizes, and times that never fall")
-    return tuple(points) if any(time for _, time in points) else ()
-
-
-def _pairs(busy: Iterable[tuple[int, Number]]) -> list[tuple[int, Number]]:
-    try:
-        return [(nbytes, time) for nbytes, time in busy]
-    except (TypeError, ValueError):
-        remedy = "give seconds, or pairs of bytes and seconds"
-        raise InvalidArgument(ASKED, f"a port = {shown(busy)}", remedy) from None

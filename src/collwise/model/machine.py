@@ -16,13 +16,15 @@ import numpy as np
 
 from collwise.errors import InvalidArgument, shown
 from collwise.model import postal
-from collwise.model.exact import Number, exact, rounded_latency
+from collwise.model.exact import Number, exact, not_negative_times, positive_time, rounded_latency
 from collwise.system.formatting import chosen_time
 from collwise.system.integers import checked_integer
 
 if TYPE_CHECKING:
     from collwise.model.levels import Levels
+    from collwise.model.measured_machine import Measured
     from collwise.model.placement import Placement
+    from collwise.model.shared_memory import Memory
 
 
 class Cost(NamedTuple):
@@ -39,14 +41,16 @@ class Cost(NamedTuple):
         return self.latency / self.gap if self.gap else Fraction(1)
 
 
-Law: TypeAlias = Literal["postal", "hockney", "one partner", "loggp", "wormhole", "levels"]
+Law: TypeAlias = Literal[
+    "postal", "hockney", "one partner", "loggp", "wormhole", "levels", "memory"
+]
 """The laws of *Exact time* in `docs/design.md`; "one partner": Hockney's, one partner at a time."""
 
 
 class Machine:
     """A machine's laws of communication.
 
-    Build one with `postal`, `hockney`, `loggp`, `wormhole` or `levels`.
+    Build one with `postal`, `hockney`, `loggp`, `wormhole`, `memory` or `levels`.
     """
 
     kind: str = ""
@@ -60,6 +64,11 @@ class Machine:
     """True if a send waits until its receiver's port is free for it."""
     all_port: bool = False
     """True if a rank can send and receive one message on each of its links at once."""
+
+    @property
+    def shares_memory(self) -> bool:
+        """True if ranks, or those of an innermost group, send by publishing in memory."""
+        return False
 
     def message(self, nbytes: int) -> Cost:
         """Cost of one message of `nbytes` >= 0 between two idle ranks."""
@@ -102,8 +111,9 @@ class Machine:
         """A machine with the same costs on which nothing but ranks' own ports delays messages.
 
         If ranks receive in the order of their lists, no schedule takes longer on the new machine.
+        It is the machine itself where ranks share memory, since another law has other costs.
         """
-        return self if self.independent_ports else PortsOnly(self)
+        return self if self.independent_ports or self.shares_memory else PortsOnly(self)
 
     def describe(self) -> str:
         """The machine in one line of text, for people."""
@@ -163,6 +173,20 @@ class Machine:
         return Wormhole(send, receive, hop, beta, gamma, copy, _truth(all_port, "all_port"))
 
     @staticmethod
+    def memory(
+        publishing: "Postal | Measured", *, read: "Number | Iterable[tuple[int, Number]]"
+    ) -> "Memory":
+        """Ranks that share memory: what one of them publishes is there for all to read.
+
+        publishing: its t0 is for how long the sender is busy, once however many read the bytes, and
+        its λ·t0 when a reader has them that did nothing else.   read: for how long a read keeps the
+        reader busy, in seconds, or as pairs of bytes and seconds; λ·t0 at most.
+        """
+        from collwise.model.shared_memory import sharing_memory
+
+        return sharing_memory(publishing, read)
+
+    @staticmethod
     def levels(
         laws: Sequence["Machine"],
         placement: "Placement",
@@ -173,7 +197,8 @@ class Machine:
         """A machine whose messages cost more the farther apart their ends are.
 
         laws: a postal or measured machine for each level: messages inside a node, then between
-        nodes, ….   placement: where the ranks are, with as many levels as there are laws.
+        nodes, …; the first may be a `memory`.   placement: where the ranks are, with as many levels
+        as there are laws.
         ports: one entry for every level but the last.  The ranks of a group share a port, such as a
         node's network card, which a message into or out of the group keeps busy for this long
         (seconds, or pairs of bytes and seconds); None if they share none.   names: what a group is
@@ -361,25 +386,6 @@ def _told(law: str, times: Mapping[str, Fraction], per_byte: Mapping[str, Fracti
     terms = [f"{symbol} = {chosen_time(time)}" for symbol, time in times.items()]
     terms += [f"{symbol} = {chosen_time(time)}/B" for symbol, time in per_byte.items()]
     return f"{law}: {', '.join(terms)}"
-
-
-def positive_time(x: Number, name: str) -> Fraction:
-    """A machine's parameter in exact seconds.  Raises InvalidArgument if it is not above 0."""
-    value = exact(x, name)
-    if value <= 0:
-        remedy = "give a time above 0, in seconds"
-        raise InvalidArgument(f"a machine's {name}", f"{x} is not above 0", remedy)
-    return value
-
-
-def not_negative_times(**times: Number) -> list[Fraction]:
-    """A machine's parameters in exact seconds.  Raises InvalidArgument if one is below 0."""
-    values = [exact(x, name) for name, x in times.items()]
-    for (name, x), value in zip(times.items(), values, strict=True):
-        if value < 0:
-            remedy = "give a time of 0 or more, in seconds"
-            raise InvalidArgument(f"a machine's {name}", f"{x} is below 0", remedy)
-    return values
 
 
 def _latency(lam: Number) -> Fraction:

@@ -8,15 +8,18 @@ from functools import lru_cache
 from itertools import pairwise
 from operator import itemgetter
 from statistics import linear_regression
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from collwise.errors import InvalidArgument
-from collwise.model.exact import Number, exact, rounded_latency
+from collwise.errors import InvalidArgument, shown
+from collwise.model.exact import Number, exact, not_negative_times, positive_time, rounded_latency
 from collwise.model.kept_hash import KeptHash
-from collwise.model.machine import Cost, Machine, checked_nbytes, not_negative_times, positive_time
+from collwise.model.machine import Cost, Machine, checked_nbytes
 from collwise.system.formatting import count
+from collwise.system.integers import checked_integer
 
 PICOSECOND = Fraction(1, 10**12)
+TimesBySize: TypeAlias = tuple[tuple[int, Fraction], ...]
+"""Pairs (bytes, exact seconds), ascending; straight lines between them (`interpolated`)."""
 
 
 class Point(NamedTuple):
@@ -170,3 +173,32 @@ def interpolated(
 
 def _picoseconds(time: Fraction) -> Fraction:
     return max(round(time / PICOSECOND), 1) * PICOSECOND
+
+
+def times_by_size(times: Number | Iterable[tuple[int, Number]], asked: str, of: str) -> TimesBySize:
+    """Times from seconds, or from pairs of bytes and seconds; empty if all are 0.
+
+    asked: what they are needed for.   of: what takes so long, such as "port".
+    Raises InvalidArgument for sizes that do not ascend, and for times that fall or are below 0.
+    """
+    rows = (
+        [(0, times)]
+        if isinstance(times, int | float | str | Fraction)
+        else _pairs(times, asked, of)
+    )
+    points = []
+    for nbytes, time_s in rows:
+        (time,) = not_negative_times(**{of: time_s})
+        points.append((checked_integer(nbytes, asked, f"the bytes of a {of}'s time", 0), time))
+    if any(a[0] >= b[0] or a[1] > b[1] for a, b in pairwise(points)):
+        seen = f"a {of}'s times at {[n for n, _ in points]} bytes"
+        raise InvalidArgument(asked, seen, "give ascending sizes, and times that never fall")
+    return tuple(points) if any(time for _, time in points) else ()
+
+
+def _pairs(times: Iterable[tuple[int, Number]], asked: str, of: str) -> list[tuple[int, Number]]:
+    try:
+        return [(nbytes, time) for nbytes, time in times]
+    except (TypeError, ValueError):
+        remedy = "give seconds, or pairs of bytes and seconds"
+        raise InvalidArgument(asked, f"a {of} = {shown(times)}", remedy) from None

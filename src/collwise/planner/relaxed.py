@@ -30,6 +30,8 @@ def least_time(schedule: Schedule, machine: Machine, limit: int = QUICK) -> Frac
     its own, for all-port machines, and in LogGP but for broadcasts down a tree: there messages are
     received in the order of arrival, so it is a bound only if a rank has a single sender.
     """
+    if machine.shares_memory:  # nothing but ports delays messages: this would be the time itself
+        return Fraction(0)
     problem, free = schedule.problem, machine.ports_only()
     # In a census, combines may overtake sends: otherwise ranks would wait for each other.
     overtaken = problem.kind.combines and problem.kind.output != "root" and problem.order == "any"
@@ -160,11 +162,15 @@ def load(lists: Mapping[int, Sequence[Operation]], machine: Machine) -> Fraction
     """A lower bound of the time in seconds: for how long the busiest port of some ranks is busy.
 
     lists: maps some of the ranks to their operations.   A rank sends one message after another, in
-    the order of its list, and receives one after another.
+    the order of its list, and receives one after another.  In shared memory the same blocks of a
+    slot count once, whether or not they are published again.
     """
     least = Fraction(0)
     message, receipt = cache(machine.message), cache(machine.receipt)
     for operations in lists.values():
+        if machine.shares_memory:
+            sent = {(op.slot, op.blocks): op for op in operations if isinstance(op, Send)}
+            operations = [*sent.values(), *(op for op in operations if not isinstance(op, Send))]
         combining, sending, receiving = Fraction(0), Fraction(0), Fraction(0)
         lags = []  # for each kind of message, its latency minus the time at the receiver's port
         for (kind, nbytes), number in Counter((type(o), size_of(o)) for o in operations).items():

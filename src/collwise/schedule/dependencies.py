@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -224,6 +224,38 @@ def overwritten(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
             overwritten_sends = set()
         waits.append(tuple(sorted(overwritten_sends)))
     return waits
+
+
+def publications(operations: Sequence[Operation], readers: Collection[int]) -> list[int]:
+    """For every operation of one rank, the position of the first send of the same bytes.
+
+    It is its own position if there is none, and for all other operations.  In memory that ranks
+    share, sends of the same bytes are one publication; law and engine ask here.   readers: the
+    peers that share memory with the rank.
+    Bytes are the same if the blocks are, in the same slot, and nothing writes to them between.
+    Nothing else may be sent to the same peer between, since messages between two ranks keep their
+    order.
+    """
+    first = list(range(len(operations)))
+    if not readers:
+        return first
+    destroyed = Writers()
+    published: dict[tuple[int, tuple[Block, ...], tuple[int, ...], int], int] = {}
+    last_to: dict[int, int] = {}
+    for place, (op, writers) in enumerate(zip(operations, dependencies(operations), strict=True)):
+        if isinstance(op, Combine):
+            for slot in clobbers(op)[1:]:
+                for block in op.blocks:
+                    destroyed.write(slot, block, place)
+        elif isinstance(op, Send) and op.peer in readers:
+            since = max((n for b in op.blocks for n in destroyed.of(op.slot, b)), default=-1)
+            known = published.get(bytes_sent := (op.slot, op.blocks, writers, since))
+            if known is not None and last_to.get(op.peer, -1) < known:
+                first[place] = known
+            else:
+                published[bytes_sent] = place
+            last_to[op.peer] = first[place]
+    return first
 
 
 def matching(

@@ -32,7 +32,7 @@ struct loop {
     int64_t rows, ranks, sends, ports, rules, limit;
     const int64_t *source, *target, *at_source, *at_target, *begins, *needs, *gap, *reach;
     const int64_t *send_port, *receive_port, *own_sends, *own_receives;
-    const int64_t *routes, *links, *entry, *absorb;
+    const int64_t *routes, *links, *entry, *absorb, *along;
     int64_t *asked, *start, *received, *served, *waited, *holder;
     int levels, late, past;
     struct shared shared[MOST_LEVELS];
@@ -122,7 +122,7 @@ static void receive(struct loop *loop, int64_t row, int64_t time, int64_t free) 
     int64_t port = loop->sends + loop->receive_port[row];
     loop->free[port] = free;
     loop->next[port]++;
-    loop->left[port] -= loop->rules & RENDEZVOUS ? loop->reach[row] : loop->gap[row];
+    loop->left[port] -= loop->rules & RENDEZVOUS ? loop->reach[row] : loop->absorb[row];
     end_row(loop, row, time);
     loop->past |= loop->limit <= LATEST && time > loop->limit - loop->left[port];
 }
@@ -260,8 +260,6 @@ static void serve(struct loop *loop, int64_t row, int64_t time) {
     if (loop->routes) {
         time = when_links_free(loop, row, time);
     }
-    loop->start[row] = time;
-    loop->served[row] = loop->number++;
     loop->free[port] = time + loop->gap[row];
     loop->next[port]++;
     loop->requested[port] = 0;
@@ -269,11 +267,15 @@ static void serve(struct loop *loop, int64_t row, int64_t time) {
         meet(&loop->partners[loop->source[row]], loop->target[row], time + loop->gap[row]);
         meet(&loop->partners[loop->target[row]], loop->source[row], time + loop->gap[row]);
     }
-    if (loop->rules & RENDEZVOUS) {
-        receive(loop, row, time + loop->reach[row], time + loop->reach[row]);
-        wake(loop, loop->target[row]);
-    } else {
-        arrive(loop, time + loop->reach[row], loop->levels, row);
+    for (int64_t one = row; one != NONE && loop->start[one] == NEVER; one = loop->along[one]) {
+        loop->start[one] = time;
+        loop->served[one] = loop->number++;
+        if (loop->rules & RENDEZVOUS) {
+            receive(loop, one, time + loop->reach[one], time + loop->reach[one]);
+            wake(loop, loop->target[one]);
+        } else {
+            arrive(loop, time + loop->reach[one], loop->levels, one);
+        }
     }
     wake(loop, loop->source[row]);
 }
@@ -320,7 +322,7 @@ static void go_on(struct loop *loop, int64_t rank) {
                 break;
             }
             if (loop->free[port] != NEVER) {
-                time = later(time, loop->free[port] + loop->gap[row]);
+                time = later(time, loop->free[port] + loop->absorb[row]);
             }
             receive(loop, row, time, time);
             wake(loop, rank);
@@ -464,6 +466,11 @@ static int by_place(const void *a, const void *b) {
     return (one->place > other->place) - (one->place < other->place);
 }
 
+/* Whether a row stands at a send port: all but the further ones of a publication. */
+static int is_sent(const struct loop *loop, int64_t row) {
+    return loop->source[row] != NONE && (combines(loop, row) || loop->send_port[row] != NONE);
+}
+
 /* Fill every port's queue with the rows that use the port, in the order of the rank's list; a
    combine is in all queues of its rank. */
 static int make_queues(struct loop *loop) {
@@ -474,7 +481,9 @@ static int make_queues(struct loop *loop) {
         goto end;
     }
     for (int64_t row = 0; row < loop->rows; row++) {
-        begins[loop->source[row] + 2] += loop->source[row] != NONE;
+        if (is_sent(loop, row)) {
+            begins[loop->source[row] + 2]++;
+        }
         if (!combines(loop, row) && loop->at_target[row] != NONE) {
             begins[loop->target[row] + 2]++;
         }
@@ -483,7 +492,7 @@ static int make_queues(struct loop *loop) {
         begins[rank + 2] += begins[rank + 1];
     }
     for (int64_t row = 0; row < loop->rows; row++) {
-        if (loop->source[row] != NONE) {
+        if (is_sent(loop, row)) {
             int64_t port = combines(loop, row) ? NONE : loop->send_port[row];
             struct listed one = {loop->at_source[row], row, port};
             listed[begins[loop->source[row] + 1]++] = one;
@@ -517,8 +526,9 @@ static int make_queues(struct loop *loop) {
                             loop->queue[loop->queue_begins[port] + filled[port]] = row;
                         }
                         if (way && loop->limit <= LATEST && loop->left[port] <= loop->limit) {
-                            loop->left[port] += loop->rules & RENDEZVOUS && !combines(loop, row)
-                                                    ? loop->reach[row] : loop->gap[row];
+                            loop->left[port] += combines(loop, row) ? loop->gap[row]
+                                                : loop->rules & RENDEZVOUS ? loop->reach[row]
+                                                                           : loop->absorb[row];
                         }
                         filled[port]++;
                     }
@@ -623,7 +633,7 @@ static void unmake(struct loop *loop) {
 }
 
 /* The buffers of the arrays that one call of `play` got. */
-struct buffers { Py_buffer kept[24 + 4 * MOST_LEVELS]; int count; };
+struct buffers { Py_buffer kept[25 + 4 * MOST_LEVELS]; int count; };
 
 static int64_t *items(struct buffers *buffers, PyObject *object, int64_t count, int flags) {
     Py_buffer *buffer = &buffers->kept[buffers->count];
@@ -663,14 +673,14 @@ static int checked(const struct loop *loop, int64_t needs, int64_t links) {
         ordered &= loop->own_receives[n] < loop->own_receives[n + 1];
     }
     for (int64_t n = 0; n < rows; n++) {
-        ordered &= combines(loop, n) || loop->source[n] == NONE || loop->send_port[n] != NONE;
+        ordered &= loop->source[n] == NONE || is_sent(loop, n) || !(loop->rules & RENDEZVOUS);
         ordered &= loop->at_target[n] == NONE || loop->receive_port[n] != NONE;
         ordered &= !combines(loop, n) || (loop->source[n] != NONE && loop->at_target[n] == NONE);
     }
     ordered &= !(loop->rules & ONE_PROCESSOR) || (loop->sends == ranks && receives == ranks);
     return ordered && within(loop->source, rows, NONE, ranks) &&
            within(loop->target, rows, NONE, ranks) && within(loop->needs, needs, 0, rows) &&
-           within(loop->send_port, rows, NONE, loop->sends) &&
+           within(loop->send_port, rows, NONE, loop->sends) && within(loop->along, rows, NONE, rows) &&
            within(loop->receive_port, rows, NONE, receives) &&
            loop->own_sends[0] == 0 && loop->own_sends[ranks] == loop->sends &&
            loop->own_receives[0] == 0 && loop->own_receives[ranks] == receives;
@@ -689,7 +699,7 @@ static PyObject *play_rows(PyObject *module, PyObject *args) {
         return NULL;
     }
     if (rows < 0 || rows > INT32_MAX / 4 || ranks < 0 || ranks > INT32_MAX / 4 ||
-        PyTuple_Size(columns) != 11 || PyTuple_Size(ports) != 2 || PyTuple_Size(results) != 6 ||
+        PyTuple_Size(columns) != 12 || PyTuple_Size(ports) != 2 || PyTuple_Size(results) != 6 ||
         (PyTuple_Size(routes) != 0 && PyTuple_Size(routes) != 3) ||
         PyTuple_Size(levels) > MOST_LEVELS) {
         return PyErr_Format(PyExc_ValueError, "%lld rows of %lld ranks", rows, ranks);
@@ -697,11 +707,11 @@ static PyObject *play_rows(PyObject *module, PyObject *args) {
     loop.rows = rows, loop.ranks = ranks, loop.rules = rules, loop.limit = limit;
     const int64_t **column[] = {&loop.source, &loop.target, &loop.at_source, &loop.at_target,
                                 &loop.send_port, &loop.receive_port, &loop.gap, &loop.reach,
-                                &loop.entry, &loop.absorb, &loop.begins};
+                                &loop.entry, &loop.absorb, &loop.begins, &loop.along};
     int64_t **result[] = {&loop.asked, &loop.start, &loop.received, &loop.served, &loop.waited,
                           &loop.holder};
     const int64_t **port[] = {&loop.own_sends, &loop.own_receives};
-    for (int n = 0; n < 11; n++) {
+    for (int n = 0; n < 12; n++) {
         *column[n] = items(&buffers, PyTuple_GetItem(columns, n), rows + (n == 10), PyBUF_CONTIG_RO);
         if (!*column[n]) {
             goto end;

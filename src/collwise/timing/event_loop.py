@@ -5,6 +5,7 @@ all ports of its rank.  A message is *requested* when it is next at its send por
 also at its receive port) and its sender has the data.  If messages compete for shared resources,
 requests are served by (time, source, target); at equal times, arrivals at group ports come first,
 those at outer levels before others.  Otherwise any order gives the same times.
+Rows of one publication start together.
 `_event_loop.c` is the loop in C; `_Plain`, in Python, serves without a compiler and beyond int64.
 """
 
@@ -66,7 +67,8 @@ def _play_c(rows: Rows, law: Law, limit: int) -> Played | None:
     """Simulate the rows in C; None if times do not fit into int64."""
     ports, ranks = law.ports, len(law.ports.own_sends) - 1
     columns = [rows.source, rows.target, rows.place_at_source, rows.place_at_target]
-    columns += [ports.send, ports.receive, law.gap, law.reach, law.entry, law.absorb, rows.begins]
+    columns += [ports.send, ports.receive, law.gap, law.reach, law.entry, law.absorb]
+    columns += [rows.begins, np.full(len(rows), NONE) if law.along is None else law.along]
     routes: Any = () if law.links is None else tuple(law.links)
     levels = tuple(
         (port.busy, port.group, *(np.full(int(port.group.max()) + 1, at) for at in (0, NEVER)))
@@ -128,10 +130,11 @@ class _Plain:
         self.rules, self.limit, self.routes = law.rules, limit, law.links
         self.source, self.target = rows.source.tolist(), rows.target.tolist()
         self.at_target = rows.place_at_target.tolist()
-        columns = law.gap, law.reach, law.entry, law.absorb
-        self.gap, self.reach, self.entry, self.absorb = (column.tolist() for column in columns)
+        costs = law.gap, law.reach, law.entry, law.absorb
+        self.gap, self.reach, self.entry, self.absorb = (column.tolist() for column in costs)
         self.shared = [(p.busy.tolist(), p.group.tolist()) for p in law.shared]
         count, ranks = len(rows), len(law.ports.own_sends) - 1
+        self.along = [NONE] * count if law.along is None else law.along.tolist()
         self.begins, self.readers = rows.begins.tolist(), defaultdict[int, list[int]](list)
         for row in range(count):
             for needed in rows.needs[self.begins[row] : self.begins[row + 1]].tolist():
@@ -139,7 +142,7 @@ class _Plain:
         self.missing = np.diff(rows.begins).tolist()
         self.ready = [0] * count
         self.asked, self.start, self.received, self.passage = ([NEVER] * count for _ in range(4))
-        self.waited, self.holder = ([NONE] * count for _ in range(2))
+        self.waited, self.holder = [NONE] * count, [NONE] * count
         self.served, self.number = [0] * count, 0
         self._make_ports(rows, law, ranks)
         self.partners = [_Partner() for _ in range(ranks)]
@@ -196,9 +199,8 @@ class _Plain:
             elif self.heap:
                 self._handle(*heappop(self.heap))
             else:  # all ranks wait: now a combine may overtake earlier sends
-                freed = [
-                    r for r in ranks if self.rules.rendezvous and self._combine_before_sends(r)
-                ]
+                waiting = ranks if self.rules.rendezvous else ()
+                freed = list(filter(self._combine_before_sends, waiting))
                 self.stack += freed
                 if not freed:
                     break
@@ -207,8 +209,7 @@ class _Plain:
         unanswered = [NONE not in (s, t) and at == NONE for s, t, at in message_ends]
         ends = [self.start[n] if unanswered[n] else self.received[n] for n in rows]
         columns = self.asked, self.start, self.received, self.served, self.waited, self.holder
-        results = Columns(*(np.array(column, dtype=object) for column in columns))
-        return Played(results, NEVER in ends)
+        return Played(Columns(*(np.array(c, dtype=object) for c in columns)), NEVER in ends)
 
     def _end(self, row: int, time: int) -> None:
         """Complete a row at `time`; rows that wait for its data may become ready."""
@@ -272,7 +273,7 @@ class _Plain:
     def _serve(self, time: int, row: int) -> None:
         """Start a message as soon as all it needs is free, at `time` or later."""
         source, target = self.source[row], self.target[row]
-        meeting = ((self.partners[source], target), (self.partners[target], source))
+        meeting = (self.partners[source], target), (self.partners[target], source)
         if self.rules.one_partner:
             time = max(time, *(partner.free_for(other) for partner, other in meeting))
         used = [n for n, (busy, _) in enumerate(self.shared) if busy[row]]
@@ -283,20 +284,21 @@ class _Plain:
         self.asked[row] = time
         if self.routes is not None:
             time = self._reserve_links(time, row)
-        self.start[row], self.served[row] = time, self.number
-        self.number += 1
         sent = time + self.gap[row]
         port = self.send_port[row]
         assert port is not None
         port.advance(sent)
-        if self.rules.one_partner:
-            for partner, other in meeting:
-                partner.meet(other, sent)
-        if self.rules.rendezvous:
-            self._receive(row, time + self.reach[row])
-            self.stack.append(target)
-        else:
-            self._arrive(time + self.reach[row], len(self.shared), row)
+        for partner, other in meeting if self.rules.one_partner else ():
+            partner.meet(other, sent)
+        while row != NONE:  # all rows of a publication
+            self.start[row], self.served[row] = time, self.number
+            self.number += 1
+            if self.rules.rendezvous:
+                self._receive(row, time + self.reach[row])
+                self.stack.append(target)
+            else:
+                self._arrive(time + self.reach[row], len(self.shared), row)
+            row = self.along[row]
         self.stack.append(source)
 
     def _reserve_links(self, ready: int, row: int) -> int:
@@ -322,8 +324,7 @@ class _Plain:
         """Pass a message on to the next shared port below index `outermost`, or to its target."""
         for level in range(outermost - 1, -1, -1):
             if self.shared[level][0][row]:
-                ends = self.source[row], self.target[row]
-                heappush(self.heap, (time, -1 - level, *ends, row))
+                heappush(self.heap, (time, -1 - level, self.source[row], self.target[row], row))
                 return
         self.passage[row] = time
         if self.at_target[row] != NONE:
@@ -340,7 +341,7 @@ class _Plain:
                     break
                 if self.passage[row] == NEVER:
                     break
-                after = NEVER if port.free == NEVER else port.free + self.gap[row]
+                after = NEVER if port.free == NEVER else port.free + self.absorb[row]
                 self._receive(row, max(self.passage[row], after))
                 self.stack.append(rank)
         for port in self.sends[rank]:

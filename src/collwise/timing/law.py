@@ -4,7 +4,7 @@ One event loop (`event_loop`) serves all laws; `docs/design.md` states them.  A 
 for each row of a schedule (a message or a combine) its costs, and the ports and links that it uses.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd, lcm
@@ -17,6 +17,8 @@ from collwise.errors import InvalidArgument
 from collwise.model.levels import Levels
 from collwise.model.machine import Hockney, LogGP, Machine, Wormhole
 from collwise.model.topology import Topology
+from collwise.schedule.dependencies import publications
+from collwise.schedule.operations import Operation
 from collwise.schedule.rows import LARGEST, NONE, Rows
 from collwise.system.integers import Ints
 
@@ -84,7 +86,8 @@ class Law:
     Costs are columns in ticks of `unit` seconds, with an entry for each row.   gap: from the start
     of the row until its port is free for the next row; for a combine, its duration.   reach: from
     the start until the message arrives.   entry: from the start until the message holds its links;
-    on a machine with one processor, how long a send occupies it.   absorb: how long a receive does.
+    on a machine with one processor, how long a send occupies it.   absorb: the least time from the
+    receipt before to this one; on a machine with one processor, how long a receive occupies it.
     header: from the start until the message's header is through the network; it is only reported,
     and delays nothing.
     """
@@ -99,6 +102,11 @@ class Law:
     unit: Fraction
     links: Links | None = None
     shared: tuple[SharedPort, ...] = ()
+    along: Ints | None = None
+    """In memory that ranks share, for each row the next one of the same publication, or NONE.
+
+    A publication stands at its sender's port once, in its first row; the others have no send port.
+    None where there is none."""
     tells_passages: bool = False
     """Whether `passages` has entries: messages hold links, or the machine is a `Wormhole`."""
 
@@ -111,6 +119,15 @@ class Law:
 def only_own_ports(machine: Machine, topology: Topology | None) -> bool:
     """Whether messages are delayed only by ranks' own ports, which are served in list order."""
     return machine.independent_ports and topology is None
+
+
+def one_stands_for_all(machine: Machine, topology: Topology | None) -> bool:
+    """Whether one rank may be timed for all if all ranks' lists are equal up to renumbered peers.
+
+    So it is if nothing but ranks' own ports delays messages, and all pairs of ranks cost the same.
+    """
+    flat = machine.independent_ports or (machine.shares_memory and not isinstance(machine, Levels))
+    return flat and topology is None
 
 
 def receives_in_order(machine: Machine) -> bool:
@@ -141,11 +158,12 @@ def law_of(
     ranks: int,
     topology: Topology | None = None,
     combine: Callable[[int], Fraction | None] | None = None,
+    along: Ints | None = None,
 ) -> Law:
     """The law of a machine for the rows of a schedule on `ranks` ranks.
 
     topology: the network whose links messages hold; None if they hold none.   combine: exact
-    seconds for combining so many bytes, instead of the machine's.
+    seconds for combining so many bytes, instead of the machine's.   along: see `Law`.
     """
     rendezvous = machine.ports_block
     one_partner, one_processor = machine.law == "one partner", machine.law == "loggp"
@@ -169,8 +187,44 @@ def law_of(
     timed = bool(shared) or links is not None or one_partner
     rules = Rules(rendezvous, timed, one_partner, one_processor)
     ports = _ports_of_links(rows, ranks, links) if machine.all_port else _one_port(rows, ranks)
+    if along is not None:
+        alone = ports.send.copy()
+        alone[along[along != NONE]] = NONE
+        ports = ports._replace(send=alone)
     passages = links is not None or isinstance(machine, Wormhole)
-    return Law(rules, ports, gap, reach, entry, absorb, header, unit, links, shared, passages)
+    return Law(
+        rules, ports, gap, reach, entry, absorb, header, unit, links, shared, along, passages
+    )
+
+
+def readers_of(machine: Machine, ranks: int) -> Callable[[int], Collection[int]]:
+    """Maps each of `ranks` ranks to those with which it shares memory, itself included."""
+    everybody = range(ranks)
+    if not isinstance(machine, Levels):
+        return lambda _: everybody if machine.shares_memory else ()
+    placement = machine.placement
+    groups = [frozenset(members) for members in placement.members[0]]
+    return lambda rank: groups[placement.group(1, rank)] if machine.shares_memory else ()
+
+
+def joined_publications(
+    rows: Rows, lists: Sequence[Sequence[Operation]], machine: Machine, ranks: int
+) -> Ints:
+    """For each row the next one of the same publication, or NONE.
+
+    rows: of the ranks' `lists`, rank by rank in list order.   ranks: how many share the machine.
+    """
+    readers = readers_of(machine, ranks)
+    along = np.full(len(rows), NONE, np.int64)
+    places = zip(rows.source.tolist(), rows.place_at_source.tolist(), strict=True)
+    row_of = {place: row for row, place in enumerate(places)}
+    for rank, operations in enumerate(lists):
+        last: dict[int, int] = {}
+        for place, first in enumerate(publications(operations, readers(rank))):
+            if place != first:
+                along[row_of[rank, last.get(first, first)]] = row_of[rank, place]
+                last[first] = place
+    return along
 
 
 def _kinds(
@@ -228,7 +282,8 @@ def _costs(
         gap, latency = machine.at(level, nbytes) if level else (zero, zero)
         inner = range(1, len(machine.by_level))
         ports = [machine.port(j, nbytes) if j < level else zero for j in inner]
-        return (gap, latency, zero, zero, zero, *ports)
+        receipt = machine.receipt_at(level, nbytes) if level else zero
+        return (gap, latency, zero, receipt, zero, *ports)
     if isinstance(machine, LogGP):
         body = max(nbytes - 1, 0) * machine.G
         return machine.g + body, machine.o + machine.L, machine.o, machine.o + body, zero
@@ -239,7 +294,7 @@ def _costs(
         return sent, sent + machine.receive, before, zero, header
     gap, latency = machine.message(nbytes)
     header = machine.alpha if isinstance(machine, Hockney) else zero
-    return gap, latency, zero, zero, header
+    return gap, latency, zero, machine.receipt(nbytes), header
 
 
 def in_ticks(rows: Sequence[Sequence[Fraction]]) -> tuple[list[list[int]], Fraction]:

@@ -1,5 +1,6 @@
 """Ideal times and traces of a schedule on a machine, with or without a network."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -14,11 +15,19 @@ from collwise.model.machine import Machine, checked_machine
 from collwise.model.topology import Topology
 from collwise.model.topology.base import checked_topology
 from collwise.schedule.evaluation import never_completes
+from collwise.schedule.operations import Operation
 from collwise.schedule.program import Schedule
-from collwise.schedule.rows import NONE, Rows
+from collwise.schedule.rows import NONE, Rows, of_lists
 from collwise.system.integers import Ints
 from collwise.timing.event_loop import NEVER, Columns, PastLimit, play
-from collwise.timing.law import law_of, only_own_ports, receives_in_order, with_links
+from collwise.timing.law import (
+    joined_publications,
+    law_of,
+    one_stands_for_all,
+    only_own_ports,
+    receives_in_order,
+    with_links,
+)
 from collwise.timing.times import Passage, Timing, Transfer
 from collwise.timing.tree_times import about_shapes, tree_completion
 
@@ -81,7 +90,7 @@ def completion(
             check_simulable("the ideal time of a schedule", schedule, machine)
             return None if limit is not None and time > limit else time
     try:
-        alone = only_own_ports(machine, topology)
+        alone = one_stands_for_all(machine, topology)
         time = _time_schedule(schedule, machine, topology, limit, one_for_all=alone).completion
     except PastLimit:
         return None
@@ -113,13 +122,21 @@ def _time_schedule(
     check_simulable("the ideal time of a schedule", schedule, machine, topology)
     topology = with_links(machine, topology)
     combines = machine.combine(1) is not None
-    class_of = None
-    if one_for_all:
+    class_of = along = None
+    if machine.shares_memory:  # which sends are one publication is read off the lists
+        lists: Sequence[Sequence[Operation]] = ()
+        if one_for_all and schedule.program.is_alike():
+            rows, class_of = schedule.representative_rows(combines=combines)
+            lists = [schedule.program.operations(0)]
+        else:
+            rows = of_lists(lists := schedule.lists, combines=combines)
+        along = joined_publications(rows, lists, machine, schedule.ranks)
+    elif one_for_all:
         rows, class_of = schedule.representative_rows(combines=combines)
     else:
         rows = schedule.rows(combines=combines, in_order=receives_in_order(machine))
     ranks = schedule.ranks if class_of is None else int(class_of.max()) + 1
-    law = law_of(machine, rows, ranks, topology)
+    law = law_of(machine, rows, ranks, topology, along=along)
     played = play(rows, law, None if limit is None else int(limit / law.unit))
     if played.stuck:
         raise _stuck_error(schedule, rows, played.at, class_of)
@@ -157,9 +174,10 @@ def messages_played(schedule: Schedule, machine: Machine, topology: Topology | N
     if schedule.ranks > LISTED_RANKS:  # a few lists may be too long: assume a message per rank
         return schedule.ranks * AS_LISTS
     messages = schedule.about_messages()
-    if alone and schedule.program.is_alike():
+    if one_stands_for_all(machine, topology) and schedule.program.is_alike():
         return messages // schedule.ranks * AS_LISTS
     in_arrays = schedule.makes_rows(in_order=receives_in_order(machine))
+    in_arrays = in_arrays and not machine.shares_memory
     return messages if in_arrays else messages * AS_LISTS
 
 
@@ -233,6 +251,6 @@ def simulate(schedule: Schedule, machine: Machine, topology: Topology | None = N
     of another size than the schedule, or on a machine that knows no links.
     """
     check_simulable("a simulation", schedule, machine, topology)
-    alone = only_own_ports(machine, topology)
+    alone = one_stands_for_all(machine, topology)
     times = _time_schedule(schedule, machine, topology, None, one_for_all=alone)
     return Trace(schedule, machine, times, topology)

@@ -13,9 +13,11 @@ from collwise.model.exact import seconds
 from collwise.model.levels import Levels
 from collwise.model.machine import LogGP, Machine, Wormhole
 from collwise.model.topology import Topology
+from collwise.schedule.dependencies import publications
 from collwise.schedule.operations import Combine, Copy, Operation, Recv, Send, size_of
 from collwise.schedule.program import Schedule
 from collwise.timing import Timing, Transfer
+from collwise.timing.law import readers_of
 from collwise.verifier.link_rules import check_links
 from collwise.verifier.violations import IMPOSSIBLE_TIMING, Lists, reject_timing
 
@@ -26,11 +28,14 @@ class _Rules(NamedTuple):
     busy: Fraction
     """The least time from the start of the send until the sender is free."""
     gap: Fraction
-    """The least time at a port from this send to the next, or from the receipt before to this."""
+    """The least time at a port from this send to the next."""
     latency: Fraction
     """The least time from the start of the send until the message is received."""
     processing: Fraction
     """How long the message keeps the receiver's processor busy in LogGP; 0 in other laws."""
+    receipt: Fraction
+    """The least time at a port from the receipt before to this; other than `gap` where memory is
+    read."""
 
 
 class _Event(NamedTuple):
@@ -54,6 +59,8 @@ def check_ports(
     order; but a LogGP rank receives in the order of arrival, and its single processor does one
     thing at a time.  On a network with links, no link carries two messages at once
     (`link_rules.check_links`).  With levels, a port that a group shares passes one at a time.
+    In memory that ranks share, the sends of one publication begin together, when the first of them
+    is next at the port, and keep it busy once; receipts are as far apart as reads take.
     Raises InvalidSchedule with rank and step.
     """
     lists = schedule.lists
@@ -82,10 +89,11 @@ def check_ports(
     time_in_ticks = {key: ticks(x) for key, x in times.items()}  # by identity: many are the same
     if isinstance(machine, Levels):
         _check_shared_ports(lists, timing, machine)
-    ranks = [_RankTiming(lists, rank) for rank in range(len(lists))]
+    readers = readers_of(machine, schedule.ranks)
+    ranks = [_RankTiming(lists, rank, readers(rank)) for rank in range(len(lists))]
     in_ticks = {kind: tuple(map(ticks, rule)) for kind, rule in rules.items()}
     for t in timing.transfers:
-        busy, gap, latency, processing = in_ticks[t.nbytes, hops(t)]
+        busy, gap, latency, processing, receipt = in_ticks[t.nbytes, hops(t)]
         start, sent = time_in_ticks[id(t.start)], time_in_ticks[id(t.sent)]
         received = time_in_ticks[id(t.received)]
         if start < 0 or sent < start + busy:
@@ -97,9 +105,9 @@ def check_ports(
         out, into = _ports_of(t, machine, topology)
         ranks[t.source].sends.append(_Event(start, sent, t.place_at_source, gap, out))
         if isinstance(machine, Wormhole):  # the receiver's port is busy from the start
-            gap = processing = received - start
+            receipt = processing = received - start
         begin = received - processing
-        ranks[t.target].receipts.append(_Event(begin, received, t.place_at_target, gap, into))
+        ranks[t.target].receipts.append(_Event(begin, received, t.place_at_target, receipt, into))
     combine = cache(machine.combine)
     for c in timing.combines:
         _check_named(schedule, c.rank, c.place, Combine, c.nbytes)
@@ -129,9 +137,12 @@ def _rules(machine: Machine, size: int, hops: int) -> _Rules:
     gap, latency = machine.at(hops, size) if isinstance(machine, Levels) else machine.message(size)
     if isinstance(machine, LogGP):
         body = (size - 1) * machine.G
-        return _Rules(machine.o, machine.g + body, latency, machine.o + body)
+        return _Rules(machine.o, machine.g + body, latency, machine.o + body, machine.g + body)
     farther = (hops - 1) * machine.hop if isinstance(machine, Wormhole) else Fraction(0)
-    return _Rules(gap + farther, gap + farther, latency + farther, Fraction(0))
+    receipt = machine.receipt(size)
+    if isinstance(machine, Levels):
+        receipt = machine.receipt_at(hops, size)
+    return _Rules(gap + farther, gap + farther, latency + farther, Fraction(0), receipt)
 
 
 def _check_shared_ports(lists: Lists, timing: Timing, machine: Levels) -> None:
@@ -208,8 +219,10 @@ def _check_named(
 class _RankTiming:
     """The events of one rank, and the rules that they have to keep."""
 
-    def __init__(self, lists: Lists, rank: int) -> None:
+    def __init__(self, lists: Lists, rank: int, readers: Collection[int]) -> None:
+        """readers: the ranks that share memory with this one."""
         self.lists, self.rank, self.operations = lists, rank, lists[rank]
+        self.published_with = publications(self.operations, readers)
         self.sends: list[_Event] = []
         self.receipts: list[_Event] = []
 
@@ -237,8 +250,16 @@ class _RankTiming:
             raise InvalidSchedule(asked, seen, IMPOSSIBLE_TIMING, rank=self.rank)
 
     def check_sends(self) -> None:
-        """Check that a port sends one by one, in list order; combines may overtake sends."""
-        for port in _by_port(self.sends):
+        """Check that a port sends one by one, in list order; combines may overtake sends.
+
+        The sends of one publication begin and end with the first of them, and count as one.
+        """
+        times = {event.step: (event.begin, event.end) for event in self.sends}
+        for event in self.sends:
+            if times[event.step] != times[first := self.published_with[event.step]]:
+                self._reject(event.step, f"it is not published together with step {first}")
+        at_ports = [event for event in self.sends if self.published_with[event.step] == event.step]
+        for port in _by_port(at_ports):
             sent = combined = -1
             before = None
             for event in sorted(port, key=itemgetter(0, 1, 2)):

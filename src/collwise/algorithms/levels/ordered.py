@@ -7,6 +7,7 @@ greedily, by the costs of messages between pairs; here the ranks of a group also
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -30,7 +31,7 @@ TICKS = 32
 
 Finer times cannot be measured.
 """
-_MEANING = "t0, λ·t0 and the port of every level in any one unit, such as '32,64,16; 190,800'"
+_MEANING = "t0 (0 in memory), λ·t0 and the port of every level in any one unit: '32,64,16; 190,800'"
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def _parse(text: Any) -> Sequence[LevelCost]:
         rows = [LevelCost(*map(int, level.split(","))) for level in text.split(";")]
     except (AttributeError, TypeError, ValueError):
         rows = []
-    if not rows or any(min(row) < 0 or row.gap < 1 or row.latency < row.gap for row in rows):
+    if not rows or any(min(row) < 0 or row.latency < max(row.gap, 1) for row in rows):
         raise InvalidArgument("the parameter costs", f"it is {text!r}", f"give {_MEANING}")
     return rows
 
@@ -114,6 +115,8 @@ def _choices(problem: Problem, machine: Levels) -> list[Settings]:
         (cost.gap, cost.latency, machine.port(level, problem.nbytes))
         for level, cost in zip(levels, costs, strict=True)
     ]
+    if machine.shares_memory:
+        rows[0] = (Fraction(0), *rows[0][1:])
     texts = [",".join(str(round(time / tick)) for time in row) for row in rows]
     return [{"costs": _read("; ".join(texts))}]
 

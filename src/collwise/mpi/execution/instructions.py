@@ -5,12 +5,12 @@ receives are posted at once.  Sends keep their order.  A combine or a copy is do
 send needs its result, or else after the last send.
 """
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from collwise.schedule.dependencies import Writers, dependencies, hazards_of, overwritten
+from collwise.schedule.dependencies import publications as publications_in
 from collwise.schedule.operations import (
-    Block,
     Combine,
     Copy,
     Local,
@@ -20,7 +20,6 @@ from collwise.schedule.operations import (
     Send,
     Slot,
     blocks_in,
-    clobbers,
     in_other_slot,
     reads,
     writes,
@@ -90,32 +89,23 @@ def rank_plan(operations: Sequence[Operation], after: Sequence[Local] = ()) -> R
     return RankPlan(tuple(op for _, op in messages), (*instructions, *after), forwarding)
 
 
-def publications(plan: RankPlan, readers: Container[int]) -> list[int]:
+def publications(plan: RankPlan, readers: Collection[int]) -> list[int]:
     """For each message the first one that sends the same bytes; itself if there is none.
 
-    These are one publication in memory that ranks share.   readers: the peers that share it.  In
-    between nothing writes to the bytes, and nothing else is sent to the same peer, since messages
-    between two ranks keep their order.
+    These are one publication in memory that ranks share (`dependencies.publications`, for the order
+    of execution).   readers: the peers that share it.
     """
-    first = list(range(len(plan.messages)))
-    published: dict[tuple[int, tuple[Block, ...]], int] = {}
-    places: dict[int, int] = {}
-    last_to: dict[int, int] = {}
+    executed: list[Operation] = []
+    numbers: list[int] = []
     for one in plan.instructions:
-        if isinstance(one, Start):
-            for number in one.messages:
-                op = plan.messages[number]
-                if isinstance(op, Send) and op.peer in readers:
-                    known = published.get(key := (op.slot, op.blocks))
-                    places[number] = len(places)
-                    if known is not None and last_to.get(op.peer, -1) < places[known]:
-                        first[number] = known
-                    else:
-                        published[key] = number
-                    last_to[op.peer] = places[first[number]]
-        elif not isinstance(one, Await):
-            changed = {writes(one), *clobbers(one)}
-            published = {key: n for key, n in published.items() if key[0] not in changed}
+        started = one.messages if isinstance(one, Start) else ()
+        local = [one] if isinstance(one, Combine | Copy) else []
+        executed += [*(plan.messages[number] for number in started), *local]
+        numbers += [*started, *(-1 for _ in local)]
+    first = list(range(len(plan.messages)))
+    for number, same in zip(numbers, publications_in(executed, readers), strict=True):
+        if number >= 0:
+            first[number] = numbers[same]
     return first
 
 

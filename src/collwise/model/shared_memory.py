@@ -1,0 +1,86 @@
+"""Ranks that share memory: one of them publishes bytes once, and every other one reads them.
+
+The sender's port is busy for the publication, however many read it; each reader's port is busy for
+its own read.  `schedule.dependencies.publications` says which sends are one publication.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from collwise.errors import InvalidArgument
+from collwise.model.exact import Number, rounded_latency
+from collwise.model.kept_hash import KeptHash
+from collwise.model.machine import Cost, Machine, Postal, checked_machine, checked_nbytes
+from collwise.model.measured_machine import Measured, TimesBySize, interpolated, times_by_size
+from collwise.system.formatting import chosen_time
+
+ASKED = "a machine whose ranks share memory"
+
+
+@dataclass(frozen=True)
+class Memory(KeptHash, Machine):
+    """A machine whose ranks share memory.  Build one with `Machine.memory`.
+
+    publishing: t0, for which a publication keeps its sender busy; and λ·t0 from its start until a
+    reader whose port was free has read it.   reading: for how long a read keeps its reader busy.
+    """
+
+    publishing: Postal | Measured
+    reading: TimesBySize
+    kind = "memory"
+    law = "memory"
+    independent_ports = False
+
+    __hash__ = KeptHash.__hash__
+
+    @property
+    def shares_memory(self) -> bool:  # noqa: D102
+        return True
+
+    def message(self, nbytes: int) -> Cost:
+        """What a publication costs its sender, and when one reader has it."""
+        return self.publishing.message(nbytes)
+
+    def receipt(self, nbytes: int) -> Fraction:
+        """Seconds for which reading nbytes keeps the reader busy."""
+        nbytes = checked_nbytes(nbytes)
+        return interpolated(self.reading, nbytes)[0] if self.reading else Fraction(0)
+
+    def combine(self, nbytes: int) -> Fraction | None:  # noqa: D102
+        return self.publishing.combine(nbytes)
+
+    def sizes(self) -> tuple[int, ...]:  # noqa: D102
+        return tuple(sorted({*self.publishing.sizes(), *(nbytes for nbytes, _ in self.reading)}))
+
+    def combining_sizes(self) -> tuple[int, ...]:  # noqa: D102
+        return self.publishing.combining_sizes()
+
+    def planning_lam(self, nbytes: int) -> Fraction:
+        """λ·t0 in reads: after each a rank hears from another.  (For broadcasts flat is best.)"""
+        read = self.receipt(nbytes) or self.message(nbytes).gap
+        return rounded_latency(self.message(nbytes).latency / read)
+
+    def _slower(self, seconds: Fraction) -> "Memory":
+        """Publications and reads take `seconds` longer."""
+        times = self.reading or ((0, Fraction(0)),)
+        reading = tuple((nbytes, time + seconds) for nbytes, time in times)
+        return replace(self, publishing=self.publishing._slower(seconds), reading=reading)
+
+    def describe(self) -> str:  # noqa: D102
+        read = chosen_time(self.receipt(1))
+        return f"shared memory: {self.publishing.describe()}; a read of a byte takes {read}"
+
+
+def sharing_memory(publishing: Machine, read: Number | Iterable[tuple[int, Number]]) -> Memory:
+    """A machine whose ranks share memory, checked; `Machine.memory` has the arguments."""
+    checked_machine(publishing, ASKED)
+    if not isinstance(publishing, Postal | Measured):
+        remedy = "give Machine.postal or a measured machine"
+        raise InvalidArgument(ASKED, f"its publications are {publishing.kind}", remedy)
+    machine = Memory(publishing, times_by_size(read, ASKED, "read"))
+    for nbytes in machine.sizes() or (0,):
+        if machine.receipt(nbytes) > machine.message(nbytes).latency:
+            seen = f"a read of {nbytes} bytes takes longer than publishing and reading them"
+            raise InvalidArgument(ASKED, seen, "give reads that take λ·t0 at most")
+    return machine

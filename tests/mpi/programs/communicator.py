@@ -49,7 +49,7 @@ def odd_settings_are_refused_at_once(comm: MPI.Intracomm) -> None:
         ({"algorithms": {3: "ring"}}, UnknownName, "collective (3): there is none; known: allg"),
         ({"effort": None}, UnknownName, "effort (None): there is none; known: estimate, measure"),
         ({"effort": ["measure"]}, UnknownName, "effort (a list): there is none; known: estimate"),
-        ({"order": 3}, UnknownName, "order (3): there is none; known: any, rank, same"),
+        ({"order": 3}, UnknownName, "order (3): there is none; known: any, fixed, rank, same"),
     ]
     for settings, error, text in odd:
         told = refused(comm, error, partial(cw.Comm, comm, **settings))

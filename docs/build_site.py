@@ -6,18 +6,21 @@ build/pages, where links between files of the repository become links between pa
 rest (`conf.py`).  Whatever it warns of, such as a broken link, is an error.
 """
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from inspect import isclass, isfunction, ismodule
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import click
+from json_documents import DOCUMENTS, schema
 
 import collwise as cw
 from collwise.algorithms import ALGORITHMS
@@ -35,6 +38,7 @@ _PLACES = {
     "README.md": "index.md",
     "CHANGELOG.md": "project/changelog.md",
     "CONTRIBUTING.md": "project/contributing.md",
+    "SECURITY.md": "project/security.md",
     "examples/README.md": "examples.md",
     **{f"benchmarks/results/{path.name}": f"results/{path.name}" for path in _RESULTS},
     **{f"examples/{path.name}": f"examples/{path.name}" for path in ROOT.glob("examples/*.py")},
@@ -53,7 +57,7 @@ def lay_out() -> None:
     """Write all pages into build/pages."""
     shutil.rmtree(PAGES, ignore_errors=True)
     shutil.copytree(
-        ROOT / "docs", PAGES, ignore=shutil.ignore_patterns("*.md", "build_site.py", "__pycache__")
+        ROOT / "docs", PAGES, ignore=shutil.ignore_patterns("*.md", "*.py", "__pycache__")
     )
     for path in (ROOT / "docs").rglob("*.md"):
         if path == CONTENTS:
@@ -72,6 +76,11 @@ def lay_out() -> None:
     }
     for place, text in made.items():
         _write(place, text)
+    for name in DOCUMENTS:
+        text = json.dumps(schema(name), indent=2, ensure_ascii=False)
+        _write(f"schemas/{name}.schema.json", f"{text}\n")
+    with (PAGES / "reference" / "json.md").open("a", encoding="utf-8") as page:
+        page.write(documents_section())
     with (PAGES / "examples.md").open("a", encoding="utf-8") as page:
         page.writelines(map(_example, sorted(ROOT.glob("examples/*.py"))))
     with (PAGES / "index.md").open("a", encoding="utf-8") as page:
@@ -195,6 +204,51 @@ def algorithms_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def documents_section() -> str:
+    """Every document and every object that documents are made of, with their fields."""
+    parts: dict[str, dict[str, Any]] = {}
+    lines = []
+    for name in DOCUMENTS:
+        made = schema(name)
+        parts |= made["$defs"]
+        top = made["$ref"].rpartition("/")[2]
+        lines.append(f"\n## {name}\n\n[Its schema](../schemas/{name}.schema.json).")
+        lines.append(_fields(made["$defs"][top]))
+    for name in sorted(parts.keys() - _SECTIONS.keys()):
+        lines.append(f"\n### {name}\n\n{_fields(parts[name])}")
+    return "\n".join(lines) + "\n"
+
+
+_SECTIONS = {one.__name__: name for name, one in DOCUMENTS.items()}
+
+
+def _fields(part: Mapping[str, Any]) -> str:
+    about = part.get("description", "").split("\n\n")[0].replace("\n", " ")
+    rows = "".join(
+        f"| {f'`{name}`' if name in part['required'] else f'[`{name}`]'} | {_type(field)} |\n"
+        for name, field in part["properties"].items()
+    )
+    return f"{about}\n\n| field | |\n|---|---|\n{rows}"
+
+
+def _type(field: Mapping[str, Any]) -> str:
+    """The type of a field in words."""
+    if "$ref" in field:
+        name = field["$ref"].rpartition("/")[2]
+        return f"[{name}](#{_SECTIONS.get(name, name.lower())})"
+    if "anyOf" in field:
+        return " or ".join(map(_type, field["anyOf"]))
+    if "enum" in field:
+        return " or ".join(f"`{json.dumps(value)}`" for value in field["enum"])
+    kind = field.get("type", "anything")
+    if kind == "array":
+        items = field.get("items") or field.get("prefixItems", [{}])[0]
+        return f"list of {_type(items)}"
+    if kind == "object" and field.get("additionalProperties"):
+        return f"object of {_type(field['additionalProperties'])}"
+    return str(kind)
+
+
 def results_page() -> str:
     """A list of the committed measurements."""
     lines = ["# Results of measurements\n\nWhat was measured, on which day, and what came of it.\n"]
@@ -219,7 +273,9 @@ def main() -> int:
     """Build everything; returns the exit code."""
     lay_out()
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-j", "auto"]
-    return subprocess.run([*command, PAGES, SITE], timeout=LIMIT_S, check=False).returncode
+    return subprocess.run(
+        [*command, "-c", ROOT / "docs", PAGES, SITE], timeout=LIMIT_S, check=False
+    ).returncode
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ extensions = ["myst_parser", "sphinx.ext.autodoc"]
 myst_heading_anchors = 4
 highlight_language = "text"
 smartquotes = False
-exclude_patterns = ["*.py"]
 
 html_theme = "furo"
 html_title = "collwise"

@@ -349,17 +349,18 @@ class Doctor(Document, kw_only=True):
 
 
 class SavedProfile(Document, kw_only=True):
-    """A saved profile, and on which ranks it has races."""
+    """A saved profile, and on which ranks it has races; or what is damaged in it."""
 
     name: str
     path: str
-    mpi_library: str
-    layout: str
-    cpu_model: str
-    measured: list[str]
-    races: dict[str, int]
-    created: str
-    verdict: str
+    damaged: str | UnsetType = UNSET
+    mpi_library: str | UnsetType = UNSET
+    layout: str | UnsetType = UNSET
+    cpu_model: str | UnsetType = UNSET
+    measured: list[str] | UnsetType = UNSET
+    races: dict[str, int] | UnsetType = UNSET
+    created: str | UnsetType = UNSET
+    verdict: str | UnsetType = UNSET
 
 
 class WisdomList(Document, kw_only=True):

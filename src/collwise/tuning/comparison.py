@@ -29,7 +29,7 @@ class Quantity(NamedTuple):
     unit: str = "s"
 
 
-class ComparedCell(msgspec.Struct, frozen=True):
+class ComparedCell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One quantity in both records.
 
     a, b: its values.   ratio: b over a.   interval: of the ratio, at 95 %; None if it is not known.
@@ -48,7 +48,7 @@ class ComparedCell(msgspec.Struct, frozen=True):
     fails: bool
 
 
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+class Comparison(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What two records have in common, the worst first; a document as it stands.
 
     a, b: the files.   fail_above: the guard's ratio.   only_in_a, only_in_b: how many values the

@@ -211,7 +211,8 @@ class Reader:
         """Line by line, without blanks at the ends; `…` stands for anything, also lines."""
 
         def lines(text: str) -> str:
-            return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
+            return "".join(f"{line.rstrip()}\n" for line in text.strip("\n").splitlines())
 
-        pattern = re.escape(lines(shown)).replace("…", ".*?")
+        pattern = re.sub(r"^…\\\n", ".*?", re.escape(lines(shown)), flags=re.M)
+        pattern = pattern.replace("…", ".*?")
         assert re.fullmatch(pattern, lines(printed), re.S), f"printed:\n{printed}\nshown:\n{shown}"

@@ -82,7 +82,16 @@ def signature(
     return stringify_signature(arguments.replace(parameters=named), unqualified_typehints=True), ""
 
 
+def inherited(
+    app: Any, what: str, name: str, thing: object, skipped: bool, options: Any
+) -> bool | None:
+    """Leave out what `Comm` has from mpi4py as it is."""
+    origin = getattr(getattr(thing, "__objclass__", thing), "__module__", "")
+    return True if str(origin).startswith("mpi4py") else None
+
+
 def setup(app: Any) -> None:
     """Register what this file adds to Sphinx."""
     app.connect("autodoc-process-docstring", rewritten)
     app.connect("autodoc-process-signature", signature)
+    app.connect("autodoc-skip-member", inherited)

@@ -1,5 +1,6 @@
 """README and site are true: the gains they print, and every block of code, which runs."""
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
@@ -94,7 +95,7 @@ def test_it_gains(task: str, printed: str) -> None:
 
 
 def name_of(page: Path) -> str:
-    return str(page.relative_to(ROOT))
+    return os.path.relpath(page, ROOT)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -128,3 +129,35 @@ def read_all(page: Path, folder: Path, chosen: Sequence[Block]) -> None:
     for block in chosen:
         with in_case(f"{name_of(page)}:{block.line}"):
             reader.read(block)
+
+
+@pytest.mark.parametrize(
+    ("page", "lie"),
+    [
+        ("```console\n$ echo one\ntwo\n```\n", "printed"),
+        ("```console\n$ false\n```\n", "false"),
+        ("<!-- test: exit 2 -->\n```console\n$ collwise plan\nfine\n```\n", "printed"),
+        ("```python\nprint(1)\n```\n<!-- test: printed -->\n```text\n…\n2\n```\n", "printed"),
+        ("```\n$ true\n```\n", "language"),
+    ],
+)
+def test_a_page_that_lies_is_found(tmp_path: Path, page: str, lie: str) -> None:
+    path = tmp_path / "page.md"
+    path.write_text(page, encoding="utf-8")
+    with pytest.raises(AssertionError, match=lie):
+        read_all(path, tmp_path, blocks(path))
+
+
+@pytest.mark.parametrize("printed", ["a\n", "a\nb\nc\nd\n"])
+def test_lines_that_a_page_leaves_out(tmp_path: Path, printed: str) -> None:
+    path = tmp_path / "page.md"
+    command = f"printf {printed!r}"
+    path.write_text(f"```console\n$ {command}\na\n…\n```\n", encoding="utf-8")
+    read_all(path, tmp_path, blocks(path))
+
+
+def test_options_that_there_are_not(tmp_path: Path) -> None:
+    path = tmp_path / "page.md"
+    path.write_text("```console\n$ mpiexec -n 2 collwise tune --fast\n```\n", encoding="utf-8")
+    (block,) = blocks(path)
+    assert "--fast" in not_understood(block)[0]

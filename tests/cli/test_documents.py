@@ -121,7 +121,10 @@ def test_calls_of_a_program(collwise: Run, folder: Path, monkeypatch: pytest.Mon
 @pytest.mark.mpi
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ON_RANKS)
-def test_what_is_printed_of_ranks(collwise: Run, folder: Path, name: str) -> None:
+def test_what_is_printed_of_ranks(
+    collwise: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.delenv("COLLWISE_PROFILE")
     for arguments in ON_RANKS[name]:
         before = ["--json"] if name == "lab" else []
         after = [] if before else ["--json"]

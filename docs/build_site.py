@@ -219,6 +219,7 @@ def documents_section() -> str:
     return "\n".join(lines) + "\n"
 
 
+_FIRST = ("format", "version")
 _SECTIONS = {one.__name__: name for name, one in DOCUMENTS.items()}
 
 
@@ -226,7 +227,7 @@ def _fields(part: Mapping[str, Any]) -> str:
     about = part.get("description", "").split("\n\n")[0].replace("\n", " ")
     rows = "".join(
         f"| {f'`{name}`' if name in part['required'] else f'[`{name}`]'} | {_type(field)} |\n"
-        for name, field in part["properties"].items()
+        for name, field in sorted(part["properties"].items(), key=lambda it: it[0] not in _FIRST)
     )
     return f"{about}\n\n| field | |\n|---|---|\n{rows}"
 

@@ -1,5 +1,6 @@
-"""What the README says of the model is so: the gains it prints, the programs that need no MPI."""
+"""README and site are true: the gains they print, and every block of code, which runs."""
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
@@ -9,8 +10,14 @@ import pytest
 
 import collwise as cw
 from collwise.algorithms import ALGORITHMS
+from tests.case import in_case
+from tests.page_blocks import LANGUAGES, ROOT, Block, Reader, blocks, not_understood, pages
 
-README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+TABLE = (ROOT / "docs" / "gains.md").read_text(encoding="utf-8")
+PAGES = pages()
+RUN = [page for page in PAGES if any(not block.waits for block in blocks(page))]
+LONG = [page for page in PAGES if any(block.how == "exhaustive" for block in blocks(page))]
 GAIN = re.compile(r"^\| (.+?) \| ([0-9.]+) \| .+ \| (?:the model, exact|simulated, .+) \|$", re.M)
 MESH = cw.topology.Mesh(10, 10)
 
@@ -67,17 +74,90 @@ GAINS: Mapping[str, Callable[[], Fraction]] = {
 
 
 def test_every_gain_is_computed() -> None:
-    assert [task for task, _ in GAIN.findall(README)] == list(GAINS)
+    assert [task for task, _ in GAIN.findall(TABLE)] == list(GAINS)
 
 
-@pytest.mark.parametrize(("task", "printed"), GAIN.findall(README))
+def test_gains_of_the_readme_are_from_the_table() -> None:
+    """It has four of them, with the same rivals."""
+    row = re.compile(r"^\| .+ \| ([0-9.]+) \| (.+?) \| .+ \|$", re.M)
+    assert len(row.findall(README)) == 4
+    assert {*row.findall(README)} <= {*row.findall(TABLE)}
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) <= 150
+
+
+@pytest.mark.parametrize(("task", "printed"), GAIN.findall(TABLE))
 def test_it_gains(task: str, printed: str) -> None:
     digits = len(printed.partition(".")[2])
     assert f"{float(GAINS[task]()):.{digits}f}" == printed
 
 
-@pytest.mark.parametrize("program", re.findall(r"```python\n(import collwise.+?)```", README, re.S))
-def test_programs_without_mpi(program: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The second one continues the first."""
-    exec(compile(program, "README.md", "exec"), {})
-    assert capsys.readouterr().out
+def name_of(page: Path) -> str:
+    return os.path.relpath(page, ROOT)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_blocks_are_understood(page: Path) -> None:
+    """Every block says its language; collwise knows every option of every command."""
+    for block in blocks(page):
+        assert block.language in LANGUAGES, f"{page}:{block.line}: which language is this?"
+        assert not not_understood(block), f"{page}:{block.line}"
+        if block.language == "text":
+            assert not re.search(r"^(\$ |collwise |mpiexec )", block.text, re.M), (
+                f"{page}:{block.line}: commands are run if their language is console"
+            )
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("page", RUN, ids=name_of)
+def test_blocks_run(page: Path, tmp_path: Path) -> None:
+    read_all(page, tmp_path, [block for block in blocks(page) if not block.waits])
+
+
+@pytest.mark.mpi
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("page", LONG, ids=name_of)
+def test_long_blocks_run(page: Path, tmp_path: Path) -> None:
+    here = [block for block in blocks(page) if not block.how.startswith("elsewhere")]
+    read_all(page, tmp_path, here)
+
+
+def read_all(page: Path, folder: Path, chosen: Sequence[Block]) -> None:
+    reader = Reader(folder)
+    for block in chosen:
+        with in_case(f"{name_of(page)}:{block.line}"):
+            reader.read(block)
+
+
+@pytest.mark.parametrize(
+    ("page", "lie"),
+    [
+        ("```console\n$ echo one\ntwo\n```\n", "printed"),
+        ("```console\n$ false\n```\n", "false"),
+        ("<!-- test: exit 2 -->\n```console\n$ collwise plan\nfine\n```\n", "printed"),
+        ("```python\nprint(1)\n```\n<!-- test: printed -->\n```text\n…\n2\n```\n", "printed"),
+        ("```\n$ true\n```\n", "language"),
+    ],
+)
+def test_a_page_that_lies_is_found(tmp_path: Path, page: str, lie: str) -> None:
+    path = tmp_path / "page.md"
+    path.write_text(page, encoding="utf-8")
+    with pytest.raises(AssertionError, match=lie):
+        read_all(path, tmp_path, blocks(path))
+
+
+@pytest.mark.parametrize("printed", ["a\n", "a\nb\nc\nd\n"])
+def test_lines_that_a_page_leaves_out(tmp_path: Path, printed: str) -> None:
+    path = tmp_path / "page.md"
+    command = f"printf {printed!r}"
+    path.write_text(f"```console\n$ {command}\na\n…\n```\n", encoding="utf-8")
+    read_all(path, tmp_path, blocks(path))
+
+
+def test_options_that_there_are_not(tmp_path: Path) -> None:
+    path = tmp_path / "page.md"
+    path.write_text("```console\n$ mpiexec -n 2 collwise tune --fast\n```\n", encoding="utf-8")
+    (block,) = blocks(path)
+    assert "--fast" in not_understood(block)[0]

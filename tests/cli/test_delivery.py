@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 
+import click
 import pytest
 
 from collwise.cli.output import deliver
@@ -31,7 +32,8 @@ def test_what_cannot_be_saved(
     ]
     said = ""
     try:
-        deliver(as_json, lambda: {"found": 1}, lambda: print("the table"), savings)
+        with click.Context(click.Command("tune"), info_name="tune"):
+            deliver(as_json, lambda: {"found": 1}, lambda: print("the table"), savings)
     except InvalidArgument as problem:
         said = str(problem)
     out, err = capsys.readouterr()
@@ -39,7 +41,7 @@ def test_what_cannot_be_saved(
     assert bool(said) == bool(troubles)
     if as_json:
         document = json.loads(out)
-        assert document["found"] == 1
+        assert (document["format"], document["version"], document["found"]) == ("tune", 1, 1)
         assert [line.partition(":")[0] for line in document["not_saved"]] == troubles
         assert [f"{name}_path" in document for name in ("one", "two")] == list(works)
     else:

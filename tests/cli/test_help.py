@@ -1,5 +1,6 @@
 """Help, and what is said about commands and options that there are not."""
 
+import os
 import subprocess
 import sys
 from importlib import import_module
@@ -96,3 +97,23 @@ def test_what_is_no_command(collwise: Run) -> None:
 @pytest.mark.parametrize("name", ["tune", "measure", "bench", "inspect", "explore", "doctor"])
 def test_an_extra_argument(collwise: Run, name: str) -> None:
     collwise(name, "frobnicate").refused("unexpected extra argument (frobnicate)")
+
+
+@pytest.mark.parametrize(("typed", "completed"), [("pl", "plan"), ("wisdom sh", "show")])
+def test_the_shell_completes(typed: str, completed: str) -> None:
+    """As `--help` says how."""
+    words = f"collwise {typed}"
+    environment = {
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(words.count(" ")),
+        "_COLLWISE_COMPLETE": "bash_complete",
+    }
+    ran = subprocess.run(
+        [sys.executable, "-m", "collwise"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        env={**os.environ, **environment},
+    )
+    assert ran.stdout == f"plain,{completed}\n"

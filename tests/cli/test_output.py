@@ -207,3 +207,18 @@ def test_a_pipe_is_as_wide_as_one_says(
             for row in ROWS:
                 (line,) = (line for line in out.splitlines() if f" {row[0]} " in line)
                 assert all(cell in line for cell in row)
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_no_color(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], wanted: bool
+) -> None:
+    """Progress is shown in colours on a terminal, unless NO_COLOR is set."""
+    monkeypatch.setenv("COLLWISE_TERMINAL", "err 80")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "" if wanted else "1")
+    with output.progress(quiet=False) as progress:
+        progress("racing", 0.5)
+    err = capsys.readouterr().err
+    assert "racing" in err
+    assert bool(re.search(r"\x1b\[[0-9;]*(3|9)[0-7]m", err)) is wanted

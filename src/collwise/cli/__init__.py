@@ -72,7 +72,11 @@ def collwise() -> None:
 
     Exit codes: 0 done, 1 a check failed or a result is wrong, 2 the request is wrong,
     130 interrupted.
-    """
+
+    \b
+    The shell (bash, zsh or fish) completes commands and options after
+        eval "$(_COLLWISE_COMPLETE=bash_source collwise)"
+    """  # noqa: D301
 
 
 def main() -> None:

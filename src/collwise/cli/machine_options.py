@@ -100,7 +100,7 @@ machine_options = all_of(
         help="4x16: 200ns,2,300ns; 1.7us,4 (nodes x ranks: t0,λ,port of each level, inside first;"
         " 'read 80ns' in the first: its ranks share memory),"
         " a .toml file, or ethernet:2x4x16, cluster:4x16, emulated:4x16, sites:4x16;"
-        " docs/levels.md says more.",
+        " docs/reference/machines.md says more.",
     ),
     grouped("The network")(
         "--topology",

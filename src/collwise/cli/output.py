@@ -198,8 +198,9 @@ def _wrapped(line: str, width: int) -> list[str]:
 
 
 def write_json(document: Mapping[str, Any]) -> None:
-    """Print one JSON document, keys in their order; NaN and infinities become null."""
-    finite = json.loads(msgspec.json.encode(document, enc_hook=float))
+    """Print one JSON document, the command's name as its format; NaN and infinities become null."""
+    header = {"format": click.get_current_context().command_path, "version": 1}
+    finite = json.loads(msgspec.json.encode({**header, **document}, enc_hook=float))
     click.echo(json.dumps(finite, indent=2, ensure_ascii=False))
 
 

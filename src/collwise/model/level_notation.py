@@ -161,11 +161,11 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def load(path: Path) -> Levels:
-    """A machine with levels from a TOML file; `docs/levels.md` shows one.
+    """A machine with levels from a TOML file; `docs/reference/machines.md` shows one.
 
     Raises InvalidArgument, which names the place in the file.
     """
-    return read_toml(path, _File, _machine, "the file of levels", "docs/levels.md")
+    return read_toml(path, _File, _machine, "the file of levels", "docs/reference/machines.md")
 
 
 def _machine(file: _File) -> Levels:

@@ -52,7 +52,7 @@ class _Header(msgspec.Struct):
     version: Any = None
 
 
-class _File(Measurements, frozen=True, kw_only=True):
+class ProfileFile(Measurements, frozen=True, kw_only=True):
     """The layout of a profile's file: fields of `measurements` lie beside the profile's own."""
 
     format: Literal["collwise profile"]
@@ -287,7 +287,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                     f"its version is {header.version}, this collwise reads up to {VERSION}",
                     "update collwise, or measure again: collwise measure",
                 )
-            read = decode_json(raw, _File)
+            read = decode_json(raw, ProfileFile)
             return Profile(
                 fingerprint=read.fingerprint,
                 measurements=Measurements(

@@ -29,7 +29,7 @@ class Quantity(NamedTuple):
     unit: str = "s"
 
 
-class ComparedCell(msgspec.Struct, frozen=True):
+class ComparedCell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One quantity in both records.
 
     a, b: its values in the two records.   ratio: b over a.   interval: of the ratio, at 95 %; None
@@ -48,7 +48,7 @@ class ComparedCell(msgspec.Struct, frozen=True):
     fails: bool
 
 
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+class Comparison(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The quantities that two records have in common, the worst first; also the JSON document.
 
     a, b: the files.   fail_above: the ratio beyond which a worse value fails.   only_in_a,

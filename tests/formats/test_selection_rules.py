@@ -47,7 +47,7 @@ def wanted(method: str, ranks: int, nbytes: int) -> Rule | None:
 
 def test_the_comments_say_where_rules_are_from_and_what_is_missing() -> None:
     library = Installed("Open MPI 5.0.11")
-    text = openmpi_rules.FORMAT.text(RULES[:1], library, ["a thing"])
+    text = openmpi_rules.FORMAT.texts(RULES[:1], library, ["a thing"])[""]
     assert text.splitlines()[:5] == [
         "# collwise export: rules for Open MPI 5.0.11, from races of blocking calls",
         "# Allreduce of 128 to 2048 bytes on 4 ranks: tree(k=8)",
@@ -55,7 +55,7 @@ def test_the_comments_say_where_rules_are_from_and_what_is_missing() -> None:
         "# This file cannot say:",
         "#   a thing",
     ]
-    assert "cannot" not in openmpi_rules.FORMAT.text(RULES[:1], library, [])
+    assert "cannot" not in openmpi_rules.FORMAT.texts(RULES[:1], library, [])[""]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def _openmpi(text: str) -> dict[int, list[tuple[int, list[tuple[int, ...]]]]]:
 
 def test_open_mpi_serves_what_rules_say_and_nothing_else() -> None:
     library = Installed("Open MPI 5.0.11", {"Allreduce": KNOWN, "Bcast": KNOWN})
-    read = _openmpi(openmpi_rules.FORMAT.text(RULES, library, []))
+    read = _openmpi(openmpi_rules.FORMAT.texts(RULES, library, [])[""])
     numbers = {"Allreduce": 2, "Bcast": 7, "Reduce_scatter_block": 13}
     assert list(read) == list(numbers.values())
     for method, number in numbers.items():
@@ -159,7 +159,7 @@ def test_mpich_serves_what_rules_say_and_its_own_table_elsewhere() -> None:
     table = {f"collective={one}": {"comm_type=intra": DEFAULT} for one in collectives}
     table["collective=x"] = {"algorithm=MPIR_Bcast_intra_binomial": {}}
     library = Installed("MPICH 5.0.2", tables=["{}", json.dumps(table)])
-    text = mpich_selection.FORMAT.text(RULES, library, [])
+    text = mpich_selection.FORMAT.texts(RULES, library, [])[""]
     read = json.loads(re.sub("(?m)^//.*", "", text))
     assert list(read) == list(table)
     assert read["collective=barrier"] == table["collective=barrier"]
@@ -192,13 +192,11 @@ def test_what_mpich_cannot_say() -> None:
     accepted = ["MPIR_Allreduce_intra_tree", "MPIR_Allreduce_intra_smp"]
     library = Installed("MPICH 5.0.2", accepted=accepted)
     assert mpich_selection.why_not(RULES[0], library) == ""
-    composed = rule("Allreduce", 4, 8, 16, "tree", composition=2)
-    assert "composition" in mpich_selection.why_not(composed, library)
     for name in ("smp", "ring"):
         asked = rule("Allreduce", 4, 8, 16, name)
         assert mpich_selection.why_not(asked, library) == "the file cannot name it"
     with pytest.raises(InvalidArgument, match="whole table, which was not found"):
-        mpich_selection.FORMAT.text(RULES, library, [])
+        mpich_selection.FORMAT.texts(RULES, library, [])
 
 
 def test_intel_mpis_variables() -> None:
@@ -209,7 +207,7 @@ def test_intel_mpis_variables() -> None:
         rule("Reduce", 4, 1, 2, "1"),
     ]
     assert [intel_adjust.why_not(one, library) for one in rules] == [""] * 3
-    lines = intel_adjust.FORMAT.text(rules, library, []).splitlines()
+    lines = intel_adjust.FORMAT.texts(rules, library, [])[""].splitlines()
     assert [line for line in lines if not line.startswith("#")] == [
         'export I_MPI_ADJUST_BCAST="17:8-64@4-4;3:65-512@8-8"',
         'export I_MPI_ADJUST_REDUCE="1:1-2@4-4"',

@@ -3,6 +3,7 @@
 The library is started twice, with the file and without it: `main` runs on the ranks.  A rule is in
 force if a plain call with the file leaves the fingerprint that its algorithm leaves without the
 file, and the default another one.  Sizes just outside of a rule keep the default's fingerprint.
+Rules for several ranks on each of several nodes are checked only where the ranks lie so.
 """
 
 import json
@@ -36,7 +37,8 @@ _START_S, _EACH_S = 120.0, 20.0
 class Checked(NamedTuple):
     """What was found out about one rule.
 
-    in_force: None if fingerprints cannot tell, as where the default leaves the same.
+    in_force: None if fingerprints cannot tell, as where the default leaves the same.   here: how
+    the ranks lay, if that is not how the rule needs them, so that nothing was checked.
     elsewhere: whether sizes outside of the rule kept the default.   speedup: the default's time
     divided by the algorithm's, at the first raced size; None if it cannot run without the file.
     """
@@ -45,6 +47,7 @@ class Checked(NamedTuple):
     in_force: bool | None
     elsewhere: bool
     speedup: Interval | None
+    here: str = ""
 
     @property
     def failed(self) -> bool:
@@ -58,6 +61,8 @@ class Checked(NamedTuple):
             None: "no fingerprint tells it from the default",
         }
         words = [str(self.rule), said[self.in_force]]
+        if self.here:
+            return f"{self.rule}; not checked: the ranks lie {self.here} here"
         if self.speedup is not None:
             low, high = self.speedup.low, self.speedup.high
             words.append(f"{low:.2f} to {high:.2f} times as fast as the default")
@@ -74,6 +79,9 @@ def check(rules: Sequence[Rule], environment: Mapping[str, str]) -> list[Checked
         some = [rule for rule in rules if rule.ranks == ranks]
         told = (_ran(some, more) for more in (environment, {}))
         for rule, new, old in zip(some, *told, strict=True):
+            if rule.composed and new["here"] != rule.ranks_per_node:
+                checked.append(Checked(rule, None, elsewhere=True, speedup=None, here=new["here"]))
+                continue
             in_force = _in_force(new["plain"], old["forced"], old["plain"])
             speedup = msgspec.convert(old["speedup"], Interval | None)
             checked.append(Checked(rule, in_force, new["outside"] == old["outside"], speedup))
@@ -125,6 +133,7 @@ def main(path: str) -> None:
     from collwise.tuning.session import Session
 
     comm, told = world(), []
+    here = describe(comm).ranks_per_node
     with Session(comm, describe(comm)) as session:
         with_rules, asked = json.loads(Path(path).read_text())
         for collective, raced, name, settings, outside in asked:
@@ -149,6 +158,7 @@ def main(path: str) -> None:
                     "forced": forced,
                     "outside": [seen(comm, nbytes=nbytes) for nbytes in outside],
                     "speedup": speedup,
+                    "here": here,
                 }
             )
     if comm.Get_rank() == 0:

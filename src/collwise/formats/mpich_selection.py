@@ -34,8 +34,6 @@ by default."""
 _SPLITTING = re.compile("ring|reduce_scatter")
 """Allreduces and reduces that cut vectors: that is wrong for some operators of users, and needs an
 element for each rank."""
-
-
 _COMPOSITIONS = ".compositions"
 """What is appended to the path for the file of compositions."""
 _LETTERS = {1: "alpha", 2: "beta", 3: "gamma", 4: "delta"}
@@ -54,7 +52,7 @@ def why_not(rule: Rule, library: Installed) -> str:
     wanted = f"composition=MPIDI_{rule.method}_intra_composition_{_LETTERS.get(number)}"
     if [*_among_all(_table(library, "composition="), rule)] == [wanted]:
         return ""
-    return "it runs among one rank of each node, and the files can name algorithms of all ranks"
+    return "it runs among one rank of each node, and no file tells how many ranks those nodes have"
 
 
 def bodies(rules: Sequence[Rule], library: Installed) -> dict[str, str]:

@@ -11,9 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
 from random import Random
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import msgspec
@@ -113,12 +111,10 @@ def _ran(rules: Sequence[Rule], environment: Mapping[str, str]) -> list[dict[str
         for rule in rules
     ]
     count = formatting.count(rules[0].ranks, "rank")
-    with TemporaryDirectory(prefix="collwise-") as folder:
-        path = Path(folder) / "rules.json"
-        path.write_text(json.dumps([bool(environment), asked]))
-        command = [sys.executable, "-m", "collwise.tuning.export_check", str(path)]
-        limit_s = _START_S + (_EACH_S + RACE_S) * len(rules)
-        answers, trouble = ask(command_line(rules[0].ranks, command), environment, limit_s)
+    question = json.dumps([bool(environment), asked])
+    command = [sys.executable, "-m", "collwise.tuning.export_check", question]
+    limit_s = _START_S + (_EACH_S + RACE_S) * len(rules)
+    answers, trouble = ask(command_line(rules[0].ranks, command), environment, limit_s)
     if not answers:
         seen = f"they did not finish with{'' if environment else 'out'} the rules: {trouble}"
         raise RanksLost(f"the check on {count}", seen, "run collwise doctor")
@@ -126,16 +122,15 @@ def _ran(rules: Sequence[Rule], environment: Mapping[str, str]) -> list[dict[str
     return found
 
 
-def main(path: str) -> None:
-    """Print, on rank 0, what is found out about each of the rules in a file."""
+def main(question: str) -> None:
+    """Print, on rank 0, what is found out about each of the rules in a question, which is JSON."""
     from collwise.comm.communicator import Comm
     from collwise.mpi.runtime.world import describe, world
     from collwise.tuning.session import Session
 
     comm, told = world(), []
-    here = describe(comm).ranks_per_node
-    with Session(comm, describe(comm)) as session:
-        with_rules, asked = json.loads(Path(path).read_text())
+    with Session(comm, known := describe(comm)) as session:
+        with_rules, asked = json.loads(question)
         for collective, raced, name, settings, outside in asked:
             kind, forced, speedup = COLLECTIVES[collective], None, None
             seen = partial(_seen, method=kind.methods[0])
@@ -158,7 +153,7 @@ def main(path: str) -> None:
                     "forced": forced,
                     "outside": [seen(comm, nbytes=nbytes) for nbytes in outside],
                     "speedup": speedup,
-                    "here": here,
+                    "here": known.ranks_per_node,
                 }
             )
     if comm.Get_rank() == 0:

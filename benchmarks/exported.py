@@ -1,7 +1,8 @@
 """What an exported file of rules does for a program that does not import collwise.
 
 On emulated hosts, launches with the file and without it take turns; in each, every collective runs
---repetitions times, and the slowest rank's time counts.
+--repetitions times, and the slowest rank's time counts.  All ranks begin at the same moment: the
+hosts have one clock.
 
     collwise lab --hosts 16 -- collwise tune --bytes 512 --save profile.json
     collwise export mpich --profile profile.json --out rules.json --json > exported.json
@@ -33,8 +34,8 @@ for nbytes in map(int, sys.argv[2].split(",")):
     for name, call in calls.items():
         times = np.zeros(repetitions + 1)
         for repetition in range(repetitions + 1):
-            comm.Barrier()
-            began = time.perf_counter()
+            began = comm.bcast(time.perf_counter() + 0.1)
+            time.sleep(max(0, began - time.perf_counter()))
             call()
             times[repetition] = time.perf_counter() - began
         comm.Allreduce(MPI.IN_PLACE, times, MPI.MAX)
@@ -49,6 +50,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("exported", type=Path, help="what export --json printed with --out")
     parser.add_argument("--hosts", type=number(int, 2), default=16)
+    parser.add_argument("--ranks-per-host", type=number(int), default=1)
     parser.add_argument("--sizes", default="512,16384")
     parser.add_argument("--launches", type=number(int), default=3)
     parser.add_argument("--repetitions", type=number(int), default=15)
@@ -59,12 +61,14 @@ def main() -> None:
     with Cluster(asked.hosts, "5ms", "10mbit") as cluster:
         for _ in range(asked.launches):
             for with_file, times in samples.items():
-                told = run(cluster, command, exported["environment"] if with_file else {})
+                more = exported["environment"] if with_file else {}
+                told = run(cluster, command, asked.ranks_per_host, more)
                 for name, seconds in told.items():
                     times.setdefault(name, []).extend(seconds)
         network = cluster.network.description
     print(f"# Plain programs with exported rules: {exported['library']}, {today()}\n")
-    print(f"Made by `benchmarks/exported.py` on {asked.hosts} emulated hosts, {network}, in")
+    hosts = f"{asked.hosts} emulated hosts of {asked.ranks_per_host} rank(s)"
+    print(f"Made by `benchmarks/exported.py` on {hosts}, {network}, in")
     print(f"{asked.launches} launches of each, in turns.  Medians with 95 % intervals, slowest")
     print("rank.\n")
     print(table_head(["call", "default, ms", "with the file, ms", "speed-up"]))
@@ -78,9 +82,14 @@ def main() -> None:
         print(f"- {rule['method']}, {rule['first']} to {rule['last']} bytes: {rule['name']}")
 
 
-def run(cluster: Cluster, command: list[Any], more: dict[str, str]) -> dict[str, list[float]]:
+def run(
+    cluster: Cluster, command: list[Any], per_host: int, more: dict[str, str]
+) -> dict[str, list[float]]:
     """One launch: seconds by call."""
-    ran = cluster.run(command, environment={**os.environ, **more}, capture=True, timeout_s=300)
+    environment = {**os.environ, **more}
+    ran = cluster.run(
+        command, ranks_per_host=per_host, environment=environment, capture=True, timeout_s=300
+    )
     told: dict[str, list[float]] = json.loads(ran.stdout or "")
     return told
 

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -10,7 +11,7 @@ from collwise.profiles.records import RaceResult
 from tests.cli.conftest import Run
 from tests.cli.running import HOCKNEY, POSTAL, document
 from tests.planner.machines import race
-from tests.profiles.example import profile
+from tests.profiles.example import PROVENANCE, profile
 
 ASKED = ("allreduce", "-n", "6", "--bytes", "48", *HOCKNEY, "--gamma", "1ns")
 FORMATS = ("goal", "smpi", "chrome-trace")
@@ -92,8 +93,8 @@ def test_refused(collwise: Run, folder: Path) -> None:
         collwise(*planned).refused("own algorithms have no schedule; only bench and Comm run them")
 
 
-def _profile(folder: Path, library: str, *races: RaceResult) -> Path:
-    made = profile(race_results=races)
+def _profile(folder: Path, library: str, *races: RaceResult, **changes: Any) -> Path:
+    made = profile(race_results=races, **changes)
     machine = msgspec.structs.replace(made.fingerprint, mpi_library=library)
     return msgspec.structs.replace(made, fingerprint=machine).save(folder / "raced.json")
 
@@ -139,6 +140,30 @@ def test_rules_for_the_installed_library(collwise: Run, folder: Path) -> None:
     collwise("export", "mpich", "--profile", other).refused("MPICH 5.0.2 is installed here")
     none = _profile(folder, "MPICH 5.0.2")
     collwise("export", "mpich", "--profile", none).refused("the profile has 0 races")
+
+
+@pytest.mark.mpi
+def test_rules_for_several_ranks_on_each_of_several_nodes(collwise: Run, folder: Path) -> None:
+    there = msgspec.structs.replace(PROVENANCE, hosts={"a": 2, "b": 2})
+    won = msgspec.structs.replace(WON, settings={"composition": "2"}, ranks_per_node="2x2")
+    path = _profile(folder, "MPICH 5.0.2", won, provenance=there)
+    asked = ("export", "mpich", "--profile", path)
+    for words in ((), ("--json",), ("--check",)):
+        collwise(*asked, *words).refused("several nodes need 2 files", "give --out")
+    beside = folder / "rules.compositions"
+    beside.write_text("mine\n")
+    collwise(*asked, "--out", "rules").refused("rules.compositions is there and is no export")
+    assert (beside.read_text(), (folder / "rules").exists()) == ("mine\n", False)
+    beside.unlink()
+    beside.mkdir()
+    collwise(*asked, "--out", "rules").refused("rules.compositions")
+    beside.rmdir()
+    for _ in range(2):
+        ended = collwise(*asked, "--out", "rules")
+        assert (ended.code, ended.err) == (0, "")
+    assert "mpich    rules.compositions" in ended.out.splitlines()
+    assert f"TUNING_JSON_FILE={beside}" in ended.out
+    assert "composition=MPIDI_Allreduce_intra_composition_beta" in beside.read_text()
 
 
 def test_rules_for_a_library_that_is_not_here(collwise: Run, folder: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import pytest
@@ -47,7 +48,7 @@ def wanted(method: str, ranks: int, nbytes: int) -> Rule | None:
 
 def test_the_comments_say_where_rules_are_from_and_what_is_missing() -> None:
     library = Installed("Open MPI 5.0.11")
-    text = openmpi_rules.FORMAT.text(RULES[:1], library, ["a thing"])
+    text = openmpi_rules.FORMAT.texts(RULES[:1], library, ["a thing"])[""]
     assert text.splitlines()[:5] == [
         "# collwise export: rules for Open MPI 5.0.11, from races of blocking calls",
         "# Allreduce of 128 to 2048 bytes on 4 ranks: tree(k=8)",
@@ -55,7 +56,7 @@ def test_the_comments_say_where_rules_are_from_and_what_is_missing() -> None:
         "# This file cannot say:",
         "#   a thing",
     ]
-    assert "cannot" not in openmpi_rules.FORMAT.text(RULES[:1], library, [])
+    assert "cannot" not in openmpi_rules.FORMAT.texts(RULES[:1], library, [])[""]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,7 @@ def _openmpi(text: str) -> dict[int, list[tuple[int, list[tuple[int, ...]]]]]:
 
 def test_open_mpi_serves_what_rules_say_and_nothing_else() -> None:
     library = Installed("Open MPI 5.0.11", {"Allreduce": KNOWN, "Bcast": KNOWN})
-    read = _openmpi(openmpi_rules.FORMAT.text(RULES, library, []))
+    read = _openmpi(openmpi_rules.FORMAT.texts(RULES, library, [])[""])
     numbers = {"Allreduce": 2, "Bcast": 7, "Reduce_scatter_block": 13}
     assert list(read) == list(numbers.values())
     for method, number in numbers.items():
@@ -114,7 +115,52 @@ def test_open_mpi_serves_what_rules_say_and_nothing_else() -> None:
                     assert line[1:] == (found.number, *fan)
 
 
+ON_NODES = [one._replace(ranks_per_node="2x2") for one in RULES if one.ranks == 4]
+
+
+def _han(text: str) -> dict[str, list[tuple[int, list[tuple[int, str]]]]]:
+    """By collective: numbers of ranks, with sizes and the component that serves from there on."""
+    words = iter(re.sub(r"#.*", "", text).split())
+    read: dict[str, list[tuple[int, list[tuple[int, str]]]]] = {}
+    for _ in range(int(next(words))):
+        method = next(words)
+        assert [next(words), next(words)] == ["1", "global_communicator"]
+        read[method] = [
+            (int(next(words)), [(int(next(words)), next(words)) for _ in range(int(next(words)))])
+            for _ in range(int(next(words)))
+        ]
+    assert [*words] == []
+    return read
+
+
+def test_han_hands_to_tuned_what_rules_say_and_nothing_else() -> None:
+    library = Installed("Open MPI 5.0.11")
+    flat = rule("Allreduce", 6, 0, 64, "ring")
+    texts = openmpi_rules.FORMAT.texts([*ON_NODES, flat], library, [])
+    assert texts[".han"].startswith("# collwise export: rules for Open MPI 5.0.11")
+    assert "Allreduce of 128 to 2048 bytes on 4 ranks (2x2): tree(k=8)" in texts[".han"]
+    read = _han(texts[".han"])
+    assert list(read) == ["allreduce", "bcast"], "HAN has no reduce_scatter_block"
+    for method, lines in read.items():
+        assert [least for least, _ in lines] == [1, 4, 5]
+        for ranks in (1, 3, 4, 5, 6):
+            sizes = [some for least, some in lines if least <= ranks][-1]
+            assert sizes[0][0] == 0, "else the library drops the file"
+            for nbytes in SIZES[1:]:
+                served = [who for least, who in sizes if least <= nbytes][-1]
+                found = wanted(method.capitalize(), ranks, nbytes)
+                assert served == ("tuned" if found and ranks == 4 else "han")
+    assert [*openmpi_rules.FORMAT.texts([flat], library, [])] == [""]
+    told = openmpi_rules.FORMAT.variables(ON_NODES, "/x/rules")
+    assert told["OMPI_MCA_coll_han_dynamic_rules_filename"] == "/x/rules.han"
+    assert not any("han" in name for name in openmpi_rules.FORMAT.variables([flat], "rules"))
+
+
 def test_what_open_mpi_cannot_say() -> None:
+    calling = rule("Allreduce", 4, 8, 16, "nonoverlapping")
+    assert openmpi_rules.why_not(calling, Installed("Open MPI 5.0.11")) == ""
+    calling = calling._replace(ranks_per_node="2x2")
+    assert "coll/han" in openmpi_rules.why_not(calling, Installed("Open MPI 5.0.11"))
     library = Installed("Open MPI 5.0.11")
     assert openmpi_rules.why_not(RULES[0], library) == "the file has no place for k"
     assert openmpi_rules.why_not(RULES[4], library) == ""
@@ -136,11 +182,13 @@ def _mpich(table: dict[str, Any], asked: dict[str, Any], below: bool = False) ->
     """What a table chooses, with its parameters; it must not test communicators below sizes."""
     for test, then in table.items():
         name, how, value = re.fullmatch(r"(\w+)(<=|<|=)(\w+)", test).groups()  # type: ignore[union-attr]
-        if name == "algorithm":
+        if name in ("algorithm", "composition"):
             return [value, *then]
         assert not (below and name.startswith("comm_")), test
         known = asked[name.replace("total", "avg")]
-        if name == "comm_hierarchy":
+        if value == "node_comm_size":
+            holds = known == asked[value]
+        elif name == "comm_hierarchy":
             holds = value in ("any", known)
         elif value in ("any", "pow2") and how == "=":
             holds = value == "any" or known & (known - 1) == 0
@@ -159,7 +207,7 @@ def test_mpich_serves_what_rules_say_and_its_own_table_elsewhere() -> None:
     table = {f"collective={one}": {"comm_type=intra": DEFAULT} for one in collectives}
     table["collective=x"] = {"algorithm=MPIR_Bcast_intra_binomial": {}}
     library = Installed("MPICH 5.0.2", tables=["{}", json.dumps(table)])
-    text = mpich_selection.FORMAT.text(RULES, library, [])
+    text = mpich_selection.FORMAT.texts(RULES, library, [])[""]
     read = json.loads(re.sub("(?m)^//.*", "", text))
     assert list(read) == list(table)
     assert read["collective=barrier"] == table["collective=barrier"]
@@ -188,28 +236,82 @@ def test_mpich_serves_what_rules_say_and_its_own_table_elsewhere() -> None:
     assert tree[1:3] == ["tree_type=knomial_1", "k=8"]
 
 
+COMPOSED: dict[str, Any] = {
+    "comm_size=node_comm_size": {"algorithm=node": {}},
+    "comm_size=any": {"comm_hierarchy=parent": {
+        "is_commutative=yes": {"avg_msg_size<=100": {"algorithm=a": {}},
+                               "avg_msg_size=any": {"algorithm=b": {}}},
+        "is_commutative=no": {"algorithm=c": {}},
+    }, "comm_hierarchy=any": {"composition=MPIDI_Allreduce_intra_composition_beta": {}}},
+}  # fmt: skip
+
+
+def test_mpich_composes_where_rules_say_so() -> None:
+    plain = {"collective=allreduce": {"comm_type=intra": DEFAULT}, "collective=x": {
+        "algorithm=MPIR_Bcast_intra_binomial": {}}}  # fmt: skip
+    composing = {"collective=allreduce": {"comm_type=intra": COMPOSED}, "collective=y": {}}
+    tables = [json.dumps(one) for one in (composing, plain)]
+    accepted = ["MPIR_Allreduce_intra_tree", "MPIR_Reduce_intra_tree"]
+    library = Installed("MPICH 5.0.2", tables=tables, accepted=accepted)
+    asked = rule("Allreduce", 4, 128, 2048, "tree", composition=2)._replace(ranks_per_node="2x2")
+    assert mpich_selection.why_not(asked, library) == ""
+    for other in (
+        asked._replace(settings={**asked.settings, "composition": 0}, changed={}),
+        asked._replace(settings={**asked.settings, "composition": 1}),
+        asked._replace(method="Reduce"),
+        asked._replace(settings={**asked.settings, "composition": 77}),
+    ):
+        assert "one rank of each node" in mpich_selection.why_not(other, library)
+    free = asked._replace(settings={"k": 2}, changed={})
+    assert mpich_selection.why_not(free, library) == "", "the library never composes it"
+    texts = mpich_selection.FORMAT.texts([asked], library, [])
+    read = {which: json.loads(re.sub("(?m)^//.*", "", text)) for which, text in texts.items()}
+    beside = read[".compositions"]
+    assert (list(beside), beside["collective=y"]) == (list(composing), {})
+    told = mpich_selection.FORMAT.variables([asked], "rules")
+    assert told["MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE"] == "rules.compositions"
+    assert told["MPIR_CVAR_ALLREDUCE_COMPOSITION"] == "0"
+    assert len(mpich_selection.FORMAT.variables([free], "rules")) == 2
+    for which, default, wins in (
+        ("", DEFAULT, "MPIR_Allreduce_intra_tree"),
+        (".compositions", COMPOSED, "beta"),
+    ):
+        chosen = read[which]["collective=allreduce"]["comm_type=intra"]
+        for ranks, nbytes, hierarchy, node, commutes in product(
+            (3, 4, 5), (100, 128, 2048, 2049), ("parent", "none"), (2, 4), ("yes", "no")
+        ):
+            call = {"comm_size": ranks, "avg_msg_size": nbytes, "comm_hierarchy": hierarchy,
+                    "node_comm_size": node, "is_commutative": commutes}  # fmt: skip
+            ruled = (ranks, hierarchy, node, commutes) == (4, "parent", 2, "yes")
+            said, usual = _mpich(chosen, call), _mpich(default, call)
+            if ruled and 128 <= nbytes <= 2048:
+                assert said[0].endswith(wins)
+            else:
+                assert said == usual, (which, call)
+
+
 def test_what_mpich_cannot_say() -> None:
     accepted = ["MPIR_Allreduce_intra_tree", "MPIR_Allreduce_intra_smp"]
     library = Installed("MPICH 5.0.2", accepted=accepted)
     assert mpich_selection.why_not(RULES[0], library) == ""
-    composed = rule("Allreduce", 4, 8, 16, "tree", composition=2)
-    assert "composition" in mpich_selection.why_not(composed, library)
     for name in ("smp", "ring"):
         asked = rule("Allreduce", 4, 8, 16, name)
         assert mpich_selection.why_not(asked, library) == "the file cannot name it"
     with pytest.raises(InvalidArgument, match="whole table, which was not found"):
-        mpich_selection.FORMAT.text(RULES, library, [])
+        mpich_selection.FORMAT.texts(RULES, library, [])
 
 
 def test_intel_mpis_variables() -> None:
     library = Installed("Intel MPI 2021.18.1")
+    on_nodes = rule("Bcast", 4, 8, 64, "17")._replace(ranks_per_node="2x2")
+    assert intel_adjust.why_not(on_nodes, library) == "its variable does not see nodes"
     rules = [
         rule("Bcast", 4, 8, 64, "17"),
         rule("Bcast", 8, 65, 512, "3"),
         rule("Reduce", 4, 1, 2, "1"),
     ]
     assert [intel_adjust.why_not(one, library) for one in rules] == [""] * 3
-    lines = intel_adjust.FORMAT.text(rules, library, []).splitlines()
+    lines = intel_adjust.FORMAT.texts(rules, library, [])[""].splitlines()
     assert [line for line in lines if not line.startswith("#")] == [
         'export I_MPI_ADJUST_BCAST="17:8-64@4-4;3:65-512@8-8"',
         'export I_MPI_ADJUST_REDUCE="1:1-2@4-4"',

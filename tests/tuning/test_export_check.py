@@ -45,6 +45,19 @@ def test_verdicts(
         check([RULE], {"FILE": "it"})
 
 
+def test_ranks_that_lie_otherwise_on_nodes_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = {**OLD, "here": "1x4"}
+    monkeypatch.setattr(export_check, "ask", lambda *_: ([{"rules": [told]}], ""))
+    monkeypatch.setattr(export_check, "command_line", lambda ranks, command: command)
+    on_nodes = RULE._replace(ranks_per_node="2x2")
+    (found,) = check([on_nodes], {"FILE": "it"})
+    assert str(found).endswith("(2x2): ring; not checked: the ranks lie 1x4 here")
+    assert (found.in_force, found.failed) == (None, False)
+    (found,) = check([on_nodes._replace(ranks_per_node="1x4")], {"FILE": "it"})
+    assert found.here == ""
+    assert found.in_force is False
+
+
 def test_sizes_outside_of_a_rule_are_in_no_other() -> None:
     assert export_check._outside(RULE, [RULE]) == [64, 256]
     assert export_check._outside(RULE, [RULE, NEXT]) == [64]

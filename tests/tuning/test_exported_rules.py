@@ -2,17 +2,18 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from collwise.errors import InvalidArgument, NoMPI
-from collwise.formats import mpich_selection, openmpi_rules
-from collwise.formats.selection_rules import SAME, Installed, Named
+from collwise.formats import openmpi_rules
+from collwise.formats.selection_rules import Installed, Named
 from collwise.profiles.records import RacedOwn, RaceResult
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.tuning import exported_rules
 from collwise.tuning.exported_rules import Exported, exported, installed_library
 from tests.planner.machines import race
-from tests.profiles.example import profile
+from tests.profiles.example import PROVENANCE, profile
 
 NAMES = ("binomial", "ring", "pipeline", "tree", "basic_linear", "pipelined_tree")
 METHODS = [one.methods[0] for one in COLLECTIVES.values()]
@@ -63,25 +64,31 @@ def test_where_ours_won_the_librarys_fastest_counts_if_it_was_clearly_faster() -
     assert other.name == "ring"
 
 
-def test_where_none_of_the_librarys_was_raced_the_same_algorithm_counts() -> None:
-    same = won(64, "broadcast/chain_segmented", settings={"segment": "4096"})
-    rules, (line,) = made(same, won(512, "broadcast/postal_tree", ranks=8))
-    assert [(one.name, dict(one.changed)) for one in rules] == [("pipeline", {"segment": 4096})]
-    assert "by broadcast/chain_segmented of collwise, the same algorithm" in rules[0].evidence[0]
-    assert line == (
-        "broadcast of 512 B on 8 ranks: broadcast/postal_tree won, which the library does not have"
-    )
-    fixed = Installed("MPICH 5.0.2", LIBRARY.algorithms, (), ["MPIR_Bcast_intra_pipelined_tree"])
-    (found,), _ = exported(profile(race_results=(same,)), mpich_selection.FORMAT, fixed)
-    assert (found.name, found.changed) == ("pipelined_tree", {"segment": 4096, "k": 1})
-    assert {ours.partition("/")[0] for ours, _ in SAME} == {*COLLECTIVES}
+def test_where_none_of_the_librarys_was_raced_there_is_no_rule() -> None:
+    (_,), (line,) = made(won(64), won(512, "broadcast/binomial", ranks=8))
+    assert line.endswith("broadcast/binomial won, and nothing of the library's was raced")
+
+
+def test_rules_say_where_several_nodes_had_several_ranks() -> None:
+    for hosts, where, composed in (
+        ((2, 2), "2x2", True), ((4,), "1x4", False), ((1,) * 4, "4x1", False),
+        ((3, 1), "1x3 1x1", True),
+    ):  # fmt: skip
+        by_name = {f"h{number}": ranks for number, ranks in enumerate(hosts)}
+        there = msgspec.structs.replace(PROVENANCE, hosts=by_name)
+        raced = won(64, ranks_per_node=where)
+        found = exported(
+            profile(race_results=(raced,), provenance=there), openmpi_rules.FORMAT, LIBRARY
+        )
+        ((rule,), unsaid) = found
+        assert (rule.composed, rule.ranks_per_node, unsaid) == (composed, where, ())
+        assert (f"on 4 ranks ({where}):" in str(rule)) == composed
 
 
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
         ({"root": 1}, "the root is rank 1"),
-        ({"ranks_per_node": "2x2"}, "several nodes have several ranks (2x2)"),
         ({"collective": "allgatherv", "sources": 2}, "only 2 ranks have data"),
         ({"algorithm": "broadcast/library:gone"}, "the library does not offer it"),
         ({"settings": {"k": 3}}, "the file has no place for k"),

@@ -171,8 +171,6 @@ def _export_rules(
     if env and out is None and kind != "intel":
         raise click.UsageError("--env prints the lines that name the file: give --out, too")
     asked = f"rules for {form.vendor}"
-    if trouble := out and holds_else(out, is_export, "export"):
-        raise InvalidArgument(asked, f"{out} {trouble}", "name another file")
     path, remark = (profile_path, "") if profile_path else of_this_machine(form.vendor)
     profile = Profile.load(path)
     measured = profile.fingerprint.mpi_library
@@ -182,10 +180,18 @@ def _export_rules(
         seen = f"{path} was measured with {measured}, and {library.library} is installed here"
         raise InvalidArgument(asked, seen, "export where the same library is installed")
     made = exported(profile, form, library, commuting=commuting)
-    text = form.text(made.rules, library, made.unsaid)
+    texts = form.texts(made.rules, library, made.unsaid)
+    if out is None and len(texts) > 1:
+        seen = f"several ranks on each of several nodes need {len(texts)} files"
+        raise InvalidArgument(asked, seen, "give --out; the others will lie beside that file")
     with TemporaryDirectory(prefix="collwise-") as folder:
         file = out or Path(folder) / "rules"
-        save_text(file, text, "rules")
+        paths = {file.with_name(file.name + suffix): text for suffix, text in texts.items()}
+        for one in paths:
+            if trouble := holds_else(one, is_export, "export"):
+                raise InvalidArgument(asked, f"{one} {trouble}", "name another file")
+        for one, text in paths.items():
+            save_text(one, text, "rules")
         variables = form.variables(made.rules, str(file.resolve()))
         checked = check(made.rules, variables) if checks else []
     lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
@@ -193,17 +199,18 @@ def _export_rules(
         rules = [rule._asdict() for rule in made.rules]
         about = {"format": "collwise export", "version": 1, "exported": kind, "library": measured}
         proofs = {"checked": [{**one._asdict(), "rule": str(one.rule)} for one in checked]}
-        where = {"path": str(out), "environment": variables} if out else {"text": text}
+        where = {"path": str(out), "environment": variables} if out else {"text": texts[""]}
         output.write_json({**about, "rules": rules, "cannot_say": made.unsaid, **proofs, **where})
     elif env:
         click.echo("\n".join(lines))
     elif out is None and not checks:
-        click.echo(text, nl=False)
+        click.echo(texts[""], nl=False)
     else:
         output.write(*(f"rule     {one}" for one in checked or made.rules))
         output.write(*(f"unsaid   {line}" for line in made.unsaid), f"profile  {remark or path}")
         if out is not None:
-            output.write(f"{kind:<8} {out}", *(f"use      {line}" for line in lines))
+            output.write(*(f"{kind:<8} {out}{suffix}" for suffix in texts))
+            output.write(*(f"use      {line}" for line in lines))
     return int(any(one.failed for one in checked))
 
 

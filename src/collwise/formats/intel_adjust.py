@@ -13,12 +13,15 @@ def why_not(rule: Rule, library: Installed) -> str:
     """Why the variables cannot say a rule; empty if they can."""
     if rule.method not in ("Bcast", "Reduce", "Allreduce"):
         return "which sizes its variable means is not documented"
+    if rule.composed:
+        return "its variable does not see nodes"
     return "it is no preset with a number" * (not rule.name.isdecimal() or bool(rule.changed))
 
 
-def body(rules: Sequence[Rule], library: Installed) -> str:
+def bodies(rules: Sequence[Rule], library: Installed) -> dict[str, str]:
     """The lines without comments."""
-    return "".join(f'export {name}="{value}"\n' for name, value in variables(rules, "").items())
+    lines = (f'export {name}="{value}"\n' for name, value in variables(rules, "").items())
+    return {"": "".join(lines)}
 
 
 def variables(rules: Sequence[Rule], path: str) -> dict[str, str]:
@@ -33,4 +36,4 @@ def variables(rules: Sequence[Rule], path: str) -> dict[str, str]:
     }
 
 
-FORMAT = RuleFormat("Intel MPI", (2021, 13), (2100,), why_not, body, "# {}\n", variables)
+FORMAT = RuleFormat("Intel MPI", (2021, 13), (2100,), why_not, bodies, "# {}\n", variables)

@@ -3,11 +3,16 @@
 A file replaces the library's whole table, so that is taken from the library.  Keys are tests or
 decisions, tried in their order.  Our rules stand below tests of the communicator, which are read
 wrongly below tests of sizes.  Operators for which an algorithm is wrong keep the table's choice.
+
+With several ranks on each of several nodes the library composes: a second table chooses how.  Of
+its compositions only one lets an algorithm run among all ranks: that of communicators without
+hierarchy.  So rules that were raced with it need a second file, which replaces that table.
 """
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 from collwise.errors import InvalidArgument
@@ -29,35 +34,81 @@ by default."""
 _SPLITTING = re.compile("ring|reduce_scatter")
 """Allreduces and reduces that cut vectors: that is wrong for some operators of users, and needs an
 element for each rank."""
+_COMPOSITIONS = ".compositions"
+"""What is appended to the path for the file of compositions."""
+_LETTERS = {1: "alpha", 2: "beta", 3: "gamma", 4: "delta"}
+"""The last words of the compositions' names, by the library's numbers for them."""
+_TOTAL = ("Allgatherv", "Reduce_scatter_block")
+"""The methods of which the table tests the bytes of all ranks together, as collwise counts them."""
 
 
 def why_not(rule: Rule, library: Installed) -> str:
-    """Why the file cannot say a rule; empty if it can."""
+    """Why the files cannot say a rule; empty if they can."""
     if rule.name == "smp" or f"MPIR_{rule.method}_intra_{rule.name}" not in library.accepted:
         return "the file cannot name it"
-    return "the file has no place for a composition" * ("composition" in rule.changed)
+    number = rule.settings.get("composition")
+    if number is None or not (rule.composed or "composition" in rule.changed):
+        return ""
+    wanted = f"composition=MPIDI_{rule.method}_intra_composition_{_LETTERS.get(number)}"
+    if [*_among_all(_table(library, "composition="), rule)] == [wanted]:
+        return ""
+    return "it runs among one rank of each node, and no file tells how many ranks those nodes have"
 
 
-def body(rules: Sequence[Rule], library: Installed) -> str:
-    """The file without its comments.  Raises InvalidArgument if the library has no table."""
-    tables = [text for text in library.tables if "MPIR_Bcast_intra_" in text]
-    if not tables:
+def bodies(rules: Sequence[Rule], library: Installed) -> dict[str, str]:
+    """The files without their comments: algorithms, and compositions if a rule needs them.
+
+    Raises InvalidArgument if the library has no table.
+    """
+    table = _table(library, "MPIR_Bcast_intra_")
+    if not table:
         raise InvalidArgument(
             f"a selection file for {library.library}",
             "it has to hold the library's whole table, which was not found in the library",
             "use an MPICH that has one: 4.0 or later",
         )
-    table: Table = json.loads(tables[0])
+    files = {"": _ruled(table, rules, _algorithm)}
+    if composed := _composed(rules):
+        table = _table(library, "composition=")
+        files[_COMPOSITIONS] = _ruled(table, composed, partial(_among_all, table))
+    return files
+
+
+def _table(library: Installed, word: str) -> Table:
+    """The library's first table with this word in it; empty if there is none."""
+    found: Table = json.loads(next((text for text in library.tables if word in text), "{}"))
+    return found
+
+
+def _composed(rules: Sequence[Rule]) -> list[Rule]:
+    return [rule for rule in rules if "composition" in rule.changed]
+
+
+def _among_all(table: Table, rule: Rule) -> Table:
+    """The composition of communicators without hierarchy; empty if the table has none."""
+    of_collective = table.get(f"collective={rule.method.lower()}", {})
+    return reached(of_collective.get("comm_type=intra", {}), rule.ranks, "any")
+
+
+def _ruled(table: Table, rules: Sequence[Rule], chooses: Callable[[Rule], Table]) -> str:
+    """A whole table, as text, with rules in their place."""
+    table = {**table}
     for method, by_ranks in by_method(rules).items():
-        of_collective = table[f"collective={method.lower()}"]
-        default, chosen = of_collective["comm_type=intra"], Table()
+        key = f"collective={method.lower()}"
+        default, chosen = table[key]["comm_type=intra"], Table()
+        size = "total_msg_size" if method in _TOTAL else "avg_msg_size"
         for ranks, some in by_ranks.items():
             chosen.setdefault(f"comm_size<={ranks - 1}", default)
-            chosen[f"comm_size<={ranks}"] = {
-                f"comm_hierarchy={one}": _by_size(some, reached(default, ranks, one))
-                for one in ("parent", "any")
-            }
-        of_collective["comm_type=intra"] = {**chosen, "comm_size=any": default}
+            below = Table()
+            if any(rule.composed for rule in some):
+                below["comm_size=node_comm_size"] = default
+            for kind in ("parent", "any"):
+                these = [rule for rule in some if kind == "parent" or not rule.composed]
+                usual = reached(default, ranks, kind)
+                below[f"comm_hierarchy={kind}"] = _by_size(size, these, usual, chooses)
+            chosen[f"comm_size<={ranks}"] = below
+        chosen["comm_size=any"] = default
+        table[key] = {**table[key], "comm_type=intra": chosen}
     return json.dumps(table, indent=1) + "\n"
 
 
@@ -84,22 +135,26 @@ def _holds(test: str, ranks: int, hierarchy: str) -> bool:
     return test in holding or (test == "comm_size=pow2" and ranks & (ranks - 1) == 0)
 
 
-def _by_size(rules: Sequence[Rule], default: Table) -> Table:
-    """What serves messages of each size on the rules' number of ranks."""
-    total = rules[0].method in ("Allgatherv", "Reduce_scatter_block")
-    size, chosen = "total_msg_size" if total else "avg_msg_size", Table()
+def _by_size(
+    size: str, rules: Sequence[Rule], default: Table, chooses: Callable[[Rule], Table]
+) -> Table:
+    """What serves messages of each size on the rules' number of ranks.   size: the test's name."""
+    chosen = Table()
     for rule in rules:
         if rule.first:
             chosen.setdefault(f"{size}<={rule.first - 1}", default)
-        chosen[f"{size}<={rule.last}"] = _guarded(rule, default)
+        chosen[f"{size}<={rule.last}"] = _guarded(rule, chooses(rule), default)
     return {**chosen, f"{size}=any": default}
 
 
-def _guarded(rule: Rule, default: Table) -> Table:
-    """A rule's algorithm where it is right, and the table's choice elsewhere."""
+def _algorithm(rule: Rule) -> Table:
     name = f"{rule.method}_intra_{rule.name}"
     parameters = _PARAMETERS.get(name, "").format_map(rule.settings).split()
-    chosen: Table = {f"algorithm=MPIR_{name}": {one: {} for one in parameters}}
+    return {f"algorithm=MPIR_{name}": {one: {} for one in parameters}}
+
+
+def _guarded(rule: Rule, chosen: Table, default: Table) -> Table:
+    """What a rule wants where its algorithm is right, and the table's choice elsewhere."""
     if rule.method in ("Bcast", "Allgatherv"):
         return chosen
     if _SPLITTING.search(rule.name) and rule.method in ("Allreduce", "Reduce"):
@@ -109,11 +164,14 @@ def _guarded(rule: Rule, default: Table) -> Table:
 
 
 def variables(rules: Sequence[Rule], path: str) -> dict[str, str]:
-    """What puts the file in force; the library would prefer algorithms that variables force."""
+    """What puts the files in force; the library would prefer algorithms that variables force."""
+    composed = {"MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE": f"{path}{_COMPOSITIONS}"}
+    composed |= {f"MPIR_CVAR_{one.upper()}_COMPOSITION": "0" for one in by_method(_composed(rules))}
     return {
         "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": path,
         **{f"MPIR_CVAR_{one.upper()}_INTRA_ALGORITHM": "auto" for one in by_method(rules)},
+        **(composed if _composed(rules) else {}),
     }
 
 
-FORMAT = RuleFormat("MPICH", (4,), (6,), why_not, body, "// {}\n", variables)
+FORMAT = RuleFormat("MPICH", (4,), (6,), why_not, bodies, "// {}\n", variables)

@@ -3,14 +3,19 @@
 For each collective the file lists numbers of ranks, and for each of these the smallest messages
 from which on an algorithm serves: lines of bytes, algorithm, fan-out and segment size.  Algorithm 0
 is the library's own choice.  Version 6 would read such files shifted by one entry.
+
+With several ranks on each of several nodes coll/han stands before coll/tuned, and has a file of its
+own: it hands the sizes of the rules to coll/tuned, and serves all others as it does without a file.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from collwise.formats.selection_rules import Installed, Rule, RuleFormat, by_method
 
 _NUMBERS = {"Allreduce": 2, "Bcast": 7, "Reduce": 11, "Reduce_scatter_block": 13}
 """The library's numbers of collectives; no program can try its other allgathervs."""
+_HAN = ".han"
+"""What is appended to the path for coll/han's file."""
 _PLACES = {"segment", "chains", "fanout"}
 """The settings for which a line has a place, or that no raced algorithm reads."""
 _IN_ORDER: Mapping[str, Sequence[str]] = {
@@ -20,45 +25,80 @@ _IN_ORDER: Mapping[str, Sequence[str]] = {
 }
 """The algorithms that combine in the order of ranks where an operator does not commute.  A rule is
 in force for all operators, and the library does not look."""
+_CALLING = {("Allreduce", "nonoverlapping"), ("Reduce_scatter_block", "basic_linear")}
+"""The algorithms that call other collectives, which coll/tuned served in the race."""
 
 
 def why_not(rule: Rule, library: Installed) -> str:
-    """Why the file cannot say a rule; empty if it can."""
+    """Why the files cannot say a rule; empty if they can."""
+    if rule.composed and (rule.method, rule.name) in _CALLING:
+        return "it calls other collectives, which coll/han would serve"
     unsaid = sorted(rule.changed.keys() - _PLACES)
     return f"the file has no place for {' and '.join(unsaid)}" * bool(unsaid)
 
 
-def body(rules: Sequence[Rule], library: Installed) -> str:
-    """The file without its comments."""
-    methods = by_method(rules)
+def bodies(rules: Sequence[Rule], library: Installed) -> dict[str, str]:
+    """The files without their comments: coll/tuned's, and coll/han's if a rule needs it."""
+    methods, by_han = by_method(rules), by_method(_by_han(rules))
     lines = [f"{len(methods)}  # collectives"]
     for method, by_ranks in methods.items():
-        sizes = {0: ["0 0 0 0"]}
-        for ranks, some in by_ranks.items():
-            sizes |= {ranks: _lines(some), ranks + 1: ["0 0 0 0"]}
-        lines += [f"{_NUMBERS[method]}  # {method}", f"{len(sizes)}  # numbers of ranks"]
-        for ranks, served in sizes.items():
-            lines += [f"{ranks} {len(served)}  # from so many ranks on, so many lines", *served]
+        lines += [f"{_NUMBERS[method]}  # {method}", *_lines(by_ranks, 0, "0 0 0", _tuned)]
+    if not by_han:
+        return {"": _text(lines)}
+    levels = [f"{len(by_han)}  # collectives"]
+    for method, by_ranks in by_han.items():
+        levels += [method.lower(), "1  # level", "global_communicator"]
+        levels += _lines(by_ranks, 1, "han", lambda rule: "tuned")
+    return {"": _text(lines), _HAN: _text(levels)}
+
+
+def _by_han(rules: Sequence[Rule]) -> list[Rule]:
+    """The rules of calls that reach coll/tuned only if coll/han hands them on."""
+    return [rule for rule in rules if rule.composed and rule.method != "Reduce_scatter_block"]
+
+
+def _text(lines: Sequence[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _lines(rules: Sequence[Rule]) -> list[str]:
-    """From which size on which algorithm serves, on one number of ranks."""
-    by_size = {0: "0 0 0"}
-    for rule in rules:
-        chains, segment = (rule.settings.get(name, 0) for name in ("chains", "segment"))
-        by_size[rule.first] = f"{rule.number} {chains} {segment}"
-        by_size[rule.last + 1] = "0 0 0"
-    return [f"{nbytes} {line}" for nbytes, line in by_size.items()]
+def _lines(
+    by_ranks: Mapping[int, Sequence[Rule]], fewest: int, default: str, said: Callable[[Rule], str]
+) -> list[str]:
+    """Who serves, from which number of ranks and which size on.
+
+    fewest: the number of ranks with which the file has to begin.   said: what a rule says.
+    """
+    served = {fewest: [f"0 {default}"]}
+    for ranks, some in by_ranks.items():
+        by_size = {0: default}
+        for rule in some:
+            by_size[rule.first] = said(rule)
+            by_size[rule.last + 1] = default
+        lines = [f"{nbytes} {who}" for nbytes, who in by_size.items()]
+        served |= {ranks: lines, ranks + 1: [f"0 {default}"]}
+    lines = [f"{len(served)}  # numbers of ranks"]
+    for ranks, some_lines in served.items():
+        lines += [f"{ranks} {len(some_lines)}  # from so many ranks on, so many lines", *some_lines]
+    return lines
+
+
+def _tuned(rule: Rule) -> str:
+    chains, segment = (rule.settings.get(name, 0) for name in ("chains", "segment"))
+    return f"{rule.number} {chains} {segment}"
 
 
 def variables(rules: Sequence[Rule], path: str) -> dict[str, str]:
-    """What puts the file in force; the library would prefer algorithms that variables force."""
+    """What puts the files in force; the library would prefer algorithms that variables force."""
+    han = {
+        "OMPI_MCA_coll_han_use_dynamic_file_rules": "1",
+        "OMPI_MCA_coll_han_dynamic_rules_filename": f"{path}{_HAN}",
+    }
     return {
         "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
         "OMPI_MCA_coll_tuned_dynamic_rules_filename": path,
         **{f"OMPI_MCA_coll_tuned_{one.lower()}_algorithm": "0" for one in by_method(rules)},
+        **(han if _by_han(rules) else {}),
     }
 
 
-FORMAT = RuleFormat("Open MPI", (4,), (6,), why_not, body, "# {}\n", variables, _IN_ORDER)
+FORMAT = RuleFormat("Open MPI", (4,), (6,), why_not, bodies, "# {}\n", variables, _IN_ORDER)

@@ -9,35 +9,8 @@ from collwise.system import formatting
 
 _MARK = "collwise export: rules for"
 """Is in the first line of every file of rules."""
-_TABLE: Mapping[str, tuple[str, str]] = {
-    "broadcast/binomial": ("binomial", "binomial"),
-    "broadcast/flat": ("", "basic_linear"),
-    "broadcast/chain_segmented": ("pipelined_tree k=1", "pipeline"),
-    "broadcast/binary_segmented": ("pipelined_tree k=2", "binary_tree"),
-    "broadcast/scatter_allgather": ("scatter_recursive_doubling_allgather", "scatter_allgather"),
-    "broadcast/scatter_ring": ("scatter_ring_allgather", "scatter_allgather_ring"),
-    "reduce/binomial": ("binomial", "binomial"),
-    "reduce/flat": ("", "linear"),
-    "reduce/chain_segmented": ("", "pipeline"),
-    "reduce/halving_gather": ("reduce_scatter_gather", "rabenseifner"),
-    "allreduce/recursive_doubling": ("recursive_doubling", "recursive_doubling"),
-    "allreduce/recursive_multiplying": ("recursive_multiplying", ""),
-    "allreduce/halving_doubling": ("reduce_scatter_allgather", "rabenseifner"),
-    "allreduce/ring": ("ring", "ring"),
-    "reduce_scatter_block/recursive_halving": ("recursive_halving", "recursive_halving"),
-    "reduce_scatter_block/pairwise": ("pairwise", ""),
-    "allgatherv/bruck": ("brucks", ""),
-    "allgatherv/recursive_doubling": ("recursive_doubling", ""),
-    "allgatherv/ring": ("ring", ""),
-}
-SAME = {
-    (ours, vendor): theirs
-    for ours, both in _TABLE.items()
-    for vendor, theirs in zip(("MPICH", "Open MPI"), both, strict=True)
-    if theirs
-}
-"""What a library calls an algorithm of ours, with the settings that are always the same.  Our
-settings `segment` and `radix` are theirs called `segment` and `k`."""
+_FLAT = re.compile(r"1x\d+|\d+x1|")
+"""How ranks lie if they are on one node, or each on one of its own."""
 
 
 class Named(NamedTuple):
@@ -67,7 +40,8 @@ class Rule(NamedTuple):
     first, last: the smallest and the largest message in bytes, as collwise counts them: of an
     allgatherv or a reduce-scatter those of all ranks together.   raced: the sizes of the races.
     number, settings: what stands for the algorithm, and all of its settings.   changed: those of
-    them that are not as usual.   evidence: a line for each race.
+    them that are not as usual.   evidence: a line for each race.   ranks_per_node: how the ranks
+    lay on nodes, such as "2x8"; empty if that is not known.
     """
 
     collective: str
@@ -81,10 +55,17 @@ class Rule(NamedTuple):
     settings: Mapping[str, int]
     changed: Mapping[str, int]
     evidence: tuple[str, ...]
+    ranks_per_node: str = ""
+
+    @property
+    def composed(self) -> bool:
+        """Whether several nodes had several ranks, so that the library composes algorithms."""
+        return not _FLAT.fullmatch(self.ranks_per_node)
 
     def __str__(self) -> str:
         changed = ", ".join(f"{name}={value}" for name, value in self.changed.items())
         where = f"{self.first} to {self.last} bytes on {formatting.count(self.ranks, 'rank')}"
+        where += f" ({self.ranks_per_node})" * self.composed
         return f"{self.method} of {where}: {self.name}" + f"({changed})" * bool(changed)
 
 
@@ -93,7 +74,8 @@ class RuleFormat(NamedTuple):
 
     vendor: the library's name.   first, below: of its versions, the first that reads the rules as
     they are written, and the first that does not.   why_not: why the format cannot say a rule;
-    empty if it can.   body: the text below the comments.   comment: how a line of comments is
+    empty if it can.   bodies: the text below the comments, by what is appended to the path: "" for
+    the first file, such as ".han" for one beside it.   comment: how a line of comments is
     written.   variables: those that put rules in force, from the file's path.   in_order: by
     method, the algorithms that are right where an operator does not commute, if rules count for all
     operators.
@@ -103,7 +85,7 @@ class RuleFormat(NamedTuple):
     first: tuple[int, ...]
     below: tuple[int, ...]
     why_not: Callable[[Rule, Installed], str]
-    body: Callable[[Sequence[Rule], Installed], str]
+    bodies: Callable[[Sequence[Rule], Installed], Mapping[str, str]]
     comment: str
     variables: Callable[[Sequence[Rule], str], Mapping[str, str]]
     in_order: Mapping[str, Sequence[str]] = {}
@@ -121,13 +103,16 @@ class RuleFormat(NamedTuple):
                 " measured with it",
             )
 
-    def text(self, rules: Sequence[Rule], library: Installed, unsaid: Sequence[str]) -> str:
-        """The file: its origin, the evidence, what it cannot say, and the rules."""
+    def texts(
+        self, rules: Sequence[Rule], library: Installed, unsaid: Sequence[str]
+    ) -> dict[str, str]:
+        """The files, as `bodies` names them: origin, evidence, what cannot be said, and rules."""
         lines = [f"{_MARK} {library.library}, from races of blocking calls"]
         for rule in rules:
             lines += [str(rule), *(f"  {line}" for line in rule.evidence)]
         lines += ["This file cannot say:"] * bool(unsaid) + [f"  {line}" for line in unsaid]
-        return "".join(self.comment.format(line) for line in lines) + self.body(rules, library)
+        comments = "".join(self.comment.format(line) for line in lines)
+        return {which: comments + body for which, body in self.bodies(rules, library).items()}
 
 
 def is_export(content: bytes) -> bool:

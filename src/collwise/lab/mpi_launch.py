@@ -36,7 +36,6 @@ _PRRTE = {
 _OPEN_MPI = {
     "pml": "ob1",
     "btl_tcp_if_include": DEVICE,
-    "coll": "^han",  # it takes all emulated hosts for a single one
     # Otherwise, by the order in which connections happened to be made, a rank may look at its
     # sockets only every 10 ms; a ping-pong over 5 ms then takes 20 ms instead of 10.
     "mpi_event_tick_rate": "1",
@@ -112,11 +111,13 @@ def launch(
         for name, value in preload.items():
             options += ["-genv", name, value]
     else:
-        transports = "tcp,self" if ranks_per_host == 1 else "tcp,self,sm"
+        parameters = {**_OPEN_MPI, "btl": "tcp,self" if ranks_per_host == 1 else "tcp,self,sm"}
+        if ranks_per_host == 1:
+            parameters["coll"] = "^han"  # it takes all emulated hosts for a single one
         options = ["--allow-run-as-root"]
         for name, value in _PRRTE.items():
             options += ["--prtemca", name, value]
-        for name, value in {**_OPEN_MPI, "btl": transports}.items():
+        for name, value in parameters.items():
             options += ["--mca", name, value]
         slots = ",".join(f"{name}:{ranks_per_host}" for name in used)
         options += ["--host", slots, "--map-by", "slot", "--bind-to", "none"]

@@ -3,6 +3,7 @@
 The library is started twice, with the file and without it: `main` runs on the ranks.  A rule is in
 force if a plain call with the file leaves the fingerprint that its algorithm leaves without the
 file, and the default another one.  Sizes just outside of a rule keep the default's fingerprint.
+Rules for several ranks on each of several nodes are checked only where the ranks lie so.
 """
 
 import json
@@ -10,9 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
 from random import Random
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import msgspec
@@ -36,7 +35,8 @@ _START_S, _EACH_S = 120.0, 20.0
 class Checked(NamedTuple):
     """What was found out about one rule.
 
-    in_force: None if fingerprints cannot tell, as where the default leaves the same.
+    in_force: None if fingerprints cannot tell, as where the default leaves the same.   here: how
+    the ranks lay, if that is not how the rule needs them, so that nothing was checked.
     elsewhere: whether sizes outside of the rule kept the default.   speedup: the default's time
     divided by the algorithm's, at the first raced size; None if it cannot run without the file.
     """
@@ -45,6 +45,7 @@ class Checked(NamedTuple):
     in_force: bool | None
     elsewhere: bool
     speedup: Interval | None
+    here: str = ""
 
     @property
     def failed(self) -> bool:
@@ -58,6 +59,8 @@ class Checked(NamedTuple):
             None: "no fingerprint tells it from the default",
         }
         words = [str(self.rule), said[self.in_force]]
+        if self.here:
+            return f"{self.rule}; not checked: the ranks lie {self.here} here"
         if self.speedup is not None:
             low, high = self.speedup.low, self.speedup.high
             words.append(f"{low:.2f} to {high:.2f} times as fast as the default")
@@ -74,6 +77,9 @@ def check(rules: Sequence[Rule], environment: Mapping[str, str]) -> list[Checked
         some = [rule for rule in rules if rule.ranks == ranks]
         told = (_ran(some, more) for more in (environment, {}))
         for rule, new, old in zip(some, *told, strict=True):
+            if rule.composed and new["here"] != rule.ranks_per_node:
+                checked.append(Checked(rule, None, elsewhere=True, speedup=None, here=new["here"]))
+                continue
             in_force = _in_force(new["plain"], old["forced"], old["plain"])
             speedup = msgspec.convert(old["speedup"], Interval | None)
             checked.append(Checked(rule, in_force, new["outside"] == old["outside"], speedup))
@@ -105,12 +111,10 @@ def _ran(rules: Sequence[Rule], environment: Mapping[str, str]) -> list[dict[str
         for rule in rules
     ]
     count = formatting.count(rules[0].ranks, "rank")
-    with TemporaryDirectory(prefix="collwise-") as folder:
-        path = Path(folder) / "rules.json"
-        path.write_text(json.dumps([bool(environment), asked]))
-        command = [sys.executable, "-m", "collwise.tuning.export_check", str(path)]
-        limit_s = _START_S + (_EACH_S + RACE_S) * len(rules)
-        answers, trouble = ask(command_line(rules[0].ranks, command), environment, limit_s)
+    question = json.dumps([bool(environment), asked])
+    command = [sys.executable, "-m", "collwise.tuning.export_check", question]
+    limit_s = _START_S + (_EACH_S + RACE_S) * len(rules)
+    answers, trouble = ask(command_line(rules[0].ranks, command), environment, limit_s)
     if not answers:
         seen = f"they did not finish with{'' if environment else 'out'} the rules: {trouble}"
         raise RanksLost(f"the check on {count}", seen, "run collwise doctor")
@@ -118,15 +122,15 @@ def _ran(rules: Sequence[Rule], environment: Mapping[str, str]) -> list[dict[str
     return found
 
 
-def main(path: str) -> None:
-    """Print, on rank 0, what is found out about each of the rules in a file."""
+def main(question: str) -> None:
+    """Print, on rank 0, what is found out about each of the rules in a question, which is JSON."""
     from collwise.comm.communicator import Comm
     from collwise.mpi.runtime.world import describe, world
     from collwise.tuning.session import Session
 
     comm, told = world(), []
-    with Session(comm, describe(comm)) as session:
-        with_rules, asked = json.loads(Path(path).read_text())
+    with Session(comm, known := describe(comm)) as session:
+        with_rules, asked = json.loads(question)
         for collective, raced, name, settings, outside in asked:
             kind, forced, speedup = COLLECTIVES[collective], None, None
             seen = partial(_seen, method=kind.methods[0])
@@ -149,6 +153,7 @@ def main(path: str) -> None:
                     "forced": forced,
                     "outside": [seen(comm, nbytes=nbytes) for nbytes in outside],
                     "speedup": speedup,
+                    "here": known.ranks_per_node,
                 }
             )
     if comm.Get_rank() == 0:

@@ -1,11 +1,9 @@
 """Rules for an MPI library's own file, from the races in a profile.  Needs no MPI itself.
 
 A rule names the winner of a race if that is one of the library's own algorithms, or else the
-fastest of them if it was clearly faster than the default.  Where none was raced it names the one
-that is the same as our winner (`SAME`).
+fastest of them if it was clearly faster than the default.
 """
 
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeAlias
@@ -13,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from collwise.errors import InvalidArgument, NoMPI
-from collwise.formats.selection_rules import SAME, Installed, Named, Rule, RuleFormat
+from collwise.formats.selection_rules import Installed, Named, Rule, RuleFormat
 from collwise.measure.race import is_clear, own_algorithm
 from collwise.planner.race_lookup import sizes_decided
 from collwise.profiles.profile import Profile
@@ -23,10 +21,6 @@ from collwise.system import formatting
 from collwise.system.launcher import INSTALL, ask
 
 _DESCRIBE = "collwise.mpi.library.description"
-_FLAT = re.compile(r"1x\d+|\d+x1|")
-"""How ranks lie if they are on one node, or each on one of its own."""
-_NAMES = {"segment": "segment", "radix": "k"}
-"""The library's names of our settings."""
 
 Chosen: TypeAlias = tuple[str, Mapping[str, int]]
 """One of the library's algorithms by name, with the settings that a race was run with."""
@@ -92,8 +86,6 @@ def _not_for_files(race: RaceResult, profile: Profile) -> str:
         return f"the root is rank {race.root}"
     if race.sources not in (0, race.ranks):
         return f"only {race.sources} ranks have data"
-    if not _FLAT.fullmatch(race.ranks_per_node):
-        return f"several nodes have several ranks ({race.ranks_per_node})"
     if race not in profile.races_at(race.ranks):
         return f"the ranks lay otherwise on nodes ({race.ranks_per_node})"
     return ""
@@ -108,7 +100,7 @@ def _rules(
     """
     winners: dict[int, Chosen | None] = {}
     for nbytes, race in races.items():
-        chosen = _chosen(race, form.vendor)
+        chosen = _chosen(race)
         if isinstance(chosen, str):
             unsaid.append(f"{_about(race)}: {chosen}")
         winners[nbytes] = None if isinstance(chosen, str) else chosen
@@ -132,6 +124,7 @@ def _rules(
             {**named.settings, **settings},
             {key: value for key, value in settings.items() if named.settings.get(key) != value},
             tuple(map(_evidence, decisive)),
+            max(race.ranks_per_node for race in decisive),
         )
         if library.algorithms and not named.number:
             unsaid.append(f"{rule}: the library does not offer it")
@@ -139,24 +132,16 @@ def _rules(
             yield rule
 
 
-def _chosen(race: RaceResult, vendor: str) -> Chosen | str | None:
-    """The library's algorithm that a rule is to name; None for its default, or why there is none.
-
-    vendor: the library.
-    """
+def _chosen(race: RaceResult) -> Chosen | str | None:
+    """The algorithm that a rule is to name; None for the default, or why there is none."""
     if race.decision == "collwise" and (name := own_algorithm(race.algorithm)) is not None:
         return name, {key: int(value) for key, value in race.settings.items()}
     if race.own is not None and is_clear(race.own.speedup_low, race.own.speedup_high):
         return race.own.name, race.own.settings
     if race.decision == "library":
         return None
-    if race.own is not None:
-        return f"{race.algorithm} won, and nothing of the library's was clearly faster"
-    if (equal := SAME.get((race.algorithm, vendor))) is None:
-        return f"{race.algorithm} won, which the library does not have"
-    same, *fixed = equal.split()
-    ours = {_NAMES[key]: int(value) for key, value in race.settings.items()}
-    return same, ours | {key: int(value) for key, value in (one.split("=") for one in fixed)}
+    seen = "was clearly faster" if race.own is not None else "was raced"
+    return f"{race.algorithm} won, and nothing of the library's {seen}"
 
 
 def _about(race: RaceResult) -> str:
@@ -166,10 +151,7 @@ def _about(race: RaceResult) -> str:
 def _evidence(race: RaceResult) -> str:
     """A line about a race that gave a rule."""
     gain = race.own or race
-    ours = race.own is None and own_algorithm(race.algorithm) is None
     return (
         f"{'learned' if race.learned else 'raced'} with {formatting.size(race.nbytes)}:"
         f" {gain.speedup_low:.2f} to {gain.speedup_high:.2f} times as fast as the default"
-        + f" by {race.algorithm} of collwise, the same algorithm"
-        * ours
     )

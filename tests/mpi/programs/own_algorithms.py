@@ -340,6 +340,48 @@ class Differing(Switched):
 
 
 @check
+def operators_that_do_not_commute_keep_the_default(comm: MPI.Intracomm) -> None:
+    """Whether an algorithm was chosen by hand or by a race; calls that commute come between."""
+    width, count, served = 64, 16, 0
+    text = MPI.BYTE.Create_contiguous(width).Commit()
+
+    def padded(words: bytes) -> bytes:
+        return words.ljust(width, bytes(1)) * count
+
+    def join(left: Any, right: Any, _: MPI.Datatype) -> None:
+        for start in range(0, len(left), width):
+            part = slice(start, start + width)
+            words = b" ".join(bytes(one[part]).strip(bytes(1)) for one in (left, right))
+            right[part] = words.ljust(width, bytes(1))
+
+    ordered = padded(b" ".join(b"%d" % rank for rank in range(comm.size)))
+    for collective in COLLECTIVES.values():
+        method = collective.methods[0]
+        for label in own(method) if collective.combines else ():
+            sent = padded(b"%d" % comm.rank) * collective.unit(comm.size, 1)
+            won = RaceResult(
+                collective=collective.name, form="blocking", ranks=comm.size, nbytes=len(sent),
+                root=0, algorithm=f"{collective.name}/{label}", settings={}, ours_s=1e-6,
+                library_s=2e-6, speedup_low=1.9, speedup_high=2.1, decision="collwise",
+            )  # fmt: skip
+            with wrapped(comm, algorithms={collective.name: label}) as by_hand:
+                raced = cw.Comm(comm.Dup(), profile=assumed(describe_world(comm), won))
+                for ours, commute in product((by_hand, raced), (True, False, True, False)):
+                    op, got = MPI.Op.Create(join, commute=commute), bytearray(width * count)
+                    arguments = [[sent, text], [got, count, text], op, 0]
+                    for form in FORMS:
+                        got[:] = bytes(len(got))
+                        _call(ours, method, form, arguments[: 3 + collective.rooted])
+                        if not commute and collective.has_output(comm.rank, 0):
+                            assert got == ordered, (label, form, bytes(got[:width]))
+                            served += 1
+                    op.Free()
+                raced.Free()
+    assert served
+    text.Free()
+
+
+@check
 def other_bits_on_other_ranks_are_seen(comm: MPI.Intracomm) -> None:
     calls = OwnCalls(comm)
     for label in own("Allreduce"):

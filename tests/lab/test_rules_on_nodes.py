@@ -1,0 +1,81 @@
+"""Exported rules for several ranks on each of several hosts: in force, by `export --check`."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from collwise.system.files import save_text
+from tests.mpi.launching import LIMIT_S, Library
+from tests.planner.machines import race
+from tests.profiles.example import PROVENANCE, profile
+
+VERSIONS = {"mpich": "MPICH 5.0.2", "openmpi": "Open MPI 5.0.11"}
+WON: dict[str, list[tuple[int, str, dict[str, int]]]] = {
+    "mpich": [
+        (512, "allreduce/library:ring", {"composition": 2}),
+        (16384, "allreduce/library:recexch", {"composition": 2, "k": 4}),
+        (4096, "reduce_scatter_block/library:pairwise", {}),
+    ],
+    "openmpi": [
+        (512, "allreduce/library:basic_linear", {}),
+        (16384, "allreduce/library:ring", {}),
+        (512, "broadcast/library:basic_linear", {}),
+        (4096, "reduce_scatter_block/library:recursive_doubling", {}),
+    ],
+}
+"""Winners whose fingerprints differ from the default's: bytes, algorithm, settings."""
+MPIEXEC = """#!/bin/sh
+# Takes -n RANKS COMMAND, as mpiexec does, and starts the ranks on emulated hosts.
+[ "$1" = "--version" ] && exit
+shift 2
+unset COLLWISE_MPIEXEC
+exec {python} -m collwise lab --hosts 2 --ranks-per-host 2 --latency 1ms --rate 100mbit \\
+    --timeout {limit_s} --mpi {library} -- "$@"
+"""
+
+
+@pytest.mark.mpi
+@pytest.mark.exhaustive
+@pytest.mark.usefixtures("allowed")
+def test_rules_are_in_force_on_hosts_of_two_ranks(mpi: Library, tmp_path: Path) -> None:
+    races = [
+        race(ranks=4, nbytes=nbytes, algorithm=algorithm, settings=settings,
+             collective=algorithm.partition("/")[0], ranks_per_node="2x2")
+        for nbytes, algorithm, settings in WON[mpi.name]
+    ]  # fmt: skip
+    there = msgspec.structs.replace(PROVENANCE, hosts={"h0": 2, "h1": 2})
+    made = profile(race_results=tuple(races), provenance=there)
+    machine = msgspec.structs.replace(made.fingerprint, mpi_library=VERSIONS[mpi.name])
+    path = msgspec.structs.replace(made, fingerprint=machine).save(tmp_path / "profile.json")
+    mpiexec = tmp_path / "mpiexec"
+    save_text(
+        mpiexec,
+        MPIEXEC.format(python=mpi.python, library=mpi.name, limit_s=LIMIT_S),
+        "the launcher",
+    )
+    mpiexec.chmod(0o755)
+    words = ["--profile", path, "--out", tmp_path / "rules", "--check", "--commuting", "--json"]
+    for where, found in (
+        ({"COLLWISE_MPIEXEC": str(mpiexec)}, (True, True, "")),
+        ({}, (None, True, "1x4")),
+    ):
+        ended = subprocess.run(
+            [str(mpi.python), "-m", "collwise", "export", mpi.name, *map(str, words)],
+            capture_output=True,
+            text=True,
+            timeout=3 * LIMIT_S,
+            env=mpi.environment(**where),
+            check=False,
+        )
+        assert ended.stderr == ""
+        document: dict[str, Any] = json.loads(ended.stdout)
+        assert document["cannot_say"] == []
+        told = {one["rule"]: (one["in_force"], one["elsewhere"], one["here"])
+                for one in document["checked"]}  # fmt: skip
+        assert len(told) == len(races)
+        assert set(told.values()) == {found}, told
+        assert ended.returncode == 0

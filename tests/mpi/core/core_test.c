@@ -345,14 +345,16 @@ struct rank_of {
     void *memory; /* of the node, or NULL */
 };
 
-/* Let every other link of a chain cross in the memory of the node. */
+/* Let every other link of a chain cross in the memory of the node, on a lane of a request's. */
 static void cross(struct program *one, void *memory) {
     for (int n = 0; n < one->messages_number; n++) {
         int peer = one->messages[n].peer;
         one->messages[n].node_rank = peer / 2 == one->rank / 2 ? peer : -1;
     }
-    one->node = node_open(memory, RANKS, one->rank);
-    CHECK(one->node && crossings_prepare(one));
+    one->home = node_open(memory, RANKS, one->rank);
+    CHECK(one->home && crossings_prepare(one));
+    crossings_take_lane(one);
+    CHECK(one->node);
 }
 
 /* A rank of a chain: begun again and again, looked at or not, and ended. */
@@ -373,7 +375,7 @@ static void *owner(void *argument) {
     if (self->memory) {
         cross(one, self->memory);
     }
-    struct node *node = one->node;
+    struct node *home = one->home;
     for (int round = 0; round < self->rounds; round++) {
         buffer[0] = self->rank ? 0 : (char)(1 + round % 100);
         CHECK(progress_own(one) && progress_begin(one) == DONE);
@@ -388,8 +390,9 @@ static void *owner(void *argument) {
         CHECK(progress_finish(one) == DONE && one->state == IDLE);
         CHECK(buffer[0] == (char)(1 + round % 100));
     }
+    CHECK(progress_give_up(one) == 0 && !one->node);
     progress_free(one);
-    node_close(node);
+    node_close(home);
     return NULL;
 }
 
@@ -439,6 +442,11 @@ static void threads_of_all_kinds(int handle_width, int with_hooks, int in_node, 
     CHECK(!pthread_join(progress, NULL));
     CHECK(progress_running() == 0);
     threads = 0;
+    if (memory) { /* all have given the lane back */
+        struct node *home = node_open(memory, RANKS, 0);
+        CHECK(node_take(home, 7 + LANES));
+        node_close(home);
+    }
     free(memory);
 }
 

@@ -73,15 +73,20 @@ class CompiledPlan:
         assert COMPILED is not None
         slots, plan, comm, tag = binding.slots, binding.plan, binding.comm, binding.tag
         regions = [self._message(op) for op in plan.messages]
+        inside = binding.transport
         if not binding.rebindable:
+            here = () if inside is None else inside.ranks
             for op, region in zip(plan.messages, regions, strict=True):
                 make = comm.Send_init if isinstance(op, Send) else comm.Recv_init
-                self._requests.append(make(slots[op.slot].at(region), op.peer, tag))
+                known = MPI.REQUEST_NULL  # the engine makes what memory may serve
+                if op.peer not in here:
+                    known = make(slots[op.slot].at(region), op.peer, tag)
+                self._requests.append(known)
         messages: list[tuple[Any, ...]] = [
             (isinstance(op, Send), op.peer, *self._span(op.slot, region))
             for op, region in zip(plan.messages, regions, strict=True)
         ]
-        if (inside := binding.transport) is not None:
+        if inside is not None:
             firsts = publications(plan, inside.ranks)
             for number, (op, region) in enumerate(zip(plan.messages, regions, strict=True)):
                 gaps = region.derived or not slots[op.slot].unit.contiguous

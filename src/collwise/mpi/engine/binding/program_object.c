@@ -110,21 +110,23 @@ static int fill(struct program *program, PyObject *messages, PyObject *order,
     return !PyErr_Occurred();
 }
 
-/* Let its messages inside the node go through memory.   Such a program is only run, so no thread
-   takes a step of it when it is freed. */
+/* Let its messages inside the node go through memory.   A persistent one has a lane from now on. */
 static int join(Program *self, PyObject *node) {
     if (node == Py_None) {
         return 1;
     }
-    if (Py_TYPE(node) != node_type || self->program->persistent) {
-        PyErr_SetString(PyExc_ValueError, "memory of a node is for programs without requests");
+    if (Py_TYPE(node) != node_type) {
+        PyErr_SetString(PyExc_TypeError, "messages go through the memory of a Node");
         return 0;
     }
     self->node = (Node *)Py_NewRef(node);
-    self->program->node = self->node->end;
+    self->program->home = self->program->node = self->node->end;
     if (!crossings_prepare(self->program)) {
         PyErr_SetString(PyExc_ValueError, "messages that cannot be published so, or no memory");
         return 0;
+    }
+    if (self->program->persistent) {
+        crossings_take_lane(self->program);
     }
     return 1;
 }
@@ -170,10 +172,9 @@ static PyObject *program_new_object(PyTypeObject *type, PyObject *args, PyObject
 
 static void program_dealloc(Program *self) {
     PyTypeObject *type = Py_TYPE((PyObject *)self);
-    if (self->program) {
-        progress_free(self->program);
+    if (!self->program || progress_free(self->program)) { /* a step of it may need the memory */
+        Py_XDECREF((PyObject *)self->node);
     }
-    Py_XDECREF((PyObject *)self->node);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     release(self);
     Py_DECREF(type);

@@ -286,13 +286,16 @@ int crossings_move(struct program *program) {
     return 1;
 }
 
+void crossings_serve_mpi(const struct program *program) {
+    int found; /* nothing: no message goes from this rank to itself now */
+    CALL(Iprobe, IPROBE, program->library,
+         (program->rank, program->tag, program->comm, &found, program->status));
+}
+
 void crossings_pause(struct program *program, int looks, int for_mpi) {
-    const struct library *library = program->library;
-    int briefly = library->patience ? LOOKS : FEW_LOOKS, found;
+    int briefly = program->library->patience ? LOOKS : FEW_LOOKS;
     if (looks >= briefly + YIELDS || looks % LOOKS_FOR_MPI == LOOKS_FOR_MPI - 1) {
-        /* No message goes from this rank to itself now, so this finds none; but MPI gets on. */
-        CALL(Iprobe, IPROBE, library,
-             (program->rank, program->tag, program->comm, &found, program->status));
+        crossings_serve_mpi(program);
     }
     if (looks < briefly) {
         return;

@@ -41,8 +41,19 @@ struct ring {
     LINE char bytes[RING];
 };
 
+/* Who has a lane. */
+struct claim {
+    LINE _Atomic uint64_t word; /* `turn`, which has it, and how many ranks still do */
+};
+
+enum { TURN = 27, OWNER = 10 }; /* bits of a turn, and of the ranks, above which the owner stands */
+#define TURNS (((uint64_t)1 << TURN) - 1)
+#define HOLDERS (((uint64_t)1 << OWNER) - 1)
+
 struct node {
     int ranks, rank;
+    int lanes;           /* in the first: how many follow it */
+    struct claim *claim;
     struct bed *beds;
     struct row *rows;   /* of all pairs: the writer's, by reader */
     struct ring *rings;
@@ -52,37 +63,69 @@ struct node {
     uint64_t ends[PIECES];
 };
 
-int64_t node_nbytes(int ranks) {
-    int64_t n = ranks;
-    return n * (int64_t)sizeof(struct bed) + n * n * (int64_t)sizeof(struct row) +
-           n * (int64_t)sizeof(struct ring);
+static int64_t lane_nbytes(int64_t n) {
+    return (int64_t)sizeof(struct claim) + n * (int64_t)sizeof(struct bed) +
+           n * n * (int64_t)sizeof(struct row) + n * (int64_t)sizeof(struct ring);
 }
 
+static int lanes_for(int ranks) {
+    int64_t lanes = LANES_NBYTES / lane_nbytes(ranks);
+    return lanes < LANES ? (int)lanes : LANES;
+}
+
+int64_t node_nbytes(int ranks) { return (1 + lanes_for(ranks)) * lane_nbytes(ranks); }
+
 struct node *node_open(void *memory, int ranks, int rank) {
-    struct node *node = calloc(1, sizeof *node);
-    uint32_t *counters = calloc(3 * (size_t)ranks, sizeof *counters);
-    if (!node || !counters) {
-        free(node);
+    int lanes = lanes_for(ranks);
+    struct node *first = calloc(1 + (size_t)lanes, sizeof *first);
+    uint32_t *counters = calloc(3 * (1 + (size_t)lanes) * (size_t)ranks, sizeof *counters);
+    if (!first || !counters) {
+        free(first);
         free(counters);
         return NULL;
     }
-    node->ranks = ranks;
-    node->rank = rank;
-    node->beds = memory;
-    node->rows = (void *)(node->beds + ranks);
-    node->rings = (void *)(node->rows + (int64_t)ranks * ranks);
-    node->sent = counters;
-    node->known_read = counters + ranks;
-    node->received = counters + 2 * ranks;
-    return node;
+    for (int n = 0; n <= lanes; n++, counters += 3 * ranks) {
+        struct node *node = &first[n];
+        node->ranks = ranks;
+        node->rank = rank;
+        node->claim = (void *)((char *)memory + n * lane_nbytes(ranks));
+        node->beds = (void *)(node->claim + 1);
+        node->rows = (void *)(node->beds + ranks);
+        node->rings = (void *)(node->rows + (int64_t)ranks * ranks);
+        node->sent = counters;
+        node->known_read = counters + ranks;
+        node->received = counters + 2 * ranks;
+    }
+    first->lanes = lanes;
+    return first;
 }
 
-void node_close(struct node *node) {
-    if (node) {
-        free(node->sent);
-        free(node);
+void node_close(struct node *first) {
+    if (first) {
+        free(first->sent);
+        free(first);
     }
 }
+
+struct node *node_take(struct node *first, int number) {
+    if (!first->lanes) {
+        return NULL;
+    }
+    struct node *lane = &first[1 + number % first->lanes];
+    uint64_t turn = ((uint64_t)(number / first->lanes) + 1) & TURNS, next;
+    uint64_t word = atomic_load(&lane->claim->word);
+    do {
+        int held = (word & HOLDERS) != 0;
+        if ((((word >> (TURN + OWNER)) - turn) & TURNS) <= TURNS / 2) { /* it was this turn's, or later */
+            return held && (word >> OWNER & TURNS) == turn ? lane : NULL;
+        }
+        next = held ? word & (TURNS << OWNER | HOLDERS) : turn << OWNER | (uint64_t)first->ranks;
+    } while (!atomic_compare_exchange_weak(&lane->claim->word, &word,
+                                           next | turn << (TURN + OWNER)));
+    return word & HOLDERS ? NULL : lane;
+}
+
+void node_give(struct node *lane) { atomic_fetch_sub(&lane->claim->word, 1); }
 
 static struct row *row_of(struct node *node, int writer, int reader) {
     return &node->rows[(int64_t)writer * node->ranks + reader];

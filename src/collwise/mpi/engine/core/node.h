@@ -16,7 +16,15 @@
    decreased it.  SLEEP.  A rank stores `asleep` and then looks at what it waits for; others store that
    and then look at `asleep`.  All four are sequentially consistent, so one of the two sees the other:
    the rank looks in vain only if the other rings.  The bell is read before `asleep` is stored, and the
-   kernel lets nobody sleep whose bell has changed since. */
+   kernel lets nobody sleep whose bell has changed since.
+
+   LANES.  All of that stands in the memory several times: in lanes.  The first is for blocking calls,
+   which all ranks make in the same order.  A request takes one of the others, with a number that all
+   ranks make it with, in rising order; the number says which lane.  The rank that comes first decides
+   for all whether the request has it: only if all ranks gave it back that had it before.  A word says
+   who decided last (`turn`), who has the lane, and how many ranks still do.  Who has it keeps it until
+   all ranks gave it back, so who comes late still finds the decision there.  It is changed by sequentially
+   consistent operations only: what was done on a lane comes before its next owner. */
 #ifndef COLLWISE_NODE_H
 #define COLLWISE_NODE_H
 
@@ -28,16 +36,24 @@ enum {
     PIECES = 16,          /* most that a writer has in its ring */
     PIECE = 64 << 10,     /* most bytes of one */
     RING = 4 * PIECE,     /* so that the writer and readers work on different pieces */
+    LANES = 16,           /* for requests, */
+    LANES_NBYTES = 64 << 20, /* but no more than this holds */
 };
 
-/* One rank's end of the rows and rings.  One thread at a time uses it. */
+/* One rank's end of a lane.  One thread at a time uses it. */
 struct node;
 
 /* Bytes of memory for some ranks, which is zeros in the beginning. */
 int64_t node_nbytes(int ranks);
 
-struct node *node_open(void *memory, int ranks, int rank); /* NULL where memory is short */
-void node_close(struct node *node);
+/* The first lane; NULL where memory is short. */
+struct node *node_open(void *memory, int ranks, int rank);
+void node_close(struct node *first);
+
+/* The lane of the request with this number; NULL, on all ranks, if it has none.  Asked again, it gives
+   the same answer.  A rank gives a lane back once, when nothing is under way on it. */
+struct node *node_take(struct node *first, int number);
+void node_give(struct node *lane);
 
 /* Publish a piece from the beginning of a message: no more than so many bytes, which are its rest.
    Returns how many were published; -1 if there is no room. */

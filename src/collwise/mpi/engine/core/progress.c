@@ -1,6 +1,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "progress.h"
 
+#include "crossing.h"
+
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -89,7 +91,7 @@ static void stepped(struct program *program, enum outcome outcome) {
     if (program->state == LEFT) {
         unlink_program(program);
         program_free(program);
-    } else if (outcome == PENDING && program->at < program->forwarding) {
+    } else if (outcome >= PENDING && program_needed(program)) {
         program->state = RUNNING;
     } else {
         unlink_program(program);
@@ -208,6 +210,7 @@ void progress_complete(struct program *program) {
         put_down(program, BROKE);
         program_abandon(program);
     } else {
+        crossings_give_lane(program);
         program->started = 0;
         put_down(program, DONE);
     }
@@ -218,6 +221,7 @@ enum outcome progress_start_request(struct program *program, void *request,
     const struct library *library = progress_library = program->library;
     struct grequest *grequest = malloc(sizeof *grequest);
     program->error = library->no_memory;
+    crossings_take_lane(program);
     enum outcome outcome = grequest ? program_begin(program) : FAILED;
     if (outcome >= PENDING) {
         *grequest = (struct grequest){program, 0, freed, owner};
@@ -231,6 +235,7 @@ enum outcome progress_start_request(struct program *program, void *request,
     }
     if (outcome < PENDING) {
         free(grequest);
+        program->node = NULL; /* the lane is that of the next call with this tag */
         return put_down(program, outcome);
     }
     memcpy(request, &grequest->request, (size_t)library->width);
@@ -339,7 +344,7 @@ void progress_stop(void) {
 enum outcome progress_begin(struct program *program) {
     progress_advance();
     enum outcome outcome = program_begin(program);
-    if (outcome < PENDING || program->at >= program->forwarding) {
+    if (outcome < PENDING || !program_needed(program)) {
         return put_down(program, outcome);
     }
     pthread_mutex_lock(&lock);
@@ -353,13 +358,18 @@ enum outcome progress_begin(struct program *program) {
 }
 
 static enum outcome finish(struct program *program) {
-    while (progress_running()) { /* somebody may wait for those while we wait for him */
+    uint64_t moves = program->moves;
+    for (int looks = 0; progress_running(); looks++) { /* somebody may wait for those while we wait */
         enum outcome outcome = program_step(program, program->instructions_number);
         if (outcome != PENDING) {
             return outcome;
         }
         progress_advance();
-        if (!program->library->patience) {
+        looks = program->moves == moves ? looks : 0;
+        moves = program->moves;
+        if (program->node) {
+            crossings_pause(program, looks, !program->open);
+        } else if (!program->library->patience) {
             sched_yield();
         }
     }
@@ -378,6 +388,9 @@ enum outcome progress_test(struct program *program) {
         return refusal(program, state);
     }
     enum outcome outcome = program_step(program, program->instructions_number);
+    if (outcome == PENDING && program->node) {
+        crossings_serve_mpi(program);
+    }
     if (state == OWNED) {
         return put_down(program, outcome);
     }
@@ -400,19 +413,25 @@ int progress_give_up(struct program *program) {
     if (state != OWNED && state != BROKEN) {
         return -1;
     }
+    if (state == OWNED && program->at == program->instructions_number && !program->open) {
+        crossings_give_lane(program);
+    }
     int pending = program_abandon(program);
     put_down(program, state == BROKEN ? BROKE : DONE);
     return pending;
 }
 
-void progress_free(struct program *program) {
+int progress_free(struct program *program) {
     pthread_mutex_lock(&lock);
-    if (program->state == STEPPED) {
+    int freed = program->state != STEPPED;
+    if (!freed) {
         program->state = LEFT;
-        program = NULL;
     } else if (program->state == RUNNING) {
         unlink_program(program);
     }
     pthread_mutex_unlock(&lock);
-    program_free(program);
+    if (freed) {
+        program_free(program);
+    }
+    return freed;
 }

@@ -155,6 +155,9 @@ static int find_room(struct node *node, int64_t nbytes, uint64_t *at) {
     while (node->first != node->end && !atomic_load(&ring->pieces[node->first % PIECES].left)) {
         node->free_to = node->ends[node->first++ % PIECES];
     }
+    if (node->first == node->end) { /* from the beginning again: these pages are there and warm */
+        node->free_to = node->used_to = 0;
+    }
     uint64_t begin = node->used_to, place = begin % RING;
     if (place + (uint64_t)nbytes > RING) {
         begin += RING - place;

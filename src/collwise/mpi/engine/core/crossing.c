@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 enum {
-    LOOKS = 2000,      /* in vain, some fifty microseconds, before a rank yields its core */
+    LOOKS = 400,       /* in vain, some ten microseconds, before a rank yields its core */
     FEW_LOOKS = 30,    /* where ranks share cores */
     YIELDS = 500,      /* before it sleeps: to be woken takes longer than to be next */
     LOOKS_FOR_MPI = 50, /* after so many MPI gets on */

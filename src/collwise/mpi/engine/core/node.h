@@ -31,9 +31,9 @@
 #include <stdint.h>
 
 enum {
-    LETTERS = 16,         /* of a row */
-    SHORT = 48,           /* bytes that fit into a letter */
-    PIECES = 16,          /* most that a writer has in its ring */
+    LETTERS = 32,         /* of a row, each of two cache lines */
+    SHORT = 112,          /* bytes that fit into a letter */
+    PIECES = 32,          /* most that a writer has in its ring */
     PIECE = 64 << 10,     /* most bytes of one */
     RING = 4 * PIECE,     /* so that the writer and readers work on different pieces */
     LANES = 16,           /* for requests, */

@@ -57,7 +57,7 @@ class CompiledPlan:
         self._slots, self._operator, self._keep = slots, binding.operator, binding.keep
         self.scratch, self.types = binding.scratch, list(binding.types)
         self._numbers = {slot: number for number, slot in enumerate(slots)}
-        self._requests: list[MPI.Prequest] = []
+        self._requests: list[MPI.Request] = []
         self.over: Callable[[], None] | None = None
         try:
             self.program = self._made(binding)

@@ -1,6 +1,6 @@
 /* Messages between the ranks of a node, in memory that they share: no MPI in here.
 
-   For every two ranks there is a row of letters from one to the other, each of a cache line.  A short
+   For every two ranks there is a row of letters from one to the other, each of two cache lines.  A short
    piece of a message lies in its letter; a longer one lies in the writer's ring, once for all who
    read it.  Nothing is matched and nothing searched: both ends count the letters of their row, and
    pieces come in the order in which they were published.
@@ -31,7 +31,7 @@
 #include <stdint.h>
 
 enum {
-    LETTERS = 32,         /* of a row, each of two cache lines */
+    LETTERS = 32,         /* of a row */
     SHORT = 112,          /* bytes that fit into a letter */
     PIECES = 32,          /* most that a writer has in its ring */
     PIECE = 64 << 10,     /* most bytes of one */

@@ -160,10 +160,8 @@ static atomic_int ending;
 
 int progress_requests(void) { return ending ? 0 : requests; }
 
-static int poll_grequest(void *thing) {
+static int advance_grequest(struct grequest *grequest) {
     const struct library *library = progress_library;
-    struct grequest *grequest =
-        ((void *(*)(void *))library->MPIX_Async_get_state)(thing);
     struct program *program = grequest->program;
     switch (program_poll(program, program->instructions_number)) {
     case PENDING:
@@ -178,6 +176,10 @@ static int poll_grequest(void *thing) {
     CALL(MPI_Grequest_complete, GREQUEST_COMPLETE, library,
          (handle_at(library, &grequest->request)));
     return OVER;
+}
+
+static int poll_grequest(void *thing) {
+    return advance_grequest(((void *(*)(void *))progress_library->MPIX_Async_get_state)(thing));
 }
 
 /* Somebody completes the request, outside of the library's progress. */
@@ -225,10 +227,11 @@ enum outcome progress_start_request(struct program *program, void *request,
     enum outcome outcome = grequest ? program_begin(program) : FAILED;
     if (outcome >= PENDING) {
         *grequest = (struct grequest){program, 0, freed, owner};
-        program->error = CALL(MPI_Grequest_start, GREQUEST_START, library,
-                              (query_grequest, free_grequest, cancel_grequest, grequest,
-                               &grequest->request));
-        if (program->error) {
+        int error = CALL(MPI_Grequest_start, GREQUEST_START, library,
+                         (query_grequest, free_grequest, cancel_grequest, grequest,
+                          &grequest->request));
+        if (error) { /* otherwise that of a message stays, for `query_grequest` */
+            program->error = error;
             program_abandon(program);
             outcome = BROKE;
         }
@@ -241,9 +244,13 @@ enum outcome progress_start_request(struct program *program, void *request,
     memcpy(request, &grequest->request, (size_t)library->width);
     program->state = LIBRARYS;
     requests++;
-    program->error = start_hook(library, poll_grequest, grequest);
-    if (program->error) { /* nobody would move it on */
+    if (advance_grequest(grequest) == OVER) { /* a root's, or one whose data has come */
+        return DONE;
+    }
+    int error = start_hook(library, poll_grequest, grequest);
+    if (error) { /* nobody would move it on */
         requests--;
+        program->error = error;
         program_abandon(program);
         return put_down(program, BROKE);
     }

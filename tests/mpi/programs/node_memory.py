@@ -270,37 +270,50 @@ def persistent_requests_run_beside_calls_in_memory(comm: MPI.Intracomm) -> None:
 
 
 def stress(comm: MPI.Intracomm, calls: int) -> int:
-    """Random calls on several communicators, with requests in the midst, and the same calls again.
+    """Random calls of every form on several communicators, with other requests in their midst.
 
-    Returns the KiB that this rank grew by the second time, when all plans have been made.
+    All are made twice; returns the KiB that this rank grew by the second time, when all plans have
+    been made.
     """
+    before = mappings()
     algorithms = (
         FLAT,
         TREES,
         {"broadcast": "binomial", "allreduce": "circulant", "reduce": "halving_gather"},
     )
     every: list[tuple[MPI.Comm, MPI.Comm]] = [(shared(comm, one), comm) for one in algorithms]
-    every.append((shared(comm).Split(comm.rank % 2), comm.Split(comm.rank % 2)))
+    every.append((every[0][0].Split(comm.rank % 2), comm.Split(comm.rank % 2)))
     grown = 0
-    for call in range(2 * calls):
-        draw = random.Random(call % calls)
-        if call in (calls, 2 * calls - 1):
+    for number in range(2 * calls):
+        draw = random.Random(number % calls)
+        if number in (calls, 2 * calls - 1):
             gc.collect()
             grown = resident_kib() - grown
         ours, plain = draw.choice(every)
         compare(ours, plain, random.Random(draw.random()), draw.choice(FORMS))
-        if call % 100 == 0:
-            whole: Any = every[call // 100 % 3][0]
+        if number % 50 == 0:
+            whole: Any = every[number // 50 % 3][0]
             made = requests_of(whole, draw.randrange(1, 9))
             for request, data, _ in made:
                 data[:] = 1
                 request.Start()
-            compare(ours, plain, random.Random(draw.random()))
+            compare(ours, plain, random.Random(draw.random()), draw.choice(FORMS))
             for n, (request, data, result) in enumerate(made):
                 request.Wait()
                 assert ((result if n % 2 else data) == (comm.size if n % 2 else 1)).all()
-                request.Free()
+                if (n + comm.rank) % 3:  # the others are freed when the program drops them
+                    request.Free()
+    every[-1][1].Free()
+    for ours, _ in every:
+        ours.Free()
+    del ours, whole, made, request, every
+    assert mappings() == before
     return grown
+
+
+@check
+def random_calls_of_every_form(comm: MPI.Intracomm) -> None:
+    stress(comm, 120)
 
 
 def resident_kib() -> int:

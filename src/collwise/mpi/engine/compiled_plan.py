@@ -23,6 +23,10 @@ _READ: list[Any] = []
 """Memory that sends of abandoned plans may still read; it stays alive for ever."""
 
 
+QUICK_BYTES = 16384
+"""Of all messages of a program for which the engine keeps the GIL as long as nothing calls MPI."""
+
+
 class ProgramInstruction(NamedTuple):
     """An instruction as the extension reads it; each kind has its own use for some of the fields.
 
@@ -43,6 +47,21 @@ class ProgramInstruction(NamedTuple):
     into_type: int = 0
     operation: str = ""
     element: str = " "
+
+
+def _quick_to(messages: list[tuple[Any, ...]], instructions: list[ProgramInstruction]) -> int:
+    """The first instruction that calls MPI; 0 unless messages are short and stay in the node."""
+    assert COMPILED is not None
+    nbytes = sum(QUICK_BYTES if peer < 0 or gaps else n for *_, peer, _, gaps, n in messages)
+    if nbytes >= QUICK_BYTES:
+        return 0
+    waits = False
+    for place, one in enumerate(instructions):
+        by_mpi = one.kind == COMPILED.COMBINE and not COMPILED.has_loop(one.operation, one.element)
+        if by_mpi or one.kind == COMPILED.COPY_TYPED:
+            return place if waits else 0  # starting it would call MPI
+        waits = waits or one.kind == COMPILED.AWAIT
+    return len(instructions)
 
 
 class CompiledPlan:
@@ -112,6 +131,7 @@ class CompiledPlan:
             forwarding,
             None if binding.rebindable else tuple(request.handle for request in self._requests),
             None if inside is None else inside.node,
+            0 if inside is None else _quick_to(messages, instructions),
         )
         return made
 

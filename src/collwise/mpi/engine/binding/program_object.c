@@ -133,13 +133,16 @@ static int join(Program *self, PyObject *node) {
 
 static PyObject *program_new_object(PyTypeObject *type, PyObject *args, PyObject *named) {
     static char *names[] = {"comm",  "op",         "rank",     "tag",      "slots", "messages",
-                            "order", "instructions", "forwarding", "requests", "node", NULL};
+                            "order", "instructions", "forwarding", "requests", "node",
+                            "quick_to", NULL};
     unsigned long long comm, op;
     int rank, tag, slots, forwarding;
+    int quick_to = 0;
     PyObject *messages, *order, *instructions, *requests, *node = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "KKiiiO!O!O!iO|O", names, &comm, &op, &rank, &tag,
+    if (!PyArg_ParseTupleAndKeywords(args, named, "KKiiiO!O!O!iO|Oi", names, &comm, &op, &rank, &tag,
                                      &slots, &PyTuple_Type, &messages, &PyTuple_Type, &order,
-                                     &PyTuple_Type, &instructions, &forwarding, &requests, &node)) {
+                                     &PyTuple_Type, &instructions, &forwarding, &requests, &node,
+                                     &quick_to)) {
         return NULL;
     }
     if (!mpi.width || slots < 0) {
@@ -163,6 +166,7 @@ static PyObject *program_new_object(PyTypeObject *type, PyObject *args, PyObject
     self->program->rank = rank;
     self->program->tag = tag;
     self->program->forwarding = forwarding;
+    self->program->quick_to = quick_to;
     if (!fill(self->program, messages, order, instructions, requests) || !join(self, node)) {
         Py_DECREF(self);
         return NULL;
@@ -192,9 +196,7 @@ enum outcome program_execute(Program *self, enum outcome (*act)(struct program *
         return BUSY;
     }
     if (!begins || progress_own(self->program)) {
-        Py_BEGIN_ALLOW_THREADS
         outcome = act(self->program);
-        Py_END_ALLOW_THREADS
     }
     if (outcome == BUSY) {
         busy();

@@ -22,7 +22,7 @@ static inline int crosses(const struct program *program, int message) {
     return program->node && stays_inside(program, message);
 }
 
-/* Take the lane of the request with the program's tag, and give it back once nothing is under way. */
+/* Take the lane of the program's tag, and give it back once nothing is under way. */
 static inline void crossings_take_lane(struct program *program) {
     program->node = program->home ? node_take(program->home, program->tag) : NULL;
 }

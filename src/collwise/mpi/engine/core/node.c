@@ -41,12 +41,11 @@ struct ring {
     LINE char bytes[RING];
 };
 
-/* Who has a lane. */
 struct claim {
-    LINE _Atomic uint64_t word; /* `turn`, which has it, and how many ranks still do */
+    LINE _Atomic uint64_t word; /* the turn decided last, that which has the lane, ranks that have it */
 };
 
-enum { TURN = 27, OWNER = 10 }; /* bits of a turn, and of the ranks, above which the owner stands */
+enum { TURN = 27, OWNER = 10 }; /* bits of a turn, and of the ranks */
 #define TURNS (((uint64_t)1 << TURN) - 1)
 #define HOLDERS (((uint64_t)1 << OWNER) - 1)
 

@@ -18,13 +18,12 @@
    the rank looks in vain only if the other rings.  The bell is read before `asleep` is stored, and the
    kernel lets nobody sleep whose bell has changed since.
 
-   LANES.  All of that stands in the memory several times: in lanes.  The first is for blocking calls,
-   which all ranks make in the same order.  A request takes one of the others, with a number that all
-   ranks make it with, in rising order; the number says which lane.  The rank that comes first decides
-   for all whether the request has it: only if all ranks gave it back that had it before.  A word says
-   who decided last (`turn`), who has the lane, and how many ranks still do.  Who has it keeps it until
-   all ranks gave it back, so who comes late still finds the decision there.  It is changed by sequentially
-   consistent operations only: what was done on a lane comes before its next owner. */
+   LANES.  All of that stands in the memory several times.  The first lane is for blocking calls, which
+   all ranks make in the same order.  A request has a number, the same on all ranks and rising, which
+   says what lane it may have.  The rank that comes first decides: it has the lane if all ranks gave it
+   back that had it before.  A word says whose turn was decided last, whose the lane is, and how many
+   ranks have yet to give it back; so a rank that comes late still finds that it has it.  The word is
+   only changed by sequentially consistent operations, so owners of a lane follow each other. */
 #ifndef COLLWISE_NODE_H
 #define COLLWISE_NODE_H
 
@@ -50,8 +49,8 @@ int64_t node_nbytes(int ranks);
 struct node *node_open(void *memory, int ranks, int rank);
 void node_close(struct node *first);
 
-/* The lane of the request with this number; NULL, on all ranks, if it has none.  Asked again, it gives
-   the same answer.  A rank gives a lane back once, when nothing is under way on it. */
+/* The lane of the request with this number; NULL, on all ranks, if it has none.  Asked again, the answer
+   is the same.  A rank gives a lane back once, when nothing is under way on it. */
 struct node *node_take(struct node *first, int number);
 void node_give(struct node *lane);
 

@@ -11,6 +11,7 @@
 
 #define PATIENCE_NS 1000000
 #define IDLE_ROUNDS 100 /* after which the helper waits until it is woken */
+#define QUICK_LOOKS 30  /* for a message inside the node, before other threads are let go: a microsecond */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct program *running;
@@ -47,14 +48,14 @@ static enum outcome put_down(struct program *program, enum outcome outcome) {
     return outcome;
 }
 
-/* Take a program for its owner, who waits for another thread's step.   mine: what becomes of one that
+/* Take a program for its owner.   waits: for another thread's step.   mine: what becomes of one that
    is linked, OWNED or STEPPED.   Returns its new state; otherwise BROKEN, or another that forbids it. */
-static int take(struct program *program, int mine) {
+static int take(struct program *program, int mine, int waits) {
     if (change(program, RESTING, OWNED) || change(program, IDLE, OWNED)) {
         return OWNED;
     }
     pthread_mutex_lock(&lock);
-    while (program->state == STEPPED && !pthread_equal(program->stepper, pthread_self())) {
+    while (waits && program->state == STEPPED && !pthread_equal(program->stepper, pthread_self())) {
         pthread_mutex_unlock(&lock);
         sched_yield();
         pthread_mutex_lock(&lock);
@@ -160,8 +161,10 @@ static atomic_int ending;
 
 int progress_requests(void) { return ending ? 0 : requests; }
 
-static int advance_grequest(struct grequest *grequest) {
+static int poll_grequest(void *thing) {
     const struct library *library = progress_library;
+    struct grequest *grequest =
+        ((void *(*)(void *))library->MPIX_Async_get_state)(thing);
     struct program *program = grequest->program;
     switch (program_poll(program, program->instructions_number)) {
     case PENDING:
@@ -176,10 +179,6 @@ static int advance_grequest(struct grequest *grequest) {
     CALL(MPI_Grequest_complete, GREQUEST_COMPLETE, library,
          (handle_at(library, &grequest->request)));
     return OVER;
-}
-
-static int poll_grequest(void *thing) {
-    return advance_grequest(((void *(*)(void *))progress_library->MPIX_Async_get_state)(thing));
 }
 
 /* Somebody completes the request, outside of the library's progress. */
@@ -244,9 +243,6 @@ enum outcome progress_start_request(struct program *program, void *request,
     memcpy(request, &grequest->request, (size_t)library->width);
     program->state = LIBRARYS;
     requests++;
-    if (advance_grequest(grequest) == OVER) { /* a root's, or one whose data has come */
-        return DONE;
-    }
     int error = start_hook(library, poll_grequest, grequest);
     if (error) { /* nobody would move it on */
         requests--;
@@ -348,20 +344,54 @@ void progress_stop(void) {
 
 /* --- what owners do ----------------------------------------------------------------------------- */
 
+/* To let other threads go and to regain them takes as long as a short message, and is only needed
+   where MPI is called (another thread may hold its locks), or where something is waited for. */
+static void *let_go(const struct library *library) {
+    return library->let_go ? library->let_go() : NULL;
+}
+
+static void regain(const struct library *library, void *threads) {
+    if (threads) {
+        library->regain(threads);
+    }
+}
+
+static int is_quick(const struct program *program) {
+    return program->quick_to && program->node && !progress_running();
+}
+
+/* What a quick program can do before anybody is let go. */
+static enum outcome look(struct program *program) {
+    enum outcome outcome;
+    int looks = program->library->patience ? QUICK_LOOKS : 1;
+    do {
+        outcome = program_step(program, program->quick_to);
+    } while (outcome == PENDING && --looks);
+    return outcome == DONE && program->at < program->instructions_number ? PENDING : outcome;
+}
+
 enum outcome progress_begin(struct program *program) {
+    const struct library *library = program->library;
+    void *threads = is_quick(program) ? NULL : let_go(library);
     progress_advance();
     enum outcome outcome = program_begin(program);
     if (outcome < PENDING || !program_needed(program)) {
-        return put_down(program, outcome);
+        put_down(program, outcome);
+    } else {
+        pthread_mutex_lock(&lock);
+        program->next = running;
+        running = program;
+        linked++;
+        program->state = RUNNING;
+        pthread_mutex_unlock(&lock);
+        if (!threads && library->hooks && !hooked) {
+            threads = let_go(library);
+        }
+        call_for_help(program);
+        outcome = DONE;
     }
-    pthread_mutex_lock(&lock);
-    program->next = running;
-    running = program;
-    linked++;
-    program->state = RUNNING;
-    pthread_mutex_unlock(&lock);
-    call_for_help(program);
-    return DONE;
+    regain(library, threads);
+    return outcome;
 }
 
 static enum outcome finish(struct program *program) {
@@ -384,39 +414,53 @@ static enum outcome finish(struct program *program) {
 }
 
 enum outcome progress_finish(struct program *program) {
-    int state = take(program, OWNED);
-    return state == OWNED ? put_down(program, finish(program)) : refusal(program, state);
+    int state = program->quick_to ? take(program, OWNED, 0) : LEFT;
+    enum outcome outcome = state == OWNED && is_quick(program) ? look(program) : PENDING;
+    void *threads = outcome == PENDING ? let_go(program->library) : NULL;
+    state = state == OWNED ? OWNED : take(program, OWNED, 1);
+    outcome = state != OWNED       ? refusal(program, state)
+              : outcome == PENDING ? put_down(program, finish(program))
+                                   : put_down(program, outcome);
+    regain(program->library, threads);
+    return outcome;
 }
 
 enum outcome progress_test(struct program *program) {
+    void *threads = let_go(program->library);
     progress_advance();
-    int state = take(program, STEPPED);
-    if (state != OWNED && state != STEPPED) {
-        return refusal(program, state);
-    }
-    enum outcome outcome = program_step(program, program->instructions_number);
+    int state = take(program, STEPPED, 1);
+    enum outcome outcome = state == OWNED || state == STEPPED
+                               ? program_step(program, program->instructions_number)
+                               : refusal(program, state);
     if (outcome == PENDING && program->node) {
         crossings_serve_mpi(program);
     }
     if (state == OWNED) {
-        return put_down(program, outcome);
+        put_down(program, outcome);
+    } else if (state == STEPPED) {
+        pthread_mutex_lock(&lock);
+        stepped(program, outcome);
+        pthread_mutex_unlock(&lock);
     }
-    pthread_mutex_lock(&lock);
-    stepped(program, outcome);
-    pthread_mutex_unlock(&lock);
+    regain(program->library, threads);
     return outcome;
 }
 
 enum outcome progress_run(struct program *program) {
-    if (!progress_running()) {
-        return put_down(program, program_run(program));
+    void *threads = NULL;
+    program_reset(program);
+    enum outcome outcome = is_quick(program) ? look(program) : PENDING;
+    if (outcome == PENDING) {
+        threads = let_go(program->library);
+        outcome = finish(program);
     }
-    enum outcome outcome = progress_begin(program);
-    return outcome < PENDING ? outcome : progress_finish(program);
+    put_down(program, outcome);
+    regain(program->library, threads);
+    return outcome;
 }
 
 int progress_give_up(struct program *program) {
-    int state = take(program, OWNED);
+    int state = take(program, OWNED, 1);
     if (state != OWNED && state != BROKEN) {
         return -1;
     }

@@ -45,6 +45,8 @@ void progress_advance(void);
 /* Take a program that is IDLE, for `begin`, `run` or `start_request`; 0 if it is not.  Never blocks. */
 int progress_own(struct program *program);
 
+/* The next four let other threads of the owner go (`library.h`) where they call MPI or wait. */
+
 /* Begin a program, and let it run if others wait for it. */
 enum outcome progress_begin(struct program *program);
 

@@ -268,7 +268,7 @@ enum outcome program_finish(struct program *program) {
     return walk_outside(program, program->instructions_number, waited_for);
 }
 
-static void reset(struct program *program) {
+void program_reset(struct program *program) {
     program->at = program->settled = program->started = program->error = 0;
     if (program->home) {
         crossings_reset(program);
@@ -280,13 +280,8 @@ enum outcome program_begin(struct program *program) {
     while (end < program->instructions_number && program->instructions[end].kind != AWAIT) {
         end++;
     }
-    reset(program);
+    program_reset(program);
     return walk_outside(program, end, tested);
-}
-
-enum outcome program_run(struct program *program) {
-    reset(program);
-    return program_finish(program);
 }
 
 int program_abandon(struct program *program) {

@@ -298,21 +298,24 @@ if sys.argv[-1] == "Finalize":
 
 @pytest.mark.mpi
 @pytest.mark.parametrize(
-    ("library", "engine", "ends"),
+    ("library", "engine", "inside", "ends"),
     [
-        (mpich, "compiled", "exit"), (openmpi, "compiled", "Finalize"),
-        (mpich, "compiled", "Finalize"), (mpich, "python", "exit"),
+        (mpich, "compiled", "messages", "exit"), (openmpi, "compiled", "messages", "Finalize"),
+        (mpich, "compiled", "memory", "Finalize"), (mpich, "python", "messages", "exit"),
+        (openmpi, "compiled", "memory", "exit"), (mpich, "compiled", "memory", "exit"),
+        (mpich, "compiled", "messages", "Finalize"),
     ],
 )  # fmt: skip
 def test_mpi_ends_with_requests_in_every_state(
-    library: Callable[[], Library], engine: str, ends: str
+    library: Callable[[], Library], engine: str, inside: str, ends: str
 ) -> None:
     """A collective that one rank never starts is given up after a while, as MPI's own are."""
     states = (
         "started", "looked at", "dropped", "freed", "broken", "non-blocking", "not by all",
         "non-blocking, not by all",
     )  # fmt: skip
-    ran = library().run(3, "-c", ENDS, *states, ends, limit_s=60, COLLWISE_ENGINE=engine)
+    chosen = {"COLLWISE_ENGINE": engine, "COLLWISE_NODE": inside}
+    ran = library().run(3, "-c", ENDS, *states, ends, limit_s=60, **chosen)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
 
 

@@ -249,6 +249,9 @@ static void *progress_thread(void *unused) {
     return unused;
 }
 
+static void *let_nothing_go(void) { return NULL; }
+static void regain_nothing(void *threads) { CHECK(!threads); }
+
 static struct library library_of(int handle_width) {
     struct library one = {.width = handle_width, .status_size = 24, .too_long = TRUNCATED};
 #define GIVE(H) \
@@ -259,6 +262,8 @@ static struct library library_of(int handle_width) {
     } else {
         GIVE(uint64_t)
     }
+    one.let_go = let_nothing_go;
+    one.regain = regain_nothing;
     one.Start = (function)fake_start;
     one.Wait = (function)fake_wait;
     one.Test = (function)fake_test;

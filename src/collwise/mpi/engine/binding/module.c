@@ -51,7 +51,11 @@ static function look_up(void *library, const char *prefix, const char *name) {
 }
 
 static void *let_go_of_gil(void) { return PyEval_SaveThread(); }
-static void regain_gil(void *thread) { PyEval_RestoreThread(thread); }
+static void regain_gil(void *thread) {
+    if (thread) {
+        PyEval_RestoreThread(thread);
+    }
+}
 
 /* connect(path, width, status_size, too_long, no_memory, byte): look up MPI's functions in a library
    that is loaded, and in those that it needs.  Returns the names of those that are missing. */

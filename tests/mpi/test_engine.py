@@ -252,21 +252,12 @@ def test_every_check_with_memory_inside_the_node(mpi: Library, ranks: int) -> No
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
-STRESS = """
-import sys
-from mpi4py import MPI
-from tests.mpi.programs.node_memory import stress
-grown = MPI.COMM_WORLD.allgather(stress(MPI.COMM_WORLD, int(sys.argv[1])))
-# A rank without a core for a while keeps what others send it; where memory leaks, most ranks grow.
-assert sorted(grown)[len(grown) // 2] < 1024, f"KiB more, by rank: {grown}"
-"""
-
-
 @pytest.mark.exhaustive
 @pytest.mark.mpi
 @pytest.mark.parametrize("ranks", [2, 3, 5, 8])
 def test_memory_inside_a_node_under_stress(mpi: Library, ranks: int) -> None:
-    ran = mpi.run(ranks, "-c", STRESS, "10000", limit_s=1800)
+    """A million calls on all numbers of ranks and both libraries: `tests.mpi.stress 125000`."""
+    ran = mpi.run(ranks, "-m", "tests.mpi.stress", "20000", limit_s=1800)
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
@@ -307,21 +298,24 @@ if sys.argv[-1] == "Finalize":
 
 @pytest.mark.mpi
 @pytest.mark.parametrize(
-    ("library", "engine", "ends"),
+    ("library", "engine", "inside", "ends"),
     [
-        (mpich, "compiled", "exit"), (openmpi, "compiled", "Finalize"),
-        (mpich, "compiled", "Finalize"), (mpich, "python", "exit"),
+        (mpich, "compiled", "messages", "exit"), (openmpi, "compiled", "messages", "Finalize"),
+        (mpich, "compiled", "memory", "Finalize"), (mpich, "python", "messages", "exit"),
+        (openmpi, "compiled", "memory", "exit"), (mpich, "compiled", "memory", "exit"),
+        (mpich, "compiled", "messages", "Finalize"),
     ],
 )  # fmt: skip
 def test_mpi_ends_with_requests_in_every_state(
-    library: Callable[[], Library], engine: str, ends: str
+    library: Callable[[], Library], engine: str, inside: str, ends: str
 ) -> None:
     """A collective that one rank never starts is given up after a while, as MPI's own are."""
     states = (
         "started", "looked at", "dropped", "freed", "broken", "non-blocking", "not by all",
         "non-blocking, not by all",
     )  # fmt: skip
-    ran = library().run(3, "-c", ENDS, *states, ends, limit_s=60, COLLWISE_ENGINE=engine)
+    chosen = {"COLLWISE_ENGINE": engine, "COLLWISE_NODE": inside}
+    ran = library().run(3, "-c", ENDS, *states, ends, limit_s=60, **chosen)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
 
 

@@ -249,6 +249,9 @@ static void *progress_thread(void *unused) {
     return unused;
 }
 
+static void *let_nothing_go(void) { return NULL; }
+static void regain_nothing(void *threads) { CHECK(!threads); }
+
 static struct library library_of(int handle_width) {
     struct library one = {.width = handle_width, .status_size = 24, .too_long = TRUNCATED};
 #define GIVE(H) \
@@ -259,6 +262,8 @@ static struct library library_of(int handle_width) {
     } else {
         GIVE(uint64_t)
     }
+    one.let_go = let_nothing_go;
+    one.regain = regain_nothing;
     one.Start = (function)fake_start;
     one.Wait = (function)fake_wait;
     one.Test = (function)fake_test;
@@ -315,7 +320,7 @@ static void a_chain(int handle_width, int persistent, unsigned seed) {
         buffers[0][0] = (char)('a' + again);
         if (seed % 3 == 0) { /* in the order of the chain everything has come already */
             for (int rank = 0; rank < RANKS; rank++) {
-                CHECK(program_run(ranks[rank]) == DONE);
+                CHECK(progress_own(ranks[rank]) && progress_run(ranks[rank]) == DONE);
             }
         } else {
             for (int rank = RANKS - 1; rank >= 0; rank--) {
@@ -345,14 +350,16 @@ struct rank_of {
     void *memory; /* of the node, or NULL */
 };
 
-/* Let every other link of a chain cross in the memory of the node. */
+/* Let every other link of a chain cross in the memory of the node, on a lane of a request's. */
 static void cross(struct program *one, void *memory) {
     for (int n = 0; n < one->messages_number; n++) {
         int peer = one->messages[n].peer;
         one->messages[n].node_rank = peer / 2 == one->rank / 2 ? peer : -1;
     }
-    one->node = node_open(memory, RANKS, one->rank);
-    CHECK(one->node && crossings_prepare(one));
+    one->home = node_open(memory, RANKS, one->rank);
+    CHECK(one->home && crossings_prepare(one));
+    crossings_take_lane(one);
+    CHECK(one->node);
 }
 
 /* A rank of a chain: begun again and again, looked at or not, and ended. */
@@ -373,7 +380,7 @@ static void *owner(void *argument) {
     if (self->memory) {
         cross(one, self->memory);
     }
-    struct node *node = one->node;
+    struct node *home = one->home;
     for (int round = 0; round < self->rounds; round++) {
         buffer[0] = self->rank ? 0 : (char)(1 + round % 100);
         CHECK(progress_own(one) && progress_begin(one) == DONE);
@@ -388,8 +395,9 @@ static void *owner(void *argument) {
         CHECK(progress_finish(one) == DONE && one->state == IDLE);
         CHECK(buffer[0] == (char)(1 + round % 100));
     }
+    CHECK(progress_give_up(one) == 0 && !one->node);
     progress_free(one);
-    node_close(node);
+    node_close(home);
     return NULL;
 }
 
@@ -439,6 +447,11 @@ static void threads_of_all_kinds(int handle_width, int with_hooks, int in_node, 
     CHECK(!pthread_join(progress, NULL));
     CHECK(progress_running() == 0);
     threads = 0;
+    if (memory) { /* all have given the lane back */
+        struct node *home = node_open(memory, RANKS, 0);
+        CHECK(node_take(home, 7 + LANES));
+        node_close(home);
+    }
     free(memory);
 }
 
@@ -486,7 +499,7 @@ static void local_instructions(int handle_width) {
                                                 .into = {6, 0}, .count = 3,
                                                 .loop = kernel_for("sum", 'q')};
     CHECK(program_check(one) && one->instructions[3].loop);
-    CHECK(program_run(one) == DONE);
+    CHECK(progress_own(one) && progress_run(one) == DONE);
     CHECK(copy[0] == -7 && third[0] == -8 && third[1] == -9);
     CHECK(c[0] == 6 && c[1] == 3 && c[2] == INT64_MIN); /* it wraps around */
     program_free(one);
@@ -523,7 +536,7 @@ static void errors(void) {
     letters = 0;
     one->messages[0].count = 8;
     put(RANKS - 2, RANKS - 1, 7, long_one, 16);
-    CHECK(program_run(one) == FAILED && one->error == 100 + TRUNCATED);
+    CHECK(progress_own(one) && progress_run(one) == FAILED && one->error == 100 + TRUNCATED);
     CHECK(!memcmp(short_one, long_one, 8));
     program_free(one);
 

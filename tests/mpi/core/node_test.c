@@ -3,6 +3,8 @@
    Compiled and run by tests/mpi/test_engine.py, with the sanitizers.  All threads know all messages;
    each publishes its own, in order, and reads what is for it, in the order of each writer. */
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,6 +118,79 @@ static void *rank_of(void *argument) {
     return NULL;
 }
 
+/* Requests take lanes, each rank in its own time.  All ranks have to be told the same, and a lane has
+   one request at a time. */
+enum { REQUESTS = 20000, KEPT = 6 };
+static atomic_int told[REQUESTS]; /* what the first was told: 1, or -1 */
+static atomic_int owner[LANES], holders[LANES], at[MOST];
+
+/* The number that the slowest rank is at. */
+static int slowest(void) {
+    int number = REQUESTS;
+    for (int rank = 0; rank < ranks; rank++) {
+        int theirs = atomic_load(&at[rank]);
+        number = theirs < number ? theirs : number;
+    }
+    return number;
+}
+
+static void hold(int number, int change) {
+    int lane = number % LANES;
+    if (change > 0) {
+        int before = atomic_exchange(&owner[lane], number);
+        CHECK(before == number || atomic_load(&holders[lane]) == 0);
+    }
+    atomic_fetch_add(&holders[lane], change);
+    CHECK(owner[lane] == number);
+}
+
+static void *requester(void *argument) {
+    int rank = *(int *)argument, kept[KEPT] = {0};
+    unsigned seed = (unsigned)rank;
+    struct node *first = node_open(memory, ranks, rank), *lanes[KEPT] = {NULL};
+    for (int number = 1; number < REQUESTS; number++) {
+        int place = rand_r(&seed) % KEPT, none = 0;
+        if (lanes[place]) {
+            hold(kept[place], -1);
+            node_give(lanes[place]);
+        }
+        kept[place] = number;
+        lanes[place] = node_take(first, number);
+        CHECK(lanes[place] == node_take(first, number));
+        if (lanes[place]) {
+            hold(number, 1);
+        }
+        int answer = lanes[place] ? 1 : -1;
+        CHECK(atomic_compare_exchange_strong(&told[number], &none, answer) || none == answer);
+        atomic_store(&at[rank], number);
+        while (number - slowest() > 4 * LANES) {
+            sched_yield();
+        }
+    }
+    node_close(first);
+    return NULL;
+}
+
+static void requests(void) {
+    pthread_t threads[MOST];
+    int numbers[MOST], taken = 0;
+    ranks = MOST;
+    memory = aligned_alloc(64, (size_t)node_nbytes(ranks));
+    memset(memory, 0, (size_t)node_nbytes(ranks));
+    for (int rank = 0; rank < ranks; rank++) {
+        numbers[rank] = rank;
+        CHECK(!pthread_create(&threads[rank], NULL, requester, &numbers[rank]));
+    }
+    for (int rank = 0; rank < ranks; rank++) {
+        CHECK(!pthread_join(threads[rank], NULL));
+    }
+    for (int number = 1; number < REQUESTS; number++) {
+        taken += told[number] > 0;
+    }
+    CHECK(taken > REQUESTS / 20 && taken < REQUESTS - 1);
+    free(memory);
+}
+
 int main(void) {
     for (unsigned seed = 0; seed < 6; seed++) {
         pthread_t threads[MOST];
@@ -146,5 +221,6 @@ int main(void) {
         }
         free(memory);
     }
+    requests();
     return 0;
 }

@@ -4,6 +4,7 @@ import gc
 import os
 import random
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -17,7 +18,13 @@ from collwise.mpi.engine import node_transport
 from collwise.mpi.engine.loading import COMPILED
 from tests.mpi.programs.checks import check, raises
 
-FLAT = {"broadcast": "flat", "reduce": "flat", "allreduce": "reduce_broadcast"}
+FLAT = {
+    "broadcast": "flat",
+    "reduce": "flat",
+    "allreduce": "reduce_broadcast",
+    # Open MPI's own persistent one keeps memory of every request that was freed.
+    "reduce_scatter_block": "pairwise",
+}
 TREES = {
     "broadcast": "chain_segmented(segment=10k)",
     "reduce": "binomial",
@@ -47,7 +54,24 @@ def mappings() -> int:
     return Path("/proc/self/maps").read_text().count("/memfd:collwise")
 
 
-def compare(ours: MPI.Comm, plain: MPI.Comm, draw: random.Random) -> None:
+FORMS = "blocking", "nonblocking", "persistent"
+
+
+def call(form: str, comm: Any, method: str, *arguments: Any) -> None:
+    """A call of a form, to its end; a persistent one twice, which must change nothing."""
+    if form == "blocking":
+        getattr(comm, method)(*arguments)
+    elif form == "nonblocking":
+        getattr(comm, f"I{method.lower()}")(*arguments).Wait()
+    else:
+        request = getattr(comm, f"{method}_init")(*arguments)
+        for _ in range(2):
+            request.Start()
+            request.Wait()
+        request.Free()
+
+
+def compare(ours: MPI.Comm, plain: MPI.Comm, draw: random.Random, form: str = "blocking") -> None:
     """One call of a random kind, whose results have to be the library's."""
     size, rank = plain.size, plain.rank
     count, root = draw.choice(SIZES), draw.randrange(size)
@@ -56,24 +80,24 @@ def compare(ours: MPI.Comm, plain: MPI.Comm, draw: random.Random) -> None:
     mine = np.random.default_rng([count, rank, root]).integers(-99, 99, count).astype(dtype)
     kind = draw.randrange(6)
     results = []
-    comm: Any
-    for comm in (plain, ours):
+    for comm, way in ((plain, "blocking"), (ours, form)):
         if kind == 0:
             result = mine.copy()
-            comm.Bcast(result, root)
+            call(way, comm, "Bcast", result, root)
         elif kind == 1:
             result = np.zeros(count, dtype)
-            comm.Allreduce(mine, result, op)
+            call(way, comm, "Allreduce", mine, result, op)
         elif kind == 2:
             result = np.zeros(count, dtype)
-            comm.Reduce(mine, result if rank == root else None, op, root)
+            into = result if rank == root else None
+            call(way, comm, "Reduce", mine, into, op, root)
         elif kind == 3:
             counts = [count * (other % 3) // 2 for other in range(size)]
             result = np.zeros(sum(counts), dtype)
-            comm.Allgatherv(np.resize(mine, counts[rank]), [result, counts])
+            call(way, comm, "Allgatherv", np.resize(mine, counts[rank]), [result, counts])
         elif kind == 4:
             result = np.zeros(count, dtype)
-            comm.Reduce_scatter_block(np.resize(mine, count * size), result, op)
+            call(way, comm, "Reduce_scatter_block", np.resize(mine, count * size), result, op)
         else:
             gaps = np.zeros((count, 3), dtype)
             gaps[:, 1] = mine
@@ -82,23 +106,22 @@ def compare(ours: MPI.Comm, plain: MPI.Comm, draw: random.Random) -> None:
             start = gaps.reshape(-1)[1:]
             whole = [start, 1, strided] if rank % 2 else None
             result = mine.copy()
-            if whole is None:
-                comm.Bcast(result, root)
-            else:
-                comm.Bcast(whole, root)
+            call(way, comm, "Bcast", result if whole is None else whole, root)
+            if whole is not None:
                 result = gaps[:, 1].copy()
                 assert not gaps[:, [0, 2]].any()
             strided.Free()
         results.append(result.tobytes())
-    assert results[0] == results[1], (kind, count, root, dtype, op)
+    assert results[0] == results[1], (form, kind, count, root, dtype, op)
 
 
 @check
-def blocking_calls_give_the_librarys_results(comm: MPI.Intracomm) -> None:
+def calls_of_every_form_give_the_librarys_results(comm: MPI.Intracomm) -> None:
     for algorithms in (FLAT, TREES):
         ours, draw = shared(comm, algorithms), random.Random(comm.size)
-        for _ in range(60):
-            compare(ours, comm, draw)
+        ours.Bcast(np.zeros(3))
+        for n in range(90):
+            compare(ours, comm, draw, FORMS[n % 3])
         ours.Bcast(np.zeros(3))
         assert uses_memory(ours) == expected_to_share(comm)
         ours.Free()
@@ -136,17 +159,85 @@ def long_vectors_both_ways_at_once(comm: MPI.Intracomm) -> None:
 def mpi_gets_on_while_a_rank_waits_in_a_collective(comm: MPI.Intracomm) -> None:
     """A large message that its receiver takes first, while its sender is in the broadcast."""
     ours, data = shared(comm), np.zeros(1_000_000)
-    for size in (8, 100_000):
+    ours.Bcast(data)
+    for size, form in product((8, 100_000), (*FORMS, "looked at")):
         small = np.full(size, comm.rank)
         if comm.rank == 1:
             sending = comm.Isend(np.ones(1_000_000), 0)
         if comm.rank == 0 and comm.size > 1:
             comm.Recv(data, 1)
             assert data.all()
-        ours.Bcast(small, 0)
+        if form == "looked at":
+            request = ours.Bcast_init(small, 0)
+            request.Start()
+            while not request.Test():
+                pass
+            request.Free()
+        else:
+            call(form, ours, "Bcast", small, 0)
         assert not small.any()
         if comm.rank == 1:
             sending.Wait()
+    ours.Free()
+
+
+@check
+def started_requests_move_while_a_rank_is_in_mpi(comm: MPI.Intracomm) -> None:
+    """The root publishes more than its ring holds, to readers that are in MPI."""
+    ours, data, token = shared(comm), np.zeros(200_000), np.zeros(1)
+    ours.Bcast(token)
+    for starts in (True, False):
+        for turn in range(3):
+            data[:] = turn + 1 if comm.rank == 0 else 0
+            request: Any = ours.Bcast_init(data, 0) if starts else ours.Ibcast(data, 0)
+            if starts:
+                request.Start()
+            if comm.rank == 0:
+                request.Wait()
+                for reader in range(1, comm.size):
+                    comm.Send(token, reader)
+            else:
+                comm.Recv(token, 0)
+                request.Wait()
+            assert (data == turn + 1).all()
+            if starts:
+                request.Free()
+    ours.Free()
+
+
+def by_messages(ours: cw.Comm, request: Any) -> bool:
+    """Whether a started broadcast of rank 0 comes to the others as a message of MPI's."""
+    private = ours._dispatch.duplicate.made
+    assert private is not None
+    if ours.rank == 0:
+        request.Start()
+    ours.Barrier()
+    seen = ours.rank > 0 and private.comm.Iprobe()
+    if ours.rank:
+        request.Start()
+    request.Wait()
+    return bool(ours.allreduce(seen, MPI.LOR))
+
+
+@check
+def requests_beyond_the_pool_send_messages(comm: MPI.Intracomm) -> None:
+    """All ranks know which.  Each frees its requests in its own order; then there is room again."""
+    if comm.size == 1 or COMPILED is None:
+        return
+    ours, data = shared(comm), np.full(100, comm.rank)
+    ours.Bcast(data)
+    for _ in range(3):
+        made = [ours.Bcast_init(data, 0) for _ in range(20)]
+        assert [by_messages(ours, one) for one in made].count(True) == 4
+        random.Random(comm.rank).shuffle(made)
+        for request in made:
+            request.Free()
+        comm.Barrier()
+    kept = ours.Bcast_init(data, 0) if comm.rank else None
+    comm.Barrier()
+    ours.Bcast(data)
+    kept = kept or ours.Bcast_init(data, 0)  # made later than by all others
+    assert not by_messages(ours, kept)
     ours.Free()
 
 
@@ -185,37 +276,50 @@ def persistent_requests_run_beside_calls_in_memory(comm: MPI.Intracomm) -> None:
 
 
 def stress(comm: MPI.Intracomm, calls: int) -> int:
-    """Random calls on several communicators, with requests in the midst, and the same calls again.
+    """Random calls of every form on several communicators, with other requests in their midst.
 
-    Returns the KiB that this rank grew by the second time, when all plans have been made.
+    All are made twice; returns the KiB that this rank grew by the second time, when all plans have
+    been made.
     """
+    before = mappings()
     algorithms = (
         FLAT,
         TREES,
-        {"broadcast": "binomial", "allreduce": "circulant", "reduce": "halving_gather"},
+        {**FLAT, "broadcast": "binomial", "allreduce": "circulant", "reduce": "halving_gather"},
     )
     every: list[tuple[MPI.Comm, MPI.Comm]] = [(shared(comm, one), comm) for one in algorithms]
-    every.append((shared(comm).Split(comm.rank % 2), comm.Split(comm.rank % 2)))
+    every.append((every[0][0].Split(comm.rank % 2), comm.Split(comm.rank % 2)))
     grown = 0
-    for call in range(2 * calls):
-        draw = random.Random(call % calls)
-        if call in (calls, 2 * calls - 1):
+    for number in range(2 * calls):
+        draw = random.Random(number % calls)
+        if number in (calls, 2 * calls - 1):
             gc.collect()
             grown = resident_kib() - grown
         ours, plain = draw.choice(every)
-        compare(ours, plain, random.Random(draw.random()))
-        if call % 100 == 0:
-            whole: Any = every[call // 100 % 3][0]
+        compare(ours, plain, random.Random(draw.random()), draw.choice(FORMS))
+        if number % 50 == 0:
+            whole: Any = every[number // 50 % 3][0]
             made = requests_of(whole, draw.randrange(1, 9))
             for request, data, _ in made:
                 data[:] = 1
                 request.Start()
-            compare(ours, plain, random.Random(draw.random()))
+            compare(ours, plain, random.Random(draw.random()), draw.choice(FORMS))
             for n, (request, data, result) in enumerate(made):
                 request.Wait()
                 assert ((result if n % 2 else data) == (comm.size if n % 2 else 1)).all()
-                request.Free()
+                if (n + comm.rank) % 3:  # the others are freed when the program drops them
+                    request.Free()
+    every[-1][1].Free()
+    for ours, _ in every:
+        ours.Free()
+    del ours, whole, made, request, every
+    assert mappings() == before
     return grown
+
+
+@check
+def random_calls_of_every_form(comm: MPI.Intracomm) -> None:
+    stress(comm, 120)
 
 
 def resident_kib() -> int:

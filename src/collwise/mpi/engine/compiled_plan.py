@@ -23,6 +23,10 @@ _READ: list[Any] = []
 """Memory that sends of abandoned plans may still read; it stays alive for ever."""
 
 
+QUICK_BYTES = 16384
+"""Of all messages of a program for which the engine keeps the GIL as long as nothing calls MPI."""
+
+
 class ProgramInstruction(NamedTuple):
     """An instruction as the extension reads it; each kind has its own use for some of the fields.
 
@@ -45,6 +49,21 @@ class ProgramInstruction(NamedTuple):
     element: str = " "
 
 
+def _quick_to(messages: list[tuple[Any, ...]], instructions: list[ProgramInstruction]) -> int:
+    """The first instruction that calls MPI; 0 unless messages are short and stay in the node."""
+    assert COMPILED is not None
+    nbytes = sum(QUICK_BYTES if peer < 0 or gaps else n for *_, peer, _, gaps, n in messages)
+    if nbytes >= QUICK_BYTES:
+        return 0
+    waits = False
+    for place, one in enumerate(instructions):
+        by_mpi = one.kind == COMPILED.COMBINE and not COMPILED.has_loop(one.operation, one.element)
+        if by_mpi or one.kind == COMPILED.COPY_TYPED:
+            return place if waits else 0  # starting it would call MPI
+        waits = waits or one.kind == COMPILED.AWAIT
+    return len(instructions)
+
+
 class CompiledPlan:
     """A rank's plan on the memory of its slots, with the methods of `BoundPlan`.
 
@@ -57,7 +76,7 @@ class CompiledPlan:
         self._slots, self._operator, self._keep = slots, binding.operator, binding.keep
         self.scratch, self.types = binding.scratch, list(binding.types)
         self._numbers = {slot: number for number, slot in enumerate(slots)}
-        self._requests: list[MPI.Prequest] = []
+        self._requests: list[MPI.Request] = []
         self.over: Callable[[], None] | None = None
         try:
             self.program = self._made(binding)
@@ -73,15 +92,20 @@ class CompiledPlan:
         assert COMPILED is not None
         slots, plan, comm, tag = binding.slots, binding.plan, binding.comm, binding.tag
         regions = [self._message(op) for op in plan.messages]
+        inside = binding.transport
         if not binding.rebindable:
+            here = () if inside is None else inside.ranks
             for op, region in zip(plan.messages, regions, strict=True):
                 make = comm.Send_init if isinstance(op, Send) else comm.Recv_init
-                self._requests.append(make(slots[op.slot].at(region), op.peer, tag))
+                known = MPI.REQUEST_NULL  # the engine makes what memory may serve
+                if op.peer not in here:
+                    known = make(slots[op.slot].at(region), op.peer, tag)
+                self._requests.append(known)
         messages: list[tuple[Any, ...]] = [
             (isinstance(op, Send), op.peer, *self._span(op.slot, region))
             for op, region in zip(plan.messages, regions, strict=True)
         ]
-        if (inside := binding.transport) is not None:
+        if inside is not None:
             firsts = publications(plan, inside.ranks)
             for number, (op, region) in enumerate(zip(plan.messages, regions, strict=True)):
                 gaps = region.derived or not slots[op.slot].unit.contiguous
@@ -107,6 +131,7 @@ class CompiledPlan:
             forwarding,
             None if binding.rebindable else tuple(request.handle for request in self._requests),
             None if inside is None else inside.node,
+            0 if inside is None else _quick_to(messages, instructions),
         )
         return made
 

@@ -21,7 +21,7 @@ ENVIRONMENT = "COLLWISE_NODE"
 TRANSPORTS = ("messages", "memory")
 """MPI's messages, as between nodes, and memory that ranks share.  The first is the default."""
 MOST_RANKS = 256
-"""Of a node: rows of letters grow with the square of the ranks, to some 70 MB of addresses."""
+"""Of a node: rows of letters grow with the square of the ranks, to some 200 MB of addresses."""
 MOST_BYTES = 1 << 30
 """Of a collective.  Beyond, some libraries cannot count what one rank packs, so MPI carries all."""
 
@@ -35,10 +35,11 @@ def chosen_transport(asked: str | None) -> str:
 
 
 class NodeTransport(NamedTuple):
-    """Memory for what blocking calls on a communicator send inside this rank's node.
+    """Memory for what calls on a communicator send inside this rank's node.
 
-    All ranks make these in the same order.   ranks: the node's ranks, by their ranks in the
-    communicator.   node: this rank's end of the memory.
+    All blocking calls share a lane of it, since all ranks make them in the same order; each request
+    takes one of its own.  MPI's messages serve requests for which no lane is free.
+    ranks: the node's ranks, by their ranks in the communicator.   node: this rank's end.
     """
 
     ranks: Mapping[int, int]

@@ -229,8 +229,7 @@ class Executor(ABC):
         key = call_buffers.key
         bound = self._bound.get(key)
         if bound is None:
-            transport = self._transport(call_buffers)
-            bound = self._bind(call_buffers, BLOCKING_TAG, transport, rebindable=True)
+            bound = self._bind(call_buffers, BLOCKING_TAG, rebindable=True)
             if key is not None:
                 self._bound.remember(key, bound)
         bound.set_addresses(call_buffers.slots, self.private.scratch)
@@ -250,7 +249,6 @@ class Executor(ABC):
         self,
         call_buffers: CallBuffers,
         tag: int,
-        transport: NodeTransport | None = None,
         *,
         rebindable: bool = False,
         alone: bool = False,
@@ -272,11 +270,11 @@ class Executor(ABC):
             slots[slot] = Memory(address, call_buffers.unit, starts)
         keep = None if shared else (call_buffers.keep, memory)
         operator, types = call_buffers.operator, call_buffers.types
-        memory_of_it = rebindable, scratch, types, keep, transport
+        memory_of_it = rebindable, scratch, types, keep, self._transport(call_buffers)
         return bound_plan(Binding(plan, slots, self.private.comm, tag, operator, *memory_of_it))
 
     def _transport(self, call_buffers: CallBuffers) -> NodeTransport | None:
-        """What carries a blocking call inside the node.  Nothing decides that differs by rank."""
+        """What carries a call inside the node.  Nothing decides that differs by rank."""
         typed = call_buffers.operator is None or call_buffers.unit.datatype.is_predefined
         fits = typed and self.problem.nbytes <= MOST_BYTES
         return self.private.transport if fits else None

@@ -37,8 +37,8 @@ class Binding(NamedTuple):
     slots: the memory of each slot.   rebindable: whether the plan serves other memory of the same
     layout, too; addresses are set before each execution.   scratch: which slots lie in scratch.
     types: derived types, to be freed in the end.   keep: what must live as long as the bound plan,
-    such as the owners of the memory.   transport: carries messages of blocking calls inside the
-    node, on all its ranks or on none; for the compiled engine only.
+    such as the owners of the memory.   transport: carries messages inside the node, on all
+    its ranks or on none; for the compiled engine only.
     """
 
     plan: RankPlan

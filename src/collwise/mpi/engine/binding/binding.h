@@ -38,7 +38,7 @@ typedef struct {
     int freed; /* its owner gave it back */
 } Program;
 
-/* Execute a part of a program without the GIL.   begins: it has to be IDLE.   A negative outcome: an
+/* Execute a part of a program, which lets the GIL go for MPI and to wait.   begins: it has to be IDLE.   A negative outcome: an
    exception is raised, but for BROKE and FAILED, of which the caller tells. */
 enum outcome program_execute(Program *self, enum outcome (*act)(struct program *), int begins);
 

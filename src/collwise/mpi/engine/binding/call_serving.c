@@ -191,10 +191,7 @@ static PyObject *by_program(Calls *self, struct call *call, const struct entry *
     }
     set_addresses(call, entry, program);
     Py_INCREF((PyObject *)owner); /* another thread may let the table forget it */
-    enum outcome outcome;
-    Py_BEGIN_ALLOW_THREADS
-    outcome = progress_run(program);
-    Py_END_ALLOW_THREADS
+    enum outcome outcome = progress_run(program);
     PyObject *result = NULL;
     if (outcome >= PENDING) {
         result = Py_NewRef(Py_True);

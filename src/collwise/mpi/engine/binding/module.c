@@ -50,6 +50,13 @@ static function look_up(void *library, const char *prefix, const char *name) {
     return result;
 }
 
+static void *let_go_of_gil(void) { return PyEval_SaveThread(); }
+static void regain_gil(void *thread) {
+    if (thread) {
+        PyEval_RestoreThread(thread);
+    }
+}
+
 /* connect(path, width, status_size, too_long, no_memory, byte): look up MPI's functions in a library
    that is loaded, and in those that it needs.  Returns the names of those that are missing. */
 static PyObject *connect_library(PyObject *module, PyObject *args) {
@@ -98,6 +105,8 @@ static PyObject *connect_library(PyObject *module, PyObject *args) {
 #undef LOOK_UP
     candidate.null_stream = 0x3c000000; /* MPIX_STREAM_NULL */
     candidate.byte = byte;
+    candidate.let_go = let_go_of_gil;
+    candidate.regain = regain_gil;
     candidate.patience = 300; /* some ten microseconds */
     if (missing && PyList_Size(missing) == 0) {
         mpi = candidate;

@@ -110,34 +110,39 @@ static int fill(struct program *program, PyObject *messages, PyObject *order,
     return !PyErr_Occurred();
 }
 
-/* Let its messages inside the node go through memory.   Such a program is only run, so no thread
-   takes a step of it when it is freed. */
+/* Let its messages inside the node go through memory.   A persistent one has a lane from now on. */
 static int join(Program *self, PyObject *node) {
     if (node == Py_None) {
         return 1;
     }
-    if (Py_TYPE(node) != node_type || self->program->persistent) {
-        PyErr_SetString(PyExc_ValueError, "memory of a node is for programs without requests");
+    if (Py_TYPE(node) != node_type) {
+        PyErr_SetString(PyExc_TypeError, "messages go through the memory of a Node");
         return 0;
     }
     self->node = (Node *)Py_NewRef(node);
-    self->program->node = self->node->end;
+    self->program->home = self->program->node = self->node->end;
     if (!crossings_prepare(self->program)) {
         PyErr_SetString(PyExc_ValueError, "messages that cannot be published so, or no memory");
         return 0;
+    }
+    if (self->program->persistent) {
+        crossings_take_lane(self->program);
     }
     return 1;
 }
 
 static PyObject *program_new_object(PyTypeObject *type, PyObject *args, PyObject *named) {
     static char *names[] = {"comm",  "op",         "rank",     "tag",      "slots", "messages",
-                            "order", "instructions", "forwarding", "requests", "node", NULL};
+                            "order", "instructions", "forwarding", "requests", "node",
+                            "quick_to", NULL};
     unsigned long long comm, op;
     int rank, tag, slots, forwarding;
+    int quick_to = 0;
     PyObject *messages, *order, *instructions, *requests, *node = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "KKiiiO!O!O!iO|O", names, &comm, &op, &rank, &tag,
+    if (!PyArg_ParseTupleAndKeywords(args, named, "KKiiiO!O!O!iO|Oi", names, &comm, &op, &rank, &tag,
                                      &slots, &PyTuple_Type, &messages, &PyTuple_Type, &order,
-                                     &PyTuple_Type, &instructions, &forwarding, &requests, &node)) {
+                                     &PyTuple_Type, &instructions, &forwarding, &requests, &node,
+                                     &quick_to)) {
         return NULL;
     }
     if (!mpi.width || slots < 0) {
@@ -161,6 +166,7 @@ static PyObject *program_new_object(PyTypeObject *type, PyObject *args, PyObject
     self->program->rank = rank;
     self->program->tag = tag;
     self->program->forwarding = forwarding;
+    self->program->quick_to = quick_to;
     if (!fill(self->program, messages, order, instructions, requests) || !join(self, node)) {
         Py_DECREF(self);
         return NULL;
@@ -170,10 +176,9 @@ static PyObject *program_new_object(PyTypeObject *type, PyObject *args, PyObject
 
 static void program_dealloc(Program *self) {
     PyTypeObject *type = Py_TYPE((PyObject *)self);
-    if (self->program) {
-        progress_free(self->program);
+    if (!self->program || progress_free(self->program)) { /* a step of it may need the memory */
+        Py_XDECREF((PyObject *)self->node);
     }
-    Py_XDECREF((PyObject *)self->node);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     release(self);
     Py_DECREF(type);
@@ -191,9 +196,7 @@ enum outcome program_execute(Program *self, enum outcome (*act)(struct program *
         return BUSY;
     }
     if (!begins || progress_own(self->program)) {
-        Py_BEGIN_ALLOW_THREADS
         outcome = act(self->program);
-        Py_END_ALLOW_THREADS
     }
     if (outcome == BUSY) {
         busy();

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 enum {
-    LOOKS = 2000,      /* in vain, some fifty microseconds, before a rank yields its core */
+    LOOKS = 400,       /* in vain, some ten microseconds, before a rank yields its core */
     FEW_LOOKS = 30,    /* where ranks share cores */
     YIELDS = 500,      /* before it sleeps: to be woken takes longer than to be next */
     LOOKS_FOR_MPI = 50, /* after so many MPI gets on */
@@ -286,13 +286,16 @@ int crossings_move(struct program *program) {
     return 1;
 }
 
+void crossings_serve_mpi(const struct program *program) {
+    int found; /* nothing: no message goes from this rank to itself now */
+    CALL(Iprobe, IPROBE, program->library,
+         (program->rank, program->tag, program->comm, &found, program->status));
+}
+
 void crossings_pause(struct program *program, int looks, int for_mpi) {
-    const struct library *library = program->library;
-    int briefly = library->patience ? LOOKS : FEW_LOOKS, found;
+    int briefly = program->library->patience ? LOOKS : FEW_LOOKS;
     if (looks >= briefly + YIELDS || looks % LOOKS_FOR_MPI == LOOKS_FOR_MPI - 1) {
-        /* No message goes from this rank to itself now, so this finds none; but MPI gets on. */
-        CALL(Iprobe, IPROBE, library,
-             (program->rank, program->tag, program->comm, &found, program->status));
+        crossings_serve_mpi(program);
     }
     if (looks < briefly) {
         return;

@@ -14,8 +14,24 @@ void crossings_free(struct program *program);
 /* Before it is begun anew, and when it is given up: none is open. */
 void crossings_reset(struct program *program);
 
+static inline int stays_inside(const struct program *program, int message) {
+    return program->home && program->messages[message].node_rank >= 0;
+}
+
 static inline int crosses(const struct program *program, int message) {
-    return program->node && program->messages[message].node_rank >= 0;
+    return program->node && stays_inside(program, message);
+}
+
+/* Take the lane of the program's tag, and give it back once nothing is under way. */
+static inline void crossings_take_lane(struct program *program) {
+    program->node = program->home ? node_take(program->home, program->tag) : NULL;
+}
+
+static inline void crossings_give_lane(struct program *program) {
+    if (program->node && program->node != program->home) {
+        node_give(program->node);
+        program->node = NULL;
+    }
 }
 
 static inline int crossing_over(const struct program *program, int message) {
@@ -27,6 +43,9 @@ int crossing_begin(struct program *program, int message);
 
 /* Move pieces as far as they have come or there is room.  0: an error, which is in the program. */
 int crossings_move(struct program *program);
+
+/* Let MPI get on: another rank may need that for a message of the user's. */
+void crossings_serve_mpi(const struct program *program);
 
 /* Let some time pass after so many looks in vain, and let MPI get on.   for_mpi: a message of MPI's is
    waited for, too. */

@@ -102,6 +102,8 @@ struct library {
     handle null_stream; /* what MPIX_Async_start takes for "any" */
     handle no_info;     /* MPI_INFO_NULL */
     handle byte;        /* the type of which a completed request has none */
+    void *(*let_go)(void);  /* let other threads of the owner run while this one calls MPI or waits */
+    void (*regain)(void *); /* the end of that; NULL: none were let go */
 };
 
 /* The handle that the library wrote somewhere, and one written for it. */

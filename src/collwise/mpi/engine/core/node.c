@@ -41,8 +41,18 @@ struct ring {
     LINE char bytes[RING];
 };
 
+struct claim {
+    LINE _Atomic uint64_t word; /* the turn decided last, that which has the lane, ranks that have it */
+};
+
+enum { TURN = 27, OWNER = 10 }; /* bits of a turn, and of the ranks */
+#define TURNS (((uint64_t)1 << TURN) - 1)
+#define HOLDERS (((uint64_t)1 << OWNER) - 1)
+
 struct node {
     int ranks, rank;
+    int lanes; /* that follow the first */
+    struct claim *claim;
     struct bed *beds;
     struct row *rows;   /* of all pairs: the writer's, by reader */
     struct ring *rings;
@@ -52,37 +62,60 @@ struct node {
     uint64_t ends[PIECES];
 };
 
-int64_t node_nbytes(int ranks) {
-    int64_t n = ranks;
-    return n * (int64_t)sizeof(struct bed) + n * n * (int64_t)sizeof(struct row) +
-           n * (int64_t)sizeof(struct ring);
+static int64_t lane_nbytes(int64_t n) {
+    return (int64_t)sizeof(struct claim) + n * (int64_t)sizeof(struct bed) +
+           n * n * (int64_t)sizeof(struct row) + n * (int64_t)sizeof(struct ring);
 }
+
+static int lanes_for(int ranks) {
+    int64_t lanes = LANES_NBYTES / lane_nbytes(ranks);
+    return lanes < LANES ? (int)lanes : LANES;
+}
+
+int64_t node_nbytes(int ranks) { return (1 + lanes_for(ranks)) * lane_nbytes(ranks); }
 
 struct node *node_open(void *memory, int ranks, int rank) {
-    struct node *node = calloc(1, sizeof *node);
-    uint32_t *counters = calloc(3 * (size_t)ranks, sizeof *counters);
-    if (!node || !counters) {
-        free(node);
-        free(counters);
-        return NULL;
+    int lanes = lanes_for(ranks);
+    size_t counted = 3 * (size_t)ranks * sizeof(uint32_t);
+    struct node *first = calloc(1 + (size_t)lanes, sizeof *first + counted);
+    uint32_t *counters = (void *)(first + 1 + lanes);
+    for (int n = 0; first && n <= lanes; n++, counters += 3 * ranks) {
+        struct node *node = &first[n];
+        node->lanes = lanes;
+        node->ranks = ranks;
+        node->rank = rank;
+        node->claim = (void *)((char *)memory + n * lane_nbytes(ranks));
+        node->beds = (void *)(node->claim + 1);
+        node->rows = (void *)(node->beds + ranks);
+        node->rings = (void *)(node->rows + (int64_t)ranks * ranks);
+        node->sent = counters;
+        node->known_read = counters + ranks;
+        node->received = counters + 2 * ranks;
     }
-    node->ranks = ranks;
-    node->rank = rank;
-    node->beds = memory;
-    node->rows = (void *)(node->beds + ranks);
-    node->rings = (void *)(node->rows + (int64_t)ranks * ranks);
-    node->sent = counters;
-    node->known_read = counters + ranks;
-    node->received = counters + 2 * ranks;
-    return node;
+    return first;
 }
 
-void node_close(struct node *node) {
-    if (node) {
-        free(node->sent);
-        free(node);
+void node_close(struct node *first) { free(first); }
+
+struct node *node_take(struct node *first, int number) {
+    if (!first->lanes) {
+        return NULL;
     }
+    struct node *lane = &first[1 + number % first->lanes];
+    uint64_t turn = ((uint64_t)(number / first->lanes) + 1) & TURNS, next;
+    uint64_t word = atomic_load(&lane->claim->word);
+    do {
+        int held = (word & HOLDERS) != 0;
+        if ((((word >> (TURN + OWNER)) - turn) & TURNS) <= TURNS / 2) { /* it was this turn's, or later */
+            return held && (word >> OWNER & TURNS) == turn ? lane : NULL;
+        }
+        next = held ? word & (TURNS << OWNER | HOLDERS) : turn << OWNER | (uint64_t)first->ranks;
+    } while (!atomic_compare_exchange_weak(&lane->claim->word, &word,
+                                           next | turn << (TURN + OWNER)));
+    return word & HOLDERS ? NULL : lane;
 }
+
+void node_give(struct node *lane) { atomic_fetch_sub(&lane->claim->word, 1); }
 
 static struct row *row_of(struct node *node, int writer, int reader) {
     return &node->rows[(int64_t)writer * node->ranks + reader];
@@ -111,6 +144,9 @@ static int find_room(struct node *node, int64_t nbytes, uint64_t *at) {
     struct ring *ring = &node->rings[node->rank];
     while (node->first != node->end && !atomic_load(&ring->pieces[node->first % PIECES].left)) {
         node->free_to = node->ends[node->first++ % PIECES];
+    }
+    if (node->first == node->end) { /* from the beginning again: these pages are there and warm */
+        node->free_to = node->used_to = 0;
     }
     uint64_t begin = node->used_to, place = begin % RING;
     if (place + (uint64_t)nbytes > RING) {

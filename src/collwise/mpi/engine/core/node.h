@@ -1,6 +1,6 @@
 /* Messages between the ranks of a node, in memory that they share: no MPI in here.
 
-   For every two ranks there is a row of letters from one to the other, each of a cache line.  A short
+   For every two ranks there is a row of letters from one to the other, each of two cache lines.  A short
    piece of a message lies in its letter; a longer one lies in the writer's ring, once for all who
    read it.  Nothing is matched and nothing searched: both ends count the letters of their row, and
    pieces come in the order in which they were published.
@@ -16,28 +16,43 @@
    decreased it.  SLEEP.  A rank stores `asleep` and then looks at what it waits for; others store that
    and then look at `asleep`.  All four are sequentially consistent, so one of the two sees the other:
    the rank looks in vain only if the other rings.  The bell is read before `asleep` is stored, and the
-   kernel lets nobody sleep whose bell has changed since. */
+   kernel lets nobody sleep whose bell has changed since.
+
+   LANES.  All of that stands in the memory several times.  The first lane is for blocking calls, which
+   all ranks make in the same order.  A request has a number, the same on all ranks and rising, which
+   says what lane it may have.  The rank that comes first decides: it has the lane if all ranks gave it
+   back that had it before.  A word says whose turn was decided last, whose the lane is, and how many
+   ranks have yet to give it back; so a rank that comes late still finds that it has it.  The word is
+   only changed by sequentially consistent operations, so owners of a lane follow each other. */
 #ifndef COLLWISE_NODE_H
 #define COLLWISE_NODE_H
 
 #include <stdint.h>
 
 enum {
-    LETTERS = 16,         /* of a row */
-    SHORT = 48,           /* bytes that fit into a letter */
-    PIECES = 16,          /* most that a writer has in its ring */
+    LETTERS = 32,         /* of a row */
+    SHORT = 112,          /* bytes that fit into a letter */
+    PIECES = 32,          /* most that a writer has in its ring */
     PIECE = 64 << 10,     /* most bytes of one */
     RING = 4 * PIECE,     /* so that the writer and readers work on different pieces */
+    LANES = 16,           /* for requests, */
+    LANES_NBYTES = 64 << 20, /* but no more than this holds */
 };
 
-/* One rank's end of the rows and rings.  One thread at a time uses it. */
+/* One rank's end of a lane.  One thread at a time uses it. */
 struct node;
 
 /* Bytes of memory for some ranks, which is zeros in the beginning. */
 int64_t node_nbytes(int ranks);
 
-struct node *node_open(void *memory, int ranks, int rank); /* NULL where memory is short */
-void node_close(struct node *node);
+/* The first lane; NULL where memory is short. */
+struct node *node_open(void *memory, int ranks, int rank);
+void node_close(struct node *first);
+
+/* The lane of the request with this number; NULL, on all ranks, if it has none.  Asked again, the answer
+   is the same.  A rank gives a lane back once, when nothing is under way on it. */
+struct node *node_take(struct node *first, int number);
+void node_give(struct node *lane);
 
 /* Publish a piece from the beginning of a message: no more than so many bytes, which are its rest.
    Returns how many were published; -1 if there is no room. */

@@ -16,7 +16,7 @@ struct place {
     int64_t offset;
 };
 
-/* A message.  Of a persistent one the request exists, and nothing else is looked at. */
+/* A message.  Of MPI's in a persistent program the request exists, and nothing else is looked at. */
 struct message {
     int sends;
     int peer;
@@ -64,16 +64,18 @@ struct program {
     handle comm, op;
     int users_op;     /* the operator is the user's: it may do anything, so no hook calls it */
     int rank, tag;
-    int persistent;   /* its requests were made beforehand */
+    int persistent;   /* the requests of messages that leave the node were made beforehand */
     int messages_number, order_number, instructions_number, slots_number;
     int forwarding;   /* so many instructions other ranks wait for */
+    int quick_to;     /* before this instruction nothing calls MPI, and all is short */
     struct message *messages;
     int *order;
     struct instruction *instructions;
     char **slots;     /* addresses of the buffers */
     char *requests;   /* a handle for every message, in the library's width */
     char *status;     /* room for one */
-    struct node *node; /* NULL: MPI carries all messages */
+    struct node *home; /* the node's first lane, for blocking calls; NULL: MPI carries all messages */
+    struct node *node; /* the lane of this call; NULL: MPI carries it */
     struct crossing *crossings; /* by message */
     struct crossing_lists *crossing_lists;
     int open;         /* crossings that were begun and are not over */
@@ -94,6 +96,11 @@ void program_free(struct program *program);
 
 /* Whether all numbers in it are within their tables. */
 int program_check(const struct program *program);
+
+/* Whether other ranks wait for what this program still has to do. */
+static inline int program_needed(const struct program *program) {
+    return program->at < program->forwarding || program->open;
+}
 
 static inline void *program_request(const struct program *program, int message) {
     return program->requests + (int64_t)message * program->library->width;

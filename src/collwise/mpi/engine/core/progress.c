@@ -1,6 +1,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "progress.h"
 
+#include "crossing.h"
+
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -9,6 +11,7 @@
 
 #define PATIENCE_NS 1000000
 #define IDLE_ROUNDS 100 /* after which the helper waits until it is woken */
+#define QUICK_LOOKS 30  /* for a message inside the node, before other threads are let go: a microsecond */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct program *running;
@@ -45,14 +48,14 @@ static enum outcome put_down(struct program *program, enum outcome outcome) {
     return outcome;
 }
 
-/* Take a program for its owner, who waits for another thread's step.   mine: what becomes of one that
+/* Take a program for its owner.   waits: for another thread's step.   mine: what becomes of one that
    is linked, OWNED or STEPPED.   Returns its new state; otherwise BROKEN, or another that forbids it. */
-static int take(struct program *program, int mine) {
+static int take(struct program *program, int mine, int waits) {
     if (change(program, RESTING, OWNED) || change(program, IDLE, OWNED)) {
         return OWNED;
     }
     pthread_mutex_lock(&lock);
-    while (program->state == STEPPED && !pthread_equal(program->stepper, pthread_self())) {
+    while (waits && program->state == STEPPED && !pthread_equal(program->stepper, pthread_self())) {
         pthread_mutex_unlock(&lock);
         sched_yield();
         pthread_mutex_lock(&lock);
@@ -89,7 +92,7 @@ static void stepped(struct program *program, enum outcome outcome) {
     if (program->state == LEFT) {
         unlink_program(program);
         program_free(program);
-    } else if (outcome == PENDING && program->at < program->forwarding) {
+    } else if (outcome >= PENDING && program_needed(program)) {
         program->state = RUNNING;
     } else {
         unlink_program(program);
@@ -208,6 +211,7 @@ void progress_complete(struct program *program) {
         put_down(program, BROKE);
         program_abandon(program);
     } else {
+        crossings_give_lane(program);
         program->started = 0;
         put_down(program, DONE);
     }
@@ -218,27 +222,31 @@ enum outcome progress_start_request(struct program *program, void *request,
     const struct library *library = progress_library = program->library;
     struct grequest *grequest = malloc(sizeof *grequest);
     program->error = library->no_memory;
+    crossings_take_lane(program);
     enum outcome outcome = grequest ? program_begin(program) : FAILED;
     if (outcome >= PENDING) {
         *grequest = (struct grequest){program, 0, freed, owner};
-        program->error = CALL(MPI_Grequest_start, GREQUEST_START, library,
-                              (query_grequest, free_grequest, cancel_grequest, grequest,
-                               &grequest->request));
-        if (program->error) {
+        int error = CALL(MPI_Grequest_start, GREQUEST_START, library,
+                         (query_grequest, free_grequest, cancel_grequest, grequest,
+                          &grequest->request));
+        if (error) { /* otherwise that of a message stays, for `query_grequest` */
+            program->error = error;
             program_abandon(program);
             outcome = BROKE;
         }
     }
     if (outcome < PENDING) {
         free(grequest);
+        program->node = NULL; /* the lane is that of the next call with this tag */
         return put_down(program, outcome);
     }
     memcpy(request, &grequest->request, (size_t)library->width);
     program->state = LIBRARYS;
     requests++;
-    program->error = start_hook(library, poll_grequest, grequest);
-    if (program->error) { /* nobody would move it on */
+    int error = start_hook(library, poll_grequest, grequest);
+    if (error) { /* nobody would move it on */
         requests--;
+        program->error = error;
         program_abandon(program);
         return put_down(program, BROKE);
     }
@@ -336,30 +344,59 @@ void progress_stop(void) {
 
 /* --- what owners do ----------------------------------------------------------------------------- */
 
+/* To let other threads go and to regain them takes as long as a short message, and is only needed where
+   MPI is called (another thread may hold its locks), or where something is waited for. */
+static int is_quick(const struct program *program) {
+    return program->quick_to && program->node && !progress_running();
+}
+
+/* What a quick program can do before anybody is let go. */
+static enum outcome look(struct program *program) {
+    enum outcome outcome;
+    int looks = program->library->patience ? QUICK_LOOKS : 1;
+    do {
+        outcome = program_step(program, program->quick_to);
+    } while (outcome == PENDING && --looks);
+    return outcome == DONE && program->at < program->instructions_number ? PENDING : outcome;
+}
+
 enum outcome progress_begin(struct program *program) {
+    const struct library *library = program->library;
+    void *threads = is_quick(program) ? NULL : library->let_go();
     progress_advance();
     enum outcome outcome = program_begin(program);
-    if (outcome < PENDING || program->at >= program->forwarding) {
-        return put_down(program, outcome);
+    if (outcome < PENDING || !program_needed(program)) {
+        put_down(program, outcome);
+    } else {
+        pthread_mutex_lock(&lock);
+        program->next = running;
+        running = program;
+        linked++;
+        program->state = RUNNING;
+        pthread_mutex_unlock(&lock);
+        if (!threads && library->hooks && !hooked) {
+            threads = library->let_go();
+        }
+        call_for_help(program);
+        outcome = DONE;
     }
-    pthread_mutex_lock(&lock);
-    program->next = running;
-    running = program;
-    linked++;
-    program->state = RUNNING;
-    pthread_mutex_unlock(&lock);
-    call_for_help(program);
-    return DONE;
+    library->regain(threads);
+    return outcome;
 }
 
 static enum outcome finish(struct program *program) {
-    while (progress_running()) { /* somebody may wait for those while we wait for him */
+    uint64_t moves = program->moves;
+    for (int looks = 0; progress_running(); looks++) { /* somebody may wait for those while we wait */
         enum outcome outcome = program_step(program, program->instructions_number);
         if (outcome != PENDING) {
             return outcome;
         }
         progress_advance();
-        if (!program->library->patience) {
+        looks = program->moves == moves ? looks : 0;
+        moves = program->moves;
+        if (program->node) {
+            crossings_pause(program, looks, !program->open);
+        } else if (!program->library->patience) {
             sched_yield();
         }
     }
@@ -367,52 +404,75 @@ static enum outcome finish(struct program *program) {
 }
 
 enum outcome progress_finish(struct program *program) {
-    int state = take(program, OWNED);
-    return state == OWNED ? put_down(program, finish(program)) : refusal(program, state);
+    int state = program->quick_to ? take(program, OWNED, 0) : LEFT;
+    enum outcome outcome = state == OWNED && is_quick(program) ? look(program) : PENDING;
+    void *threads = outcome == PENDING ? program->library->let_go() : NULL;
+    state = state == OWNED ? OWNED : take(program, OWNED, 1);
+    outcome = state != OWNED       ? refusal(program, state)
+              : outcome == PENDING ? put_down(program, finish(program))
+                                   : put_down(program, outcome);
+    program->library->regain(threads);
+    return outcome;
 }
 
 enum outcome progress_test(struct program *program) {
+    void *threads = program->library->let_go();
     progress_advance();
-    int state = take(program, STEPPED);
-    if (state != OWNED && state != STEPPED) {
-        return refusal(program, state);
+    int state = take(program, STEPPED, 1);
+    enum outcome outcome = state == OWNED || state == STEPPED
+                               ? program_step(program, program->instructions_number)
+                               : refusal(program, state);
+    if (outcome == PENDING && program->node) {
+        crossings_serve_mpi(program);
     }
-    enum outcome outcome = program_step(program, program->instructions_number);
     if (state == OWNED) {
-        return put_down(program, outcome);
+        put_down(program, outcome);
+    } else if (state == STEPPED) {
+        pthread_mutex_lock(&lock);
+        stepped(program, outcome);
+        pthread_mutex_unlock(&lock);
     }
-    pthread_mutex_lock(&lock);
-    stepped(program, outcome);
-    pthread_mutex_unlock(&lock);
+    program->library->regain(threads);
     return outcome;
 }
 
 enum outcome progress_run(struct program *program) {
-    if (!progress_running()) {
-        return put_down(program, program_run(program));
+    void *threads = NULL;
+    program_reset(program);
+    enum outcome outcome = is_quick(program) ? look(program) : PENDING;
+    if (outcome == PENDING) {
+        threads = program->library->let_go();
+        outcome = finish(program);
     }
-    enum outcome outcome = progress_begin(program);
-    return outcome < PENDING ? outcome : progress_finish(program);
+    put_down(program, outcome);
+    program->library->regain(threads);
+    return outcome;
 }
 
 int progress_give_up(struct program *program) {
-    int state = take(program, OWNED);
+    int state = take(program, OWNED, 1);
     if (state != OWNED && state != BROKEN) {
         return -1;
+    }
+    if (state == OWNED && program->at == program->instructions_number && !program->open) {
+        crossings_give_lane(program);
     }
     int pending = program_abandon(program);
     put_down(program, state == BROKEN ? BROKE : DONE);
     return pending;
 }
 
-void progress_free(struct program *program) {
+int progress_free(struct program *program) {
     pthread_mutex_lock(&lock);
-    if (program->state == STEPPED) {
+    int freed = program->state != STEPPED;
+    if (!freed) {
         program->state = LEFT;
-        program = NULL;
     } else if (program->state == RUNNING) {
         unlink_program(program);
     }
     pthread_mutex_unlock(&lock);
-    program_free(program);
+    if (freed) {
+        program_free(program);
+    }
+    return freed;
 }

@@ -9,7 +9,8 @@
 
        IDLE      not begun, or over: its owner, with the GIL
        OWNED     a thread of its owner's executes it: that thread only
-       RUNNING   begun, linked, and other ranks wait for it: whoever makes it STEPPED first
+       RUNNING   begun, linked, and other ranks wait for it (`program_needed`), be it only to read what
+                 they published: whoever makes it STEPPED first
        STEPPED   linked; one thread takes a step: that thread only.  Its owner waits, without the GIL
        RESTING   begun, and no other rank waits for it any more: nobody before its owner
        LIBRARYS  a generalized request: the library's hook, then who completes the request
@@ -35,7 +36,7 @@
 
 #include "runner.h"
 
-/* How many programs are running that still have to forward data. */
+/* How many programs are running that other ranks wait for. */
 int progress_running(void);
 
 /* Advance everything that is running, without blocking, but for what other threads advance now. */
@@ -43,6 +44,8 @@ void progress_advance(void);
 
 /* Take a program that is IDLE, for `begin`, `run` or `start_request`; 0 if it is not.  Never blocks. */
 int progress_own(struct program *program);
+
+/* The next four let other threads of the owner go (`library.h`) where they call MPI or wait. */
 
 /* Begin a program, and let it run if others wait for it. */
 enum outcome progress_begin(struct program *program);
@@ -61,8 +64,8 @@ enum outcome progress_run(struct program *program);
    sends still read its memory; -1 if it is being executed by this thread, or by the library. */
 int progress_give_up(struct program *program);
 
-/* Free a program, or let the thread do so that takes a step of it.  Never blocks. */
-void progress_free(struct program *program);
+/* Free a program, or let the thread do so that takes a step of it: then it returns 0.  Never blocks. */
+int progress_free(struct program *program);
 
 /* Start a program that the library's progress executes, as a generalized request, whose handle is
    written to `request`.  Only where the library has hooks, and not with an operator of the user's.

@@ -7,15 +7,20 @@
 
 #define OF(number) program->order[todo->first + (number)]
 
+/* How many messages of an AWAIT are MPI's in this execution. */
+static int by_mpi(const struct program *program, const struct instruction *todo) {
+    return program->node ? todo->number : todo->number + todo->inside;
+}
+
 static int started(struct program *program, int number) {
     const struct library *library = program->library;
     const struct message *m = &program->messages[number];
     void *request = program_request(program, number);
-    if (program->persistent) {
-        return CALL(Start, START, library, (request));
-    }
     if (crosses(program, number)) {
         return crossing_begin(program, number);
+    }
+    if (program->persistent && !stays_inside(program, number)) {
+        return CALL(Start, START, library, (request));
     }
     void *data = program_place(program, m->place);
     if (m->sends) {
@@ -114,7 +119,7 @@ static enum outcome tested(struct program *program, const struct instruction *to
     if (outcome != DONE) {
         return outcome;
     }
-    for (int n = 0; n < todo->number; n++) { /* those that were complete are so at once */
+    for (int n = 0; n < by_mpi(program, todo); n++) { /* those that were complete are so at once */
         int complete = 0;
         int error = CALL(Test, TEST, program->library,
                          (program_request(program, OF(n)), &complete, program->status));
@@ -133,7 +138,7 @@ static enum outcome looked_at(struct program *program, const struct instruction 
     if (outcome != DONE) {
         return outcome;
     }
-    for (int n = 0; n < todo->number; n++) {
+    for (int n = 0; n < by_mpi(program, todo); n++) {
         if (!CALL(MPIX_Request_is_complete, IS_COMPLETE, program->library,
                   (handle_at(program->library, program_request(program, OF(n)))))) {
             return PENDING;
@@ -181,7 +186,7 @@ static enum outcome waited_for(struct program *program, const struct instruction
     if (program->open && watched(program, todo) == BROKE) {
         return BROKE;
     }
-    for (int n = 0; n < todo->number; n++) {
+    for (int n = 0; n < by_mpi(program, todo); n++) {
         if (over(program, wait_for(program, OF(n), &patience)) == BROKE) {
             return BROKE;
         }
@@ -219,6 +224,9 @@ static enum outcome walk(struct program *program, int end, waiting *await) {
         if (outcome != DONE) {
             return outcome;
         }
+    }
+    if (program->open && !crossings_move(program)) {
+        return BROKE;
     }
     return end == program->instructions_number && program->error ? FAILED : DONE;
 }
@@ -260,9 +268,9 @@ enum outcome program_finish(struct program *program) {
     return walk_outside(program, program->instructions_number, waited_for);
 }
 
-static void reset(struct program *program) {
+void program_reset(struct program *program) {
     program->at = program->settled = program->started = program->error = 0;
-    if (program->node) {
+    if (program->home) {
         crossings_reset(program);
     }
 }
@@ -272,13 +280,8 @@ enum outcome program_begin(struct program *program) {
     while (end < program->instructions_number && program->instructions[end].kind != AWAIT) {
         end++;
     }
-    reset(program);
+    program_reset(program);
     return walk_outside(program, end, tested);
-}
-
-enum outcome program_run(struct program *program) {
-    reset(program);
-    return program_finish(program);
 }
 
 int program_abandon(struct program *program) {

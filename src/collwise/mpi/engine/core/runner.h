@@ -32,8 +32,8 @@ enum outcome program_finish(struct program *program);
 /* Begin anew, and do what waits for nothing. */
 enum outcome program_begin(struct program *program);
 
-/* Execute everything. */
-enum outcome program_run(struct program *program);
+/* Let the next step be the first. */
+void program_reset(struct program *program);
 
 /* End it: cancel what is still to be received.  Returns how many sends still read their memory. */
 int program_abandon(struct program *program);

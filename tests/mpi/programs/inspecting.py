@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import reduce
 from operator import add
 from typing import Any
 
@@ -20,6 +19,7 @@ from collwise.mpi.library.fingerprints import (
     summed,
 )
 from collwise.schedule.operations import Recv
+from collwise.schedule.problem import brackets
 from tests.mpi.programs.checks import check
 
 VALUES = [1e16, 1.0, -1e16, 1.0, 3.0, 1e16, 0.1, -1e16]
@@ -34,15 +34,18 @@ def by(comm: MPI.Intracomm, **algorithms: Any) -> Iterator[cw.Comm]:
 
 @check
 def expressions_are_those_of_the_schedule(comm: MPI.Intracomm) -> None:
-    """A chain's is the only one of its kind; a ring begins each block with another rank."""
+    """Values that are gathered are combined in fixed brackets; a ring begins blocks elsewhere."""
     p = comm.size
-    in_order = reduce(lambda left, right: f"({left} {right})", map(str, range(p)))
+    values = [*map(str, range(p))]
+    for left, right in brackets(p):
+        values[right] = f"({values[left]} {values[right]})"
+    in_order = values[-1]
     with by(comm, allreduce="gather_combine") as ours:
         for commute in (False, True):
             seen = combined(ours, "Allreduce", 64, commute=commute)
             assert seen == (((in_order,),) * p, True, True), seen
         sums = summed(ours, "Allreduce", 64, VALUES)
-        assert sums.values == (reduce(add, VALUES[:p]),)
+        assert sums.values == (folded(in_order, VALUES.__getitem__, add),)
     with by(comm, allreduce="ring") as ours:
         seen = combined(ours, "Allreduce", 8 * p)
         assert seen.ranks_agree

@@ -13,6 +13,7 @@ from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import ProfileFile
 from collwise.profiles.records import Provenance, RaceResult
 from collwise.tuning.comparison import Comparison
+from collwise.tuning.scanning import Scan
 
 Interval = tuple[float, float | None]
 """The ends of a 95 % interval; null where the upper one is infinite."""
@@ -426,11 +427,81 @@ class Lab(Document, kw_only=True):
     stdout: str
 
 
+class Rule(Document, kw_only=True):
+    """One of the library's own algorithms, for some sizes on one number of ranks."""
+
+    collective: str
+    method: str
+    ranks: int
+    first: int
+    last: int
+    raced: list[int]
+    name: str
+    number: int
+    settings: dict[str, int]
+    changed: dict[str, int]
+    evidence: list[str]
+    ranks_per_node: str
+
+
+class CheckedRule(Document, kw_only=True):
+    """What was found out about a rule; null where nothing tells."""
+
+    rule: str
+    in_force: bool | None
+    elsewhere: bool
+    speedup: tuple[float, float | None, float | None] | None
+    here: str
+
+
+class Rules(Document, kw_only=True):
+    """`export openmpi --json` and its like: rules, and what the format cannot say."""
+
+    format: Literal["collwise export"]
+    version: Literal[1]
+    exported: str
+    library: str
+    rules: list[Rule]
+    cannot_say: list[str]
+    checked: list[CheckedRule]
+    text: str | UnsetType = UNSET
+    path: str | UnsetType = UNSET
+    environment: dict[str, str] | UnsetType = UNSET
+
+
+class Stretch(Document, kw_only=True):
+    """Sizes at which the library was seen to do the same.   parents: of a broadcast's tree."""
+
+    collective: str
+    operator: str
+    first: int
+    last: int
+    shape: str
+    example: str
+    parents: list[int | None]
+    ranks_agree: bool | None
+    elements_agree: bool | None
+
+
+class Inspection(Document, kw_only=True):
+    """`inspect --json`."""
+
+    format: Literal["collwise inspection"]
+    version: Literal[1]
+    ranks: int
+    library: str
+    stretches: list[Stretch]
+    left_out: list[str]
+
+
 DOCUMENTS: dict[str, type] = {
     "plan": Plan,
     "simulate": Simulation,
     "simulate-goal": Goal,
     "export": Export,
+    "export-rules": Rules,
+    "inspect": Inspection,
+    "scan": Scan,
     "tune": Tuning,
     "measure": Measurement,
     "bench": Sweep,

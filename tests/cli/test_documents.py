@@ -13,6 +13,7 @@ from collwise.cli import COMMANDS
 from collwise.report.tuning_tables import tuning_document
 from tests.cli.conftest import Run
 from tests.cli.running import HOCKNEY, POSTAL, document
+from tests.cli.test_export import WON, raced_profile
 from tests.tuning.examples import WITH_NODES, outcome, session
 
 SCRIPT = """
@@ -59,6 +60,8 @@ ON_RANKS: dict[str, list[tuple[object, ...]]] = {
         ("-n", 2, "--budget", 1, "--collective", "allreduce", "--record", "sweep.json"),
         ("-n", 2, "--budget", 1, "--bytes", "8,64", "--csv", "sweep.csv"),
     ],
+    "inspect": [("-n", 2, "--budget", 3, "--bytes", "8,64")],
+    "scan": [("-n", 2, "--budget", 3, "--bytes", "8,64")],
     "doctor": [()],
     "lab": [("--hosts", 2, "--", "hostname")],
 }
@@ -80,7 +83,7 @@ def records(folder: Path) -> None:
 def test_every_command_has_a_schema() -> None:
     known = {name.partition("-")[0] for name in DOCUMENTS}
     assert known == {*COMMANDS} - WITHOUT_DOCUMENT | {"profile"}
-    assert {*PRINTED, *ON_RANKS, "run", "profile"} == {*DOCUMENTS}
+    assert {*PRINTED, *ON_RANKS, "run", "profile", "export-rules"} == {*DOCUMENTS}
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -107,6 +110,13 @@ def test_a_tuning_and_its_profile(records: None, folder: Path) -> None:
     made: dict[str, Any] = json.loads((folder / "tuning.json").read_text(encoding="utf-8"))
     check("tune", {**made, "not_saved": []})
     check("profile", made["profile"])
+
+
+@pytest.mark.mpi
+def test_exported_rules(collwise: Run, folder: Path) -> None:
+    asked = ("export", "mpich", "--profile", raced_profile(folder, "MPICH 5.0.2", WON))
+    for more in ((), ("--out", "rules.json"), ("--check",)):
+        check("export-rules", document(collwise, *asked, *more))
 
 
 @pytest.mark.mpi

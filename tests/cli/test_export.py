@@ -93,7 +93,7 @@ def test_refused(collwise: Run, folder: Path) -> None:
         collwise(*planned).refused("own algorithms have no schedule; only bench and Comm run them")
 
 
-def _profile(folder: Path, library: str, *races: RaceResult, **changes: Any) -> Path:
+def raced_profile(folder: Path, library: str, *races: RaceResult, **changes: Any) -> Path:
     made = profile(race_results=races, **changes)
     machine = msgspec.structs.replace(made.fingerprint, mpi_library=library)
     return msgspec.structs.replace(made, fingerprint=machine).save(folder / "raced.json")
@@ -104,7 +104,7 @@ WON = race(nbytes=512, algorithm="allreduce/library:ring", collective="allreduce
 
 @pytest.mark.mpi
 def test_rules_for_the_installed_library(collwise: Run, folder: Path) -> None:
-    path = _profile(folder, "MPICH 5.0.2", WON)
+    path = raced_profile(folder, "MPICH 5.0.2", WON)
     asked = ("export", "mpich", "--profile", path)
     text = collwise(*asked).out
     assert text.startswith("// collwise export: rules for MPICH 5.0.2")
@@ -136,9 +136,9 @@ def test_rules_for_the_installed_library(collwise: Run, folder: Path) -> None:
     assert path.read_bytes() == before
     assert (folder / "notes").read_text() == f"\n{text}"
     collwise("export", "openmpi", "--profile", path).refused("this is MPICH 5.0.2")
-    other = _profile(folder, "MPICH 4.3.2", WON)
+    other = raced_profile(folder, "MPICH 4.3.2", WON)
     collwise("export", "mpich", "--profile", other).refused("MPICH 5.0.2 is installed here")
-    none = _profile(folder, "MPICH 5.0.2")
+    none = raced_profile(folder, "MPICH 5.0.2")
     collwise("export", "mpich", "--profile", none).refused("the profile has 0 races")
 
 
@@ -146,7 +146,7 @@ def test_rules_for_the_installed_library(collwise: Run, folder: Path) -> None:
 def test_rules_for_several_ranks_on_each_of_several_nodes(collwise: Run, folder: Path) -> None:
     there = msgspec.structs.replace(PROVENANCE, hosts={"a": 2, "b": 2})
     won = msgspec.structs.replace(WON, settings={"composition": "2"}, ranks_per_node="2x2")
-    path = _profile(folder, "MPICH 5.0.2", won, provenance=there)
+    path = raced_profile(folder, "MPICH 5.0.2", won, provenance=there)
     asked = ("export", "mpich", "--profile", path)
     for words in ((), ("--json",), ("--check",)):
         collwise(*asked, *words).refused("several nodes need 2 files", "give --out")
@@ -168,7 +168,7 @@ def test_rules_for_several_ranks_on_each_of_several_nodes(collwise: Run, folder:
 
 def test_rules_for_a_library_that_is_not_here(collwise: Run, folder: Path) -> None:
     preset = msgspec.structs.replace(WON, algorithm="allreduce/library:17")
-    asked = ("export", "intel", "--profile", _profile(folder, "Intel MPI 2021.18.1", preset))
+    asked = ("export", "intel", "--profile", raced_profile(folder, "Intel MPI 2021.18.1", preset))
     line = 'export I_MPI_ADJUST_ALLREDUCE="17:128-2048@4-4"\n'
     text = collwise(*asked).out
     assert text.endswith(line)

@@ -30,7 +30,7 @@ _REMEDIES = {
 }
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class Finding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Something that takes clearly longer than it should.
 
     what: such as "allreduce of 8 bytes".   instead: what takes less, or "messages" for the lower
@@ -46,7 +46,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     remedy: str
 
 
-class Scan(msgspec.Struct, frozen=True, kw_only=True):
+class Scan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What was found, the worst first; a document as it stands.
 
     medians_s: seconds of all that was raced, by task and label.   left_out: tasks for which there

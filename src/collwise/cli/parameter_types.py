@@ -193,7 +193,7 @@ def unwritable(path: Path) -> str:
 
 
 def named_twice(path: Path, param: click.Parameter | None, ctx: click.Context | None) -> str:
-    """Which other option has the same file, if one of the two writes it; empty if none has.
+    """What to say if another option names the same file and one of the two writes it; or empty.
 
     Several may write to a device or a pipe.
     """

@@ -11,7 +11,7 @@ log = logging.getLogger("collwise")
 FALLBACK = "COLLWISE_FALLBACK"
 """The environment variable whose value "never" refuses calls for which there is no plan."""
 FORMER = "COLLWISE_HAND_OVER"
-"""The former name of that environment variable; it is still read."""
+"""The former name of COLLWISE_FALLBACK, which is still read."""
 
 
 def falls_back() -> bool:

@@ -47,7 +47,10 @@ class Inheritable(MPI.Intracomm):
     _argument_exchange: ArgumentExchange | None = None
     """Compares the ranks' arguments before calls; None without COLLWISE_CHECK."""
     _views: Mapping[str, Any] = MappingProxyType({})
-    """Other objects for this communicator, by name; what `using` made has its arguments as name."""
+    """Other Python objects for this same communicator, by name.
+
+    A name is the text of the arguments for an object that `using` made, and "object" for the one
+    that serves collectives of objects."""
 
     def __new__(cls, comm: MPI.Intracomm | None = None, **_: Any) -> Self:  # noqa: D102
         made: Self = MPI.Intracomm.__new__(cls, comm)  # for those with a topology, too

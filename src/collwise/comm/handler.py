@@ -1,4 +1,4 @@
-"""How equal calls are served, as `dispatch` finds it once and then keeps it in its cache."""
+"""How calls that pose the same problem are served: `dispatch` keeps this in its cache."""
 
 from functools import partial
 from typing import Any, NamedTuple

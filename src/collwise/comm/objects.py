@@ -22,7 +22,8 @@ from collwise.schedule.problem import brackets
 FIRST_BYTES, SLOT_BYTES = 512, 256
 """Bytes of the first broadcast, and of each rank's slot in the first allgather."""
 MAX_RANKS = 64
-"""Largest number of ranks for an allgather of slots: with more, one of sizes takes less time."""
+"""Largest number of ranks for which slots are gathered.  With more ranks mpi4py's own allgather,
+which gathers the sizes first, takes less time."""
 MAX_COMBINING = 8
 """Largest number of ranks for which the root, or every rank, combines everybody's objects."""
 _NUMBERS = frozenset({bool, int, float, complex})
@@ -32,7 +33,7 @@ _HEAD, _LENGTH = Struct("=qq"), Struct("=q")
 that follow.  A slot's head has the length, negative if every rank may combine the object by itself.
 """
 _INLINE, _SLOT = FIRST_BYTES - _HEAD.size, SLOT_BYTES - _LENGTH.size
-"""Bytes of a pickle that fit behind the head of the first broadcast, and behind a slot's."""
+"""Bytes that are left for data after the head: in the first broadcast, and in a slot."""
 _OBJECT: Way = "object"
 _OUT_OF_BAND = 5
 """The first protocol of pickle with out-of-band buffers."""

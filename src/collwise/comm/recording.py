@@ -220,7 +220,10 @@ def _counting(kind: Any) -> type[Any]:
 
 
 def counting_starts(request: Any, tally: Tally) -> Any:
-    """A persistent request as one whose starts `tally` counts; collwise's stay the same object."""
+    """Make `tally` count the starts of a persistent request.
+
+    Returns collwise's requests as the same object, and a new object for one of the library's.
+    """
     if isinstance(request, PersistentCollective):
         request.__class__ = _counting(type(request))  # type: ignore[arg-type]
     else:

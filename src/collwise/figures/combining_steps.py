@@ -85,7 +85,10 @@ def _draw_vector(
 
 
 def _states(timing: Timing, schedule: Schedule) -> Iterator[Held]:
-    """What every rank holds at first, and after every step (a second)."""
+    """Yield the parts that every rank holds and still needs, at the start and after each step.
+
+    A step lasts one second of the timing.
+    """
     problem = schedule.problem
     size = problem.itemsize
     count = problem.nbytes // size

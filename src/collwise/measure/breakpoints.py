@@ -16,7 +16,7 @@ import numpy as np
 GROWTH = 2
 """A new segment begins only where the residual grows by more than this factor."""
 MISFIT = 0.02
-"""Even without noise no point is trusted to be nearer to a straight line than this, relatively."""
+"""The relative distance from a straight line that every point may have in addition to noise."""
 SIGMAS = 3
 
 

@@ -30,7 +30,8 @@ def build_profile(
 ) -> Profile:
     """The profile that a measurement gives on the machine of this fingerprint.
 
-    provenance: of this session; ranks, seed, budget_s and elapsed_s are the measurement's.
+    provenance: describes this session; its ranks, seed, budget_s and elapsed_s are replaced by the
+    measurement's.
     combining: the times of combining, if they were measured too.
     """
     made = msgspec.structs.replace(

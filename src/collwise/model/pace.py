@@ -73,7 +73,9 @@ def lines_below(machine: Machine, sizes: tuple[int, ...]) -> tuple[Line, ...]:
 
 
 def _soonest(line: Line, all_bytes: Fraction, idle: Fraction) -> Fraction:
-    """The bound of `soonest` for one line of costs, in seconds.   all_bytes: b·n seconds.
+    """The lower bound of `soonest`, in seconds, from one line of costs a + b·x.
+
+    all_bytes: b times the number of bytes, in seconds.
 
     The bound first falls and then rises with the number m of messages, so a ternary search finds
     its minimum.

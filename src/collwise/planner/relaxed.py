@@ -26,9 +26,11 @@ def least_time(schedule: Schedule, machine: Machine, limit: int = QUICK) -> Frac
     """A lower bound of a schedule's time: its exact seconds without contention; 0 if unknown.
 
     limit: the largest number of messages that is simulated.
-    It is unknown for more messages, for several sources, where every rank combines in an order of
-    its own, for all-port machines, and in LogGP but for broadcasts down a tree: there messages are
-    received in the order of arrival, so it is a bound only if a rank has a single sender.
+    Returns 0 for more messages than `limit`, for several sources, for all-port machines, for ranks
+    that share memory, and for a combining collective with results on other ranks than the root if
+    any order of combining is allowed.  Also returns 0 in LogGP, except for broadcasts down a tree:
+    LogGP ranks receive messages as they arrive, so the time without contention is a bound only if
+    every rank has just one sender.
     """
     if machine.shares_memory:  # nothing but ports delays messages: this would be the time itself
         return Fraction(0)

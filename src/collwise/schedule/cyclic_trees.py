@@ -53,8 +53,9 @@ class _Tree(NamedTuple):
 def _tree(count: int, latency: int, last: int) -> _Tree | None:
     """A λ-tree of `count` nodes, each with the round by which it receives; None if none is found.
 
-    latency: λ in rounds.   last: none of these rounds may be later.   They are differences of rows
-    and places, two permutations of the same numbers, so `count` must divide their sum.
+    latency: λ in rounds.   last: the latest round in which a node may receive.   A node's round is
+    its place minus its row, modulo `count`.  Rows and places each run from 0 to count - 1, so
+    `count` must divide the sum of all rounds.
     """
     times, children = [latency], [list[int]()]
     heap = [(2 * latency, 0)]

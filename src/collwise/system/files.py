@@ -59,7 +59,10 @@ def decode_json(content: bytes | str, form: type[T]) -> T:
 
 
 def is_written_in_place(path: Path) -> bool:
-    """Whether what is written there cannot be replaced: a device, a pipe, a file that is open."""
+    """Whether a file must be written directly, since no new file can be put in its place.
+
+    Such files are devices, pipes, sockets and open files such as /dev/stdout.
+    """
     if not path.exists():
         return False
     return stat.S_IFMT(path.stat().st_mode) in _KINDS or path.parent in _OPEN_FILES

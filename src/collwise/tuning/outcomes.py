@@ -225,7 +225,7 @@ class Outcome:
 
     @property
     def ours(self) -> str:
-        """The label of the fastest candidate as a persistent request."""
+        """The label of our fastest candidate in the race of persistent requests."""
         return self.race.best
 
     @property

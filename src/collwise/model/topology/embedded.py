@@ -19,8 +19,8 @@ class Embedded(KeptHash, Topology):
     which algorithms see the ranks; not given, it is the topology's own if every node has a rank,
     and the mesh nearest to a square otherwise.
 
-    Routes and distances are between ranks; links and their ends are the topology's, so `ends` gives
-    nodes.   Raises InvalidArgument for no places, a node out of range or used twice, or a shape
+    Routes and distances take ranks.  Links are those of `topology`, so `ends` returns nodes, not
+    ranks.   Raises InvalidArgument for no places, a node out of range or used twice, or a shape
     that does not hold the ranks.
 
     >>> from collwise.model.topology import Hypercube

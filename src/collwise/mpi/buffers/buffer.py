@@ -1,7 +1,8 @@
 """A user's buffer, as mpi4py takes it: where it begins, and how many elements of which type.
 
-Everything that mpi4py takes is read alike, and what it refuses raises an error of the same type:
-whether a plan serves a call must not depend on one rank's memory.
+Every form of buffer that mpi4py accepts is accepted here, and what it refuses raises the same type
+of error.  If some forms were left to mpi4py, a rank that uses one would call the library while the
+other ranks run a plan.
 """
 
 import ctypes
@@ -219,7 +220,11 @@ def combined_buffers(
 
 
 def simple_parts(spec: Any) -> tuple[Any, Any, Any, Any]:
-    """Data, count, displacement and type of the forms that mpi4py takes, as passed."""
+    """Split a buffer specification for a single block into data, count, displacement and type.
+
+    It may have any of mpi4py's forms.  The values are as the user passed them; None, or
+    displacement 0, where nothing was passed.
+    """
     if not isinstance(spec, list | tuple):
         if spec is not MPI.BOTTOM and (spec is None or isinstance(spec, str | int)):
             raise TypeError("message: expecting buffer or list/tuple")

@@ -140,7 +140,7 @@ def _in_order(operations: Sequence[Operation]) -> Iterable[tuple[int, set[int]]]
 
 
 def in_place(operations: Sequence[Operation]) -> tuple[Operation, ...] | None:
-    """The operations of a rank whose input is in OUTPUT from the start.
+    """A rank's operations, changed so that they read its input from OUTPUT, where it is first.
 
     None if bytes of the input would be read after output was written over them.  Receives may write
     from the start, since they are all posted at once.

@@ -1,13 +1,14 @@
-"""Runs calls of the library's collectives by an algorithm of its own that is not its default.
+"""Runs calls of the library's collectives by one of its own algorithms that is not its default.
 
-A variable of the library belongs to the whole process.  A second thread in the same collective, on
-any communicator, would run another algorithm than its peers on other ranks.  So all ranks agree,
-when the first such call is made or when a communicator is wrapped, that each of them has one thread
-of Python, and has the same variables.  A switched call holds a lock of the process, shared by all
-communicators of collwise; after the first switched call, the library's other calls hold it, too.
-COLLWISE_SWITCH=always says that other threads make no collectives, and COLLWISE_SWITCH=never that
-later threads will make some.  If duplicates have their own algorithms for life, no such rule is
-needed.
+A variable of the library chooses the algorithm for the whole process.  If a second thread made the
+same collective meanwhile, on any communicator, it would run another algorithm than the other ranks
+of that communicator.  So all ranks agree, when the first such call is made or when a communicator
+is wrapped, that each of them has one Python thread and that all have the same variables.  A
+switched call holds a lock of the process, shared by all communicators of collwise; after the first
+switched call, the library's other calls hold it, too.  Set COLLWISE_SWITCH=always if no other
+thread makes collectives, and COLLWISE_SWITCH=never if threads started later will.  Where a
+duplicate of a communicator keeps the algorithm with which it was made, the number of threads does
+not matter.
 """
 
 import logging

@@ -118,8 +118,8 @@ def wait_with_progress(requests: Iterable[Any]) -> None:
 def before_mpi_ends(act: Callable[[], None]) -> None:
     """Call `act` when Python ends, or in MPI_Finalize, which deletes COMM_SELF's attributes.
 
-    With progress hooks, MPICH waits for running collectives before it deletes them: there
-    `MPI.Finalize` calls `act` first.
+    If the compiled engine has progress hooks, MPICH waits for running collectives before it deletes
+    those attributes.  `MPI.Finalize` is then wrapped, so that it calls `act` first.
     """
     atexit.register(act)
     keyval = MPI.Comm.Create_keyval(delete_fn=lambda *_: act(), nopython=False)

@@ -82,7 +82,7 @@ def time_on(
     nbytes: int,
     machine: cw.Machine = PARAGON,
 ) -> float:
-    """Milliseconds of an algorithm from `count` sources by one of the paper's distributions."""
+    """Milliseconds that an algorithm takes with `count` sources, placed as the paper places them."""
     sources = cw.sources.distribute(distribution, shape, count)
     return time_from(name, shape, sources, nbytes, machine)
 

@@ -82,7 +82,7 @@ def time_on(
     nbytes: int,
     machine: cw.Machine = PARAGON,
 ) -> float:
-    """Milliseconds that an algorithm takes with `count` sources, placed as the paper places them."""
+    """Milliseconds that an algorithm takes from `count` sources, distributed as in the paper."""
     sources = cw.sources.distribute(distribution, shape, count)
     return time_from(name, shape, sources, nbytes, machine)
 

@@ -132,7 +132,7 @@ class UpTree(Program):
         return operations
 
     def rows(self, *, combines: bool) -> Rows:
-        """A row for each message and, if `combines`, each combine; sends wait for what is before."""
+        """A row for each message and, if `combines`, combine; a send waits for earlier ones."""
         parent, place = self.tree.edges()
         lengths = np.array([piece.length for piece in pieces(self.nbytes, self.segment)], np.int64)
         segment = np.repeat(np.arange(len(lengths)), len(parent))

@@ -212,7 +212,7 @@ def by_messages(ours: cw.Comm, request: Any) -> bool:
     if ours.rank == 0:
         request.Start()
     ours.Barrier()
-    seen = ours.rank > 0 and private.comm.Iprobe()
+    seen = ours.rank > 0 and any(private.comm.Iprobe() for _ in range(10))  # Intel MPI's comes late
     if ours.rank:
         request.Start()
     request.Wait()

@@ -90,11 +90,12 @@ def inspect(
     """Inspect what the library's collectives do.   Collective; only rank 0 gets the result.
 
     sizes: bytes to look at, >= 1, ascending; then each change between two of them is narrowed down.
-    Raises InvalidArgument for more than MOST_RANKS ranks.
+    Raises InvalidArgument for one rank, and for more than MOST_RANKS.
     """
-    if comm.Get_size() > MOST_RANKS:
-        asked, remedy = f"inspect {comm.Get_size()} ranks", f"use {MOST_RANKS} at most"
-        raise InvalidArgument(asked, "their expressions would be too long", remedy)
+    if not 2 <= comm.Get_size() <= MOST_RANKS:
+        asked = f"inspect {formatting.count(comm.Get_size(), 'rank')}"
+        seen = "one rank sends nothing" if comm.Get_size() < 2 else "their expressions are too long"
+        raise InvalidArgument(asked, seen, f"use 2 to {MOST_RANKS} ranks")
     begin, rank = time.monotonic(), comm.Get_rank()
     subjects = [
         (name, operator)

@@ -94,8 +94,8 @@ def inspect(
     """
     if not 2 <= comm.Get_size() <= MOST_RANKS:
         asked = f"inspect {formatting.count(comm.Get_size(), 'rank')}"
-        seen = "one rank sends nothing" if comm.Get_size() < 2 else "their expressions are too long"
-        raise InvalidArgument(asked, seen, f"use 2 to {MOST_RANKS} ranks")
+        why = "one rank sends nothing" if comm.Get_size() < 2 else "their expressions are too long"
+        raise InvalidArgument(asked, why, f"use 2 to {MOST_RANKS} ranks")
     begin, rank = time.monotonic(), comm.Get_rank()
     subjects = [
         (name, operator)

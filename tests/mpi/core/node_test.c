@@ -137,8 +137,9 @@ static int slowest(void) {
 static void hold(int number, int change) {
     int lane = number % LANES;
     if (change > 0) {
+        int holding = atomic_load(&holders[lane]); /* first: another rank may take it, too, after this */
         int before = atomic_exchange(&owner[lane], number);
-        CHECK(before == number || atomic_load(&holders[lane]) == 0);
+        CHECK(before == number || holding == 0);
     }
     atomic_fetch_add(&holders[lane], change);
     CHECK(owner[lane] == number);

@@ -216,6 +216,9 @@ def test_a_sweep(mpi: Library, measured: Path) -> None:
     assert "<svg" in (measured / "s.svg").read_text()
     assert "Where and how" in (measured / "s.html").read_text()
     record = json.loads((measured / "r.json").read_text())
+    made = record["provenance"]
+    assert (made["ranks"], made["budget_s"]) == (2, pytest.approx(2.4))
+    assert made["elapsed_s"] > 0
     before = record["cells"]
     record["cells"] = before[:4] + before[5:]
     (measured / "r.json").write_text(json.dumps(record))

@@ -275,7 +275,8 @@ def command(
         seen = f"there are {formatting.count(comm.size, 'rank')}"
         raise InvalidArgument(f"races on {counts[-1]} ranks", seen, f"start -n {counts[-1]}")
     tasks = {count: grid.tasks(request, count) for count in counts}
-    fingerprint, made = here.fingerprint(), here.provenance()
+    fingerprint, budget_s = here.fingerprint(), each_s * grid.races
+    made = here.provenance(ranks=counts[-1], seed=seed, budget_s=budget_s)
 
     def begin() -> "tuple[Profile | None, Sweep]":
         sweep = Sweep(
@@ -294,8 +295,8 @@ def command(
     paths = {kind: path for kind, path in named.items() if path is not None}
     keeper = SweepKeeper(sweep, form, paths, None if as_json else _shown(grid))
     what = f"{grid.races} times" if several else str(tasks[counts[-1]][0])
-    budget_s = each_s * grid.races + (0 if saved else _MEASURING_S)
-    beginning = f"racing {what} on {counts[-1]} ranks for {budget_s:g} s at most"
+    limit_s = budget_s + (0 if saved else _MEASURING_S)
+    beginning = f"racing {what} on {counts[-1]} ranks for {limit_s:g} s at most"
 
     def measure(team: "Communicator") -> Profile:
         with Session(team, here.part(range(team.size)), seed=seed) as session:

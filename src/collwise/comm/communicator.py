@@ -26,6 +26,7 @@ from collwise.planner.operator_order import DTYPE, OP
 from collwise.planner.plans import Plan
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import FORMS, Form
+from collwise.schedule.collectives import find_collective
 from collwise.schedule.problem import Order, Source
 
 
@@ -129,7 +130,7 @@ class Comm(ObjectForms):
         `explain` says why; so does the log (`logging`, "collwise", INFO).
         form: "blocking" (`Bcast`) or "persistent" (`Bcast_init`).   op, dtype: where vectors are
         combined, as `collwise.plan` takes them.   sources: of an allgatherv, the ranks that have
-        data; nbytes is then what each of them has, or one number for each.
+        data, by default all; nbytes is what each of them has, or one number for each.
         Equal on all ranks; not collective.
         Raises as `collwise.plan`, and UnknownName for an unknown form.
         """
@@ -166,6 +167,8 @@ class Comm(ObjectForms):
         if form not in FORMS:
             raise UnknownName.of("form", form, FORMS)
         ranks = self.Get_size()
+        if sources is None and find_collective(collective).has_sources:
+            sources = range(ranks)
         problem, _ = problem_for(
             collective, ranks=ranks, nbytes=nbytes, root=root, sources=sources, op=op, dtype=dtype
         )

@@ -7,6 +7,7 @@ device gets all of it in the end.  Drawing loads Matplotlib, which takes seconds
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -39,7 +40,7 @@ class SweepKeeper:
         self, sweep: Sweep, form: Form, paths: Mapping[str, Path], show: Show | None
     ) -> None:
         self.sweep, self.form, self.paths, self.show = sweep, form, paths, show
-        self.lost = False
+        self.lost, self.begin_s = False, monotonic()
 
     def wants(self, task: Task) -> bool:
         """Whether a task is still to be raced: no once results cannot be written any more."""
@@ -49,7 +50,9 @@ class SweepKeeper:
         """Keep a race and show it."""
         plain = msgspec.json.encode(race_document(outcome), enc_hook=float)
         cells = (*self.sweep.cells, msgspec.json.decode(plain))
-        self.sweep = msgspec.structs.replace(self.sweep, cells=cells)
+        elapsed_s = monotonic() - self.begin_s
+        made = msgspec.structs.replace(self.sweep.provenance, elapsed_s=elapsed_s)
+        self.sweep = msgspec.structs.replace(self.sweep, cells=cells, provenance=made)
         try:
             for kind in {"record", "csv"} & self.paths.keys():
                 if not is_written_in_place(self.paths[kind]):

@@ -211,7 +211,10 @@ class Problem:
         collective = kind_of(collective).name
         asked = f"{collective} over {ranks} ranks"
         if sources is None:
-            seen, remedy = "nothing says which ranks have data", "give the sources"
+            seen, remedy = (
+                "nothing says which ranks have data",
+                "give the sources (range(ranks): all)",
+            )
             raise InvalidArgument(asked, seen, remedy)
         ranks = checked_integer(ranks, f"{collective} over `ranks`", "ranks")
         with suppress(TypeError):  # more sources than ranks are an error anyway

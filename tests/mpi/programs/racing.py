@@ -290,6 +290,8 @@ def allgathers_are_raced_and_learnt(comm: MPI.Intracomm) -> None:
         assert again.explain("allgatherv", 20, sources=[0, 1]) == why + clause
     lost = ours.explain("allgatherv", 20, form="persistent", sources=[0, 1])
     assert lost.startswith("the library's own: persistent calls of allgatherv were not raced on ")
+    of_all = ours.explain("allgatherv", 1000)
+    assert of_all == ours.explain("allgatherv", 1000, sources=range(comm.size))
     far = ours.explain("allgatherv", 1000, sources=[0, 1])
     assert "is near enough to 2,000 bytes (raced: 49 bytes; " in far
     mine, result = np.full(int(comm.rank < 2), comm.rank), np.full(2, -1)

@@ -5,7 +5,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from collwise.errors import NoMPI
 from collwise.measure.clustering import numbered
@@ -88,8 +88,8 @@ class World(NamedTuple):
         known = network(MPI.Get_library_version()) if apart else ""
         return local_fingerprint(self.library, self.layout, self.emulated, known)
 
-    def provenance(self) -> Provenance:
-        """Where, when and how a profile measured here and now was made."""
+    def provenance(self, **about: Any) -> Provenance:
+        """Where, when and how what is measured here was made; `about` are more fields of it."""
         import mpi4py
 
         return local_provenance(
@@ -99,6 +99,7 @@ class World(NamedTuple):
             usable_cores=self.cores,
             engine=self.engine,
             notes=(f"emulated network: {self.emulated}",) if self.emulated else (),
+            **about,
         )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.cli.running import Ended, alone, environment, on_one, run
-from tests.mpi.launching import Library
+from tests.mpi.launching import Library, mpich
 
 TOLD = {
     "mpich": {
@@ -26,10 +26,12 @@ TOLD = {
 """Variables by which a library broadcasts down a chain, and reduces around a ring."""
 
 
-def inspected(mpi: Library, folder: Path, asked: str, **told: str) -> Ended:
+def inspected(
+    mpi: Library, folder: Path, asked: str, command: str = "inspect", **told: str
+) -> Ended:
     variables = environment(mpi, folder, **told, COLUMNS="250")
     del variables["COLLWISE_PROFILE"]
-    return run(alone(mpi, "inspect", *asked.split()), folder, variables)
+    return run(alone(mpi, command, *asked.split()), folder, variables)
 
 
 @pytest.mark.mpi
@@ -86,6 +88,14 @@ def test_what_the_budget_leaves_out(mpi: Library, tmp_path: Path) -> None:
         "left out  8 B … 32 B of broadcast",
         "picture  none: no tree was seen",
     ]
+
+
+@pytest.mark.mpi
+def test_one_rank_is_refused(tmp_path: Path) -> None:
+    for command in ("inspect", "scan"):
+        ended = inspected(mpich(), tmp_path, "-n 1 --budget 1", command)
+        assert ended.code == 2
+        assert f"collwise: {command} 1 rank: one rank sends nothing; use 2 " in ended.err
 
 
 def test_nonsense(collwise: Run) -> None:

@@ -180,6 +180,10 @@ def test_ranges_of_sizes(text: str, sizes: tuple[int, ...]) -> None:
         (["-e", "8"], ["-e 8 is below the smallest size, 512: give -b, too"]),
         (["-f", "8"], ["-f is the step from the smallest size to -e: give that, too"]),
         (["-b", "8", "-f", "8"], ["-f is the step"]),
+        (
+            ["-b", "8", "-e", "64", "-f", "0"],
+            ["from 8 to 64 bytes by a factor of 0 there are none"],
+        ),
         (["--on", "2,x"], ["'x' is no number of ranks; give some such as 2,4,8"]),
         (["--on", "0"], ["'0' is no number of ranks"]),
         (["--precision", "200%"], ["200% is no share; give 0% to 100%"]),

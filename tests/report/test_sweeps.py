@@ -42,7 +42,7 @@ def test_what_is_uncertain_is_named() -> None:
     )
     assert lines[0].startswith("verdict  noisy: 6 of 6 races")
     assert lines[1].startswith("wide     broadcast of 8 B on 5 ranks, root 1 ± ")
-    assert lines[1].endswith(" and 1 more: give more --budget")
+    assert lines[1].endswith(" and 1 more: give more --budget and --repetitions")
 
 
 def test_files_grow_with_the_sweep(tmp_path: Path) -> None:

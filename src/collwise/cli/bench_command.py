@@ -119,7 +119,8 @@ def _grid(values: dict[str, Any]) -> Grid:
         if first is None and last < _NBYTES:
             raise click.UsageError(f"-e {last} is below the smallest size, {_NBYTES}: give -b, too")
         first = _NBYTES if first is None else first
-        sizes = size_range(first, first if last is None else last, factor or Fraction(2))
+        factor = Fraction(2) if factor is None else factor
+        sizes = size_range(first, first if last is None else last, factor)
     return Grid(collectives or ("broadcast",), sizes or (_NBYTES,), counts)
 
 

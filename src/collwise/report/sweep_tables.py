@@ -56,7 +56,7 @@ def sweep_lines(sweep: Sweep, form: Form) -> list[str]:
     if wide := sweep.uncertain(form):
         named = [f"{race} ± {race.forms[form].uncertainty:.0%}" for race in wide[:NAMED]]
         more = f" and {len(wide) - NAMED} more" * (len(wide) > NAMED)
-        lines.append(f"wide     {'; '.join(named)}{more}: give more --budget")
+        lines.append(f"wide     {'; '.join(named)}{more}: give more --budget and --repetitions")
     return lines
 
 

@@ -264,9 +264,12 @@ class Session:
 
         tasks: in this order, each with an equal share of the time that is left, or with what it
         needs by the last time of its collective.  Without a part of that it is left out.
-        budget_s: seconds.   known: a profile to use instead of measuring.   Raises as `tune` does.
+        budget_s: seconds.   known: a profile to use instead of measuring.   Raises as `tune` does,
+        and InvalidArgument for one rank.
         """
         comm, begin = self.private.comm, time.monotonic()
+        if comm.size < 2:
+            raise InvalidArgument("scan 1 rank", "one rank sends nothing", "use 2 ranks or more")
         largest = max(task.problem.nbytes for task in tasks)
         profile = known or self.measure(SCAN_SHARE * budget_s, share=SCAN_SHARE, largest=largest)
         placement = self.levels.placement if profile.levels else None

@@ -9,6 +9,7 @@ import pytest
 from tests.profiles.example import FINGERPRINT, example
 
 from collwise.profiles.fingerprint import LABELS, local_fingerprint
+from collwise.profiles.profile import Profile
 from collwise.profiles.store import default_path, find
 from collwise.tuning.saving import merge
 
@@ -31,6 +32,26 @@ def test_the_local_machine() -> None:
     assert fingerprint.operating_system == platform.system()
     assert fingerprint.cores_per_node == os.cpu_count()
     assert fingerprint.cpu_model
+
+
+def test_memory_and_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was raced with one transport says nothing of the other: each has a profile."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.delenv("COLLWISE_PROFILE", raising=False)
+    messages = msgspec.structs.replace(example(), fingerprint=FINGERPRINT)
+    shared = msgspec.structs.replace(FINGERPRINT, transport="memory")
+    memory = msgspec.structs.replace(messages, fingerprint=shared)
+    assert "transport" not in messages.to_json()
+    assert Profile.from_json(memory.to_json()) == memory
+    messages.save(default_path(FINGERPRINT))
+    assert find(shared) is None
+    memory.save(default_path(shared))
+    assert (find(FINGERPRINT), find(shared)) == (messages, memory)
+    assert "-memory-" in default_path(shared).name
+    here = local_fingerprint("MPICH 5.0.2", "one node", transport="memory")
+    assert not here.is_here
+    monkeypatch.setenv("COLLWISE_NODE", "memory")
+    assert here.is_here
 
 
 def test_two_fabrics(

@@ -27,7 +27,7 @@ def agreed(comm: MPI.Intracomm, settings: Settings) -> tuple[Decision, World]:
     Collective.   comm: a plain communicator of mpi4py's, since a `cw.Comm` might run plans.
     """
     _check_algorithms(comm)
-    world = describe(comm)
+    world = describe(comm, settings.transport)
     machine, placement = settings.machine, settings.placement
 
     def decide() -> tuple[Decision, tuple[Placement | None, Machine | None]]:

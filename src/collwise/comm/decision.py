@@ -21,7 +21,6 @@ from collwise.measure.race import LIBRARY, own_algorithm
 from collwise.model.levels import Levels
 from collwise.model.machine import Machine, checked_machine
 from collwise.model.placement import Placement, check_placement
-from collwise.mpi.engine.node_transport import TRANSPORTS, chosen_transport
 from collwise.mpi.library.switching import check_switch
 from collwise.mpi.runtime.world import World
 from collwise.planner.by_hand import Choices, choice_for, parse_choices, planned, read_choices
@@ -113,12 +112,11 @@ class Decision:
     one_node_profile: Profile | None = None
     falls_back: bool = True
     learn: float = 0.0
-    transport: str = TRANSPORTS[0]
 
     @staticmethod
     def of(world: World, settings: Settings) -> "Decision":
         """The decision that follows from the settings of `cw.Comm`; raises the errors of `Comm`."""
-        profile, machine, effort, algorithms, order, placement, learn, transport = settings
+        profile, machine, effort, algorithms, order, placement, learn, _ = settings
         if machine is not None:
             checked_machine(machine, "a communicator with a machine")
         if not isinstance(effort, str) or effort not in EFFORTS:
@@ -162,7 +160,6 @@ class Decision:
             one_node_profile=near,
             falls_back=falls_back(),
             learn=_share(learn),
-            transport=chosen_transport(transport),
         )
         return decision.on(world._replace(level_placement=placement))
 

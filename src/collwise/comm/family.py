@@ -100,9 +100,8 @@ class Inheritable(MPI.Intracomm):
             self._dispatch.forget()
         elif like is None:
             comms_by_handle[self.handle] = self
-        nodes = world.nodes if decision.transport == "memory" else ()
         known = None if like is None else like._dispatch.duplicate
-        duplicate = known or PrivateDuplicate(self, nodes)
+        duplicate = known or PrivateDuplicate(self, world.sharing)
         self._served = {method for name in names for method in COLLECTIVES[name].methods}
         self._world, self._has_plans = world, True
         common_clock = world.layout == "one node"

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from collwise.system.host import LAB, cpu_model
+from collwise.system.host import LAB, TRANSPORTS, chosen_transport, cpu_model
 
 Layout: TypeAlias = Literal["one node", "several nodes"]
 
@@ -37,11 +37,16 @@ class Fingerprint(
     network: str = ""
     """What MPI uses between nodes; empty on one node, on an emulated network, and in old files."""
 
+    transport: str = TRANSPORTS[0]
+    """What carries data inside a node: "messages" of MPI, or "memory" that its ranks share."""
+
     @property
     def is_here(self) -> bool:
         """Whether this machine has this fingerprint, apart from what only MPI can tell."""
         lab = os.environ.get(LAB, "")
-        return not self.differences(local_fingerprint(self.mpi_library, self.layout, lab))
+        inside = chosen_transport()
+        here = local_fingerprint(self.mpi_library, self.layout, lab, transport=inside)
+        return not self.differences(here)
 
     def differences(self, other: "Fingerprint") -> list[str]:
         """One line for each field that differs: this one's value, then the other's.
@@ -65,11 +70,16 @@ LABELS = {
     "layout": "layout of the ranks",
     "emulated": "emulated network",
     "network": "network",
+    "transport": "transport inside a node",
 }
 
 
 def local_fingerprint(
-    mpi_library: str, layout: Layout, emulated: str = "", network: str = ""
+    mpi_library: str,
+    layout: Layout,
+    emulated: str = "",
+    network: str = "",
+    transport: str = TRANSPORTS[0],
 ) -> Fingerprint:
     """The fingerprint of this node, with what only MPI can tell."""
     return Fingerprint(
@@ -81,4 +91,5 @@ def local_fingerprint(
         layout=layout,
         emulated=emulated,
         network=network,
+        transport=transport,
     )

@@ -109,7 +109,9 @@ def default_path(fingerprint: Fingerprint) -> Path:
         return path
     library = re.sub(r"[^a-z0-9.]+", "-", fingerprint.mpi_library.lower()).strip("-")[:40]
     digest = hashlib.sha256(msgspec.json.encode(fingerprint)).hexdigest()[:12]
-    return folder() / f"{library}-{fingerprint.layout.replace(' ', '-')}-{digest}.json"
+    layout = fingerprint.layout.replace(" ", "-")
+    inside = "memory-" * (fingerprint.transport == "memory")
+    return folder() / f"{library}-{layout}-{inside}{digest}.json"
 
 
 def add_learned(fingerprint: Fingerprint, results: Iterable[RaceResult]) -> None:

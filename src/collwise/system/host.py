@@ -7,13 +7,27 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-_TRANSPORTS = (
+from collwise.errors import UnknownName
+
+_NETWORK_VARIABLES = (
     *("MPIR_CVAR_CH4_NETMOD", "FI_PROVIDER", "UCX_TLS", "UCX_NET_DEVICES", "I_MPI_FABRICS"),
     *("OMPI_MCA_pml", "OMPI_MCA_mtl", "OMPI_MCA_btl"),
 )
 """The environment variables that choose how MPI libraries reach other nodes."""
 LAB = "COLLWISE_LAB"
 """The environment variable in which `collwise lab` tells its commands the emulated network."""
+NODE = "COLLWISE_NODE"
+"""The environment variable that chooses what carries data inside a node; rank 0's counts."""
+TRANSPORTS = ("messages", "memory")
+"""MPI's messages, as between nodes, and memory that ranks share.  The first is the default."""
+
+
+def chosen_transport(asked: str | None = None) -> str:
+    """What a setting of `Comm` says, or else the environment.   Raises UnknownName."""
+    word = os.environ.get(NODE, "") if asked is None else asked
+    if word and word not in TRANSPORTS:
+        raise UnknownName.of("transport inside a node", word, TRANSPORTS)
+    return word or TRANSPORTS[0]
 
 
 def cpu_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
@@ -42,7 +56,7 @@ def network(library: str, root: Path = Path("/")) -> str:
     The text has the transports that the library or the environment names, and the links' speed.
     """
     known = [line.strip() for line in re.findall(r"Device:(.+)", library)]
-    known += [f"{name}={os.environ[name]}" for name in _TRANSPORTS if name in os.environ]
+    known += [f"{name}={os.environ[name]}" for name in _NETWORK_VARIABLES if name in os.environ]
     known += sorted({_line(path) for path in root.glob("sys/class/infiniband/*/ports/*/rate")})
     with suppress(OSError):
         routes = map(str.split, (root / "proc/net/route").read_text("ascii").splitlines())

@@ -29,6 +29,7 @@ from collwise.profiles.records import USUAL_WITHIN
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.system import formatting
+from collwise.system.host import NODE, TRANSPORTS
 from collwise.tuning.agenda import (
     AGENDA_SHARE,
     RUNS,
@@ -92,7 +93,8 @@ class Session:
     ) -> None:
         self.world, self.seed, self.progress = world, seed, progress
         self._placement = placement
-        self.private = PrivateCommunicator(comm)
+        self.private = PrivateCommunicator(comm, world.sharing)
+        self._check_memory()
 
     def __enter__(self) -> "Session":
         return self
@@ -101,6 +103,15 @@ class Session:
         if "_harness" in vars(self):
             self._harness.own.free()
         self.private.free()
+
+    def _check_memory(self) -> None:
+        """Raise InvalidArgument on all ranks if memory is to carry data where it cannot."""
+        world, comm = self.world, self.private.comm
+        alone = not world.sharing or world.nodes.count(world.nodes[comm.Get_rank()]) == 1
+        if not all(comm.allgather(alone or self.private.transport is not None)):
+            self.private.free()
+            seen = "some ranks of a node cannot share it: `collwise doctor` says why"
+            raise InvalidArgument("races through memory", seen, f"set {NODE}={TRANSPORTS[0]}")
 
     @cached_property
     def _harness(self) -> RaceHarness:

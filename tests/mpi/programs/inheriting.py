@@ -199,3 +199,8 @@ def parts_lie_otherwise_on_nodes(comm: MPI.Intracomm) -> None:
     node = whole.on(world.part([4, 3]))
     assert node.ranks_per_node == "1x2"
     assert node.profile is near
+    shares = world._replace(transport="memory")
+    assert (world.sharing, shares.part([0, 2, 3]).sharing) == ((), (0, 1, 1))
+    assert shares.fingerprint().differences(world.fingerprint()) == [
+        "transport inside a node: 'memory' there, 'messages' here"
+    ]

@@ -1,13 +1,11 @@
 """Messages inside a node: through memory that its ranks share, if all ranks of the node can."""
 
 import logging
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from mpi4py import MPI
 
-from collwise.errors import UnknownName
 from collwise.mpi.engine.loading import COMPILED, SERVING
 from collwise.mpi.runtime.node_memory import map_together
 
@@ -16,22 +14,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("collwise")
 
-ENVIRONMENT = "COLLWISE_NODE"
-"""The environment variable that chooses; rank 0's counts."""
-TRANSPORTS = ("messages", "memory")
-"""MPI's messages, as between nodes, and memory that ranks share.  The first is the default."""
 MOST_RANKS = 256
 """Of a node: rows of letters grow with the square of the ranks, to some 200 MB of addresses."""
 MOST_BYTES = 1 << 30
 """Of a collective.  Beyond, some libraries cannot count what one rank packs, so MPI carries all."""
-
-
-def chosen_transport(asked: str | None) -> str:
-    """What a setting of `Comm` says, or else the environment.   Raises UnknownName."""
-    word = os.environ.get(ENVIRONMENT, "") if asked is None else asked
-    if word and word not in TRANSPORTS:
-        raise UnknownName.of("transport inside a node", word, TRANSPORTS)
-    return word or TRANSPORTS[0]
 
 
 class NodeTransport(NamedTuple):

@@ -13,7 +13,14 @@ from collwise.model.placement import Placement
 from collwise.profiles.fingerprint import Fingerprint, Layout, local_fingerprint
 from collwise.profiles.records import Provenance, local_provenance, ranks_per_node_of
 from collwise.system import formatting
-from collwise.system.host import LAB, affinity, core_limit, network
+from collwise.system.host import (
+    LAB,
+    TRANSPORTS,
+    affinity,
+    chosen_transport,
+    core_limit,
+    network,
+)
 from collwise.system.launcher import INSTALL, launched
 
 try:
@@ -47,6 +54,13 @@ class World(NamedTuple):
     """The number of each rank's node: ranks that share memory and a processor name."""
     level_placement: Placement | None = None
     """Where the ranks are in the levels of a profile; None until that is known."""
+    transport: str = TRANSPORTS[0]
+    """What carries data inside a node, if ranks share one: "messages", or "memory"."""
+
+    @property
+    def sharing(self) -> tuple[int, ...]:
+        """The number of each rank's node, if memory carries data inside nodes; else nothing."""
+        return self.nodes if self.transport == "memory" else ()
 
     @property
     def layout(self) -> Layout:
@@ -86,7 +100,8 @@ class World(NamedTuple):
         """The machine that a profile measured here belongs to."""
         apart = self.layout == "several nodes" and not self.emulated
         known = network(MPI.Get_library_version()) if apart else ""
-        return local_fingerprint(self.library, self.layout, self.emulated, known)
+        where = self.library, self.layout, self.emulated, known
+        return local_fingerprint(*where, transport=self.transport)
 
     def provenance(self, **about: Any) -> Provenance:
         """Where, when and how what is measured here was made; `about` are more fields of it."""
@@ -110,24 +125,30 @@ def library_line() -> str:
     return f"{name} {'.'.join(map(str, version))}"
 
 
-def describe(comm: MPI.Intracomm) -> World:
+def describe(comm: MPI.Intracomm, transport: str | None = None) -> World:
     """Describe MPI; collective over `comm`.  Tells the compiled engine if ranks share cores.
 
-    Raises UnknownName on all ranks if the environment of one names an unknown engine.
+    transport: what carries data inside a node; None: what the environment says.  Rank 0's counts.
+    Raises UnknownName on all ranks if the environment of one names an unknown engine, or for an
+    unknown transport.
     """
     from collwise.mpi.engine.loading import COMPILED, SERVING
+    from collwise.mpi.runtime.agreement import on_root
 
     here = (MPI.Get_processor_name(), affinity(), core_limit())
     gathered = comm.allgather((here, SERVING.wrong))
     if wrong := next(filter(None, (wrong for _, wrong in gathered)), None):
         raise wrong
     places = [place for place, _ in gathered]
-    emulated, engine = comm.bcast((os.environ.get(LAB, ""), SERVING.name))
+    emulated, engine, carrier = on_root(
+        comm, lambda: (os.environ.get(LAB, ""), SERVING.name, chosen_transport(transport))
+    )
     by_node: dict[str, list[tuple[frozenset[int], int]]] = {}
     for host, mask, limit in places:  # emulated hosts are one node
         by_node.setdefault("" if emulated else host, []).append((mask, limit))
     most_crowded = max(by_node.values(), key=lambda ranks: len(ranks) / cores_together(ranks))
     hosts = tuple(host for host, *_ in places)
+    nodes = _nodes(comm, hosts)
     world = World(
         library=library_line(),
         standard="MPI {}.{}".format(*MPI.Get_version()),
@@ -136,7 +157,8 @@ def describe(comm: MPI.Intracomm) -> World:
         cores=cores_together(most_crowded),
         emulated=emulated,
         engine=engine,
-        nodes=_nodes(comm, hosts),
+        nodes=nodes,
+        transport=carrier if len(set(nodes)) < len(nodes) else TRANSPORTS[0],
     )
     if world.oversubscribed and COMPILED is not None:
         COMPILED.share_cores()

@@ -7,18 +7,26 @@ from typing import Any
 import msgspec
 import pytest
 from tests.profiles.example import FINGERPRINT, PROVENANCE, point
+from tests.profiles.example import profile as example_profile
 
 from collwise.measure.campaign import Campaign
 from collwise.measure.level_campaign import measure_levels
 from collwise.measure.level_probes import port_team
-from collwise.measure.port_campaign import PortCampaign, PortFit, port_sizes, port_times
+from collwise.measure.port_campaign import (
+    PortCampaign,
+    PortFit,
+    ReadCampaign,
+    port_sizes,
+    port_times,
+)
 from collwise.measure.profile_building import build_profile, with_levels
 from collwise.measure.size_campaign import SizeCampaign
 from collwise.model.level_notation import parse
 from collwise.model.levels import Levels
+from collwise.model.machine import Machine
 from collwise.model.placement import Placement
 from collwise.profiles.profile import Profile
-from collwise.profiles.records import MeasuredSize
+from collwise.profiles.records import MeasuredSize, ReadTime
 from collwise.simulator import SimulatedProber
 
 SIZES = (8, 512, 8192)
@@ -134,3 +142,31 @@ def test_sizes_of_ports() -> None:
     """All that somebody named; else some, with the largest."""
     assert port_sizes((8, 512), (8, 512)) == (8, 512)
     assert port_sizes((8, 32, 128, 512, 2048, 4096), None) == (32, 2048, 4096)
+
+
+@pytest.mark.parametrize("senders", [1, 3])
+def test_reads_come_back_exactly(senders: int) -> None:
+    """One sender alone is slower than the reader; then its t0 is what is seen."""
+    read = [(8, Fraction("50e-9")), (8192, Fraction("900e-9"))]
+    law = Machine.postal(t0_s="1e-6", lam=2)
+    campaign = ReadCampaign(senders, SIZES, budget_s=10, seed=0)
+    found = SimulatedProber(Machine.memory(law, read=read)).conduct(campaign)
+    shared = Machine.memory(law, read=read)
+    least = law.message(8).gap / senders
+    assert [time.nbytes for time in found] == list(SIZES)
+    for time in found:
+        assert time.read_s == float(max(shared.receipt(time.nbytes), least))
+
+
+def test_measured_reads_make_a_machine_that_shares_memory() -> None:
+    """Noise may make a read longer than the way of which it is a part, or fall with the size."""
+    points = [point(8, t0_s=1e-6, lam=2), point(8192, t0_s=5e-6, lam=2)]
+    times = [(8, 4e-6), (16, 2e-6), (64, 3e-6), (8192, 4e-6)]
+    reading = [ReadTime(nbytes=n, read_s=s, repetitions=3) for n, s in times]
+    profile = example_profile(points, combining=(), reading=tuple(reading))
+    machine = profile.machine
+    assert machine.shares_memory
+    assert (machine.receipt(8), machine.receipt(8192)) == (Fraction("2e-6"), Fraction("4e-6"))
+    assert machine.message(8) == profile.machine_for("nonblocking").message(8)
+    assert profile.machine_combining("sum", "float64").shares_memory
+    assert Profile.from_json(profile.to_json()) == profile

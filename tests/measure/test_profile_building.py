@@ -49,7 +49,7 @@ def test_protocol_segments_survive() -> None:
     )
     measurement = _measure(machine)
     profile = build_profile(measurement, FINGERPRINT, MADE)
-    assert len(profile.machine.segments) == 2
+    assert len(profile.machine_for("nonblocking").segments) == 2
     laws = {fit.nbytes: fit.law for fit in measurement.fits if not fit.blocking}
     for nbytes in SIZES:
         gap, latency = profile.machine.message(nbytes)

@@ -224,7 +224,7 @@ def test_times_as_lines_and_times_of_combining() -> None:
         op="max", dtype="int32", nbytes=4096, median_s=2e-6, interval_s=(1e-6, 3e-6), repetitions=9
     )
     measured = profile(combining=(time,))
-    lines = measured.machine.lines()
+    lines = measured.machine_for("nonblocking").lines()
     table = columns(hockney_table(measured))
     assert table["sizes"] == [
         f"{formatting.size(line.first)} … {formatting.size(line.last)}" for line in lines

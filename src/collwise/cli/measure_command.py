@@ -50,6 +50,7 @@ def command(
         hockney_table,
         levels_table,
         measured_table,
+        reading_table,
     )
     from collwise.tuning.race_records import MEASUREMENT, VERSION
     from collwise.tuning.session import Session
@@ -62,7 +63,7 @@ def command(
         profile = session.measure(budget, sizes)
 
     def document() -> dict[str, Any]:
-        lines = [line._asdict() for line in profile.machine.lines()]
+        lines = [line._asdict() for line in profile.machine_for("nonblocking").lines()]
         header = {"format": MEASUREMENT, "version": VERSION}
         return {**header, "profile": profile.to_document(), "hockney": lines}
 
@@ -71,6 +72,8 @@ def command(
         if profile.levels:
             output.table(levels_table(profile))
         output.table(hockney_table(profile))
+        if profile.measurements.reading:
+            output.table(reading_table(profile))
         output.table(combining_table(profile))
         output.write(f"verdict  {profile.verdict}")
         output.write(*(f"advice   {line}" for line in profile.advice))

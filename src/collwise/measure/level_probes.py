@@ -6,6 +6,9 @@ them a sender waits for the port of its group, too, so they tell the longer one 
 g, for how long a message keeps the port of its group busy: q ranks of one group send k messages
 each to q ranks of another; the time grows by max(t0, q·g) with every k.  Where g is longer than
 t0, t0 is by how much a message to another group delays one to a neighbour, who answers.
+
+A read, where ranks share memory: q ranks publish k messages each, which rank 0 reads; the time
+grows by q reads with every k, or by t0, if that is longer.
 """
 
 from dataclasses import dataclass
@@ -17,8 +20,8 @@ from collwise.schedule.operations import Block, Operation, Recv, Send, Slot
 
 MAX_SENDERS = 8
 """The largest number of ranks of a group that send at once when its port is measured."""
-PORT, BESIDE = 3, 4
-"""The experiments' numbers of `PortProbe` and `BesideProbe`; 1 and 2 are those for t0 and λ."""
+PORT, BESIDE, READ = 3, 4, 5
+"""The numbers of these experiments; 1 and 2 are those for t0 and λ."""
 _WORD = (Block(0, 0, 1),)
 
 
@@ -109,6 +112,33 @@ class BesideProbe(AnyProbe):
         if rank == self.neighbour:
             return [Recv(0, _WORD), Send(0, _WORD)]
         return [Recv(0, block)] * (self.k - 1) if rank == self.other else []
+
+
+@dataclass(frozen=True)
+class ReadProbe(AnyProbe):
+    """Rank 0 tells the ranks 1 … q, and reads k messages that each of them sends then."""
+
+    nbytes: int
+    senders: int
+    k: int
+
+    @property
+    def cell(self) -> ProbeSetting:
+        """The probe's setting; k is the number of messages from every sender."""
+        return ProbeSetting(READ, self.nbytes, self.k, False)
+
+    @property
+    def ranks(self) -> int:
+        """How many ranks the probe needs: the senders and rank 0."""
+        return self.senders + 1
+
+    def operations(self, rank: int) -> list[Operation]:
+        """What one rank does, in order."""
+        block, others = (Block(0, 0, self.nbytes),), range(1, self.senders + 1)
+        if rank == 0:
+            begin: list[Operation] = [Send(other, _WORD, Slot.INPUT) for other in others]
+            return [*begin, *(Recv(other, block) for _ in range(self.k) for other in others)]
+        return [Recv(0, _WORD), *[Send(0, block, Slot.INPUT)] * self.k] if rank in others else []
 
 
 def level_team(placement: Placement, level: int) -> tuple[int, ...]:

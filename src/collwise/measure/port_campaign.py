@@ -1,23 +1,36 @@
-"""Measures the ports that ranks of a group share: what to time next, and what the times mean.
+"""Measures ports that ranks share, and reads of shared memory: what to time, and what times mean.
 
 A campaign does not begin a size for which its budget would not suffice.
 """
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import hypot
 from random import Random
+from typing import TypeVar
 
 import numpy as np
 
 from collwise.measure.campaign import Batches, Campaign
 from collwise.measure.fit import middle
-from collwise.measure.level_probes import BESIDE, PORT, BesideProbe, PortProbe, PortTeam
+from collwise.measure.level_probes import (
+    BESIDE,
+    PORT,
+    READ,
+    BesideProbe,
+    PortProbe,
+    PortTeam,
+    ReadProbe,
+)
 from collwise.measure.probes import AnyProbe, ProbeSetting
 from collwise.measure.stability import OPENING
 from collwise.measure.statistics import median_interval, standard_error
-from collwise.profiles.records import Bounds, MeasuredSize, PortTime
+from collwise.model.exact import seconds
+from collwise.profiles.records import Bounds, MeasuredSize, PortTime, ReadTime
+
+Found = TypeVar("Found")
 
 MAX_REPETITIONS = 15
 """The largest number of repetitions of one probe."""
@@ -47,20 +60,27 @@ class PortFit:
     repetitions: int
 
 
-class PortCampaign(Campaign[tuple[PortFit, ...]]):
-    """Measures the port of a group within a time budget.
+class SlopeCampaign(Campaign[tuple[Found, ...]]):
+    """Measures, within a time budget, by how much time grows with more messages from each sender.
 
-    team: the ranks that do; probes number `team.members` from 0.   sizes: bytes.   seed: of order.
+    senders: how many ranks send.   sizes: bytes.   seed: of the order of probes.
     """
 
-    def __init__(self, team: PortTeam, sizes: Iterable[int], budget_s: float, seed: int) -> None:
+    def __init__(self, senders: int, sizes: Iterable[int], budget_s: float, seed: int) -> None:
         super().__init__(budget_s)
-        self.senders = len(team.senders)
-        self.neighbour = team.members.index(team.neighbour)
+        self.senders = senders
         self.sizes = tuple(sorted(set(sizes)))
         self._random = Random(seed)
 
-    def result(self) -> tuple[PortFit, ...]:
+    @abstractmethod
+    def _of(self, nbytes: int) -> list[AnyProbe]:
+        """The probes of a size."""
+
+    @abstractmethod
+    def _fit(self, nbytes: int) -> Found:
+        """What the samples of a size say."""
+
+    def result(self) -> tuple[Found, ...]:
         """The fits to the samples, one for every size that was reached."""
         return tuple(map(self._fit, dict.fromkeys(cell.nbytes for cell in self._samples)))
 
@@ -77,14 +97,34 @@ class PortCampaign(Campaign[tuple[PortFit, ...]]):
                     yield "sampling", self._probes(nbytes)
 
     def _probes(self, nbytes: int) -> list[AnyProbe]:
-        probes: list[AnyProbe] = [PortProbe(nbytes, self.senders, k) for k in KS]
-        probes += [BesideProbe(nbytes, self.neighbour, self.senders, k) for k in (1, 2)]
+        probes = self._of(nbytes)
         self._random.shuffle(probes)
         return probes
 
     def _affordable(self, nbytes: int) -> bool:
         cost = sum(self._costs.of(probe.cell) for probe in self._probes(nbytes))
         return self.elapsed_s + cost <= self.budget_s
+
+    def _difference(self, less: ProbeSetting, more: ProbeSetting) -> tuple[Fraction, float | None]:
+        """The difference of two settings' medians, and its standard error (None if unknown)."""
+        samples = [self._samples[cell] for cell in (less, more)]
+        low, high = map(middle, samples)
+        if min(map(len, samples)) < 2:
+            return high - low, None
+        errors = [standard_error(median_interval(values), len(values)) for values in samples]
+        return high - low, hypot(*errors)
+
+
+class PortCampaign(SlopeCampaign[PortFit]):
+    """Measures the port of a group.   team: the ranks that do, which probes number from 0."""
+
+    def __init__(self, team: PortTeam, sizes: Iterable[int], budget_s: float, seed: int) -> None:
+        super().__init__(len(team.senders), sizes, budget_s, seed)
+        self.neighbour = team.members.index(team.neighbour)
+
+    def _of(self, nbytes: int) -> list[AnyProbe]:
+        probes: list[AnyProbe] = [PortProbe(nbytes, self.senders, k) for k in KS]
+        return probes + [BesideProbe(nbytes, self.neighbour, self.senders, k) for k in (1, 2)]
 
     def _fit(self, nbytes: int) -> PortFit:
         few, many = (ProbeSetting(PORT, nbytes, k, False) for k in KS)
@@ -102,14 +142,21 @@ class PortCampaign(Campaign[tuple[PortFit, ...]]):
             min(len(self._samples[cell]) for cell in (few, many, without, beside)),
         )
 
-    def _difference(self, less: ProbeSetting, more: ProbeSetting) -> tuple[Fraction, float | None]:
-        """The difference of two settings' medians, and its standard error (None if unknown)."""
-        samples = [self._samples[cell] for cell in (less, more)]
-        low, high = map(middle, samples)
-        if min(map(len, samples)) < 2:
-            return high - low, None
-        errors = [standard_error(median_interval(values), len(values)) for values in samples]
-        return high - low, hypot(*errors)
+
+class ReadCampaign(SlopeCampaign[ReadTime]):
+    """Measures how long a read of shared memory keeps a reader busy.
+
+    One sender alone may be slower than the reader; then the time is that of the sender, its t0.
+    """
+
+    def _of(self, nbytes: int) -> list[AnyProbe]:
+        return [ReadProbe(nbytes, self.senders, k) for k in KS]
+
+    def _fit(self, nbytes: int) -> ReadTime:
+        few, many = (ProbeSetting(READ, nbytes, k, False) for k in KS)
+        more = (KS[1] - KS[0]) * self.senders
+        read_s = max(seconds(self._difference(few, many)[0] / more), 0.0)
+        return ReadTime(nbytes=nbytes, read_s=read_s, repetitions=len(self._samples[many]))
 
 
 def port_sizes(sizes: Sequence[int], asked: Sequence[int] | None) -> Sequence[int]:

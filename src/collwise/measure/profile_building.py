@@ -19,6 +19,7 @@ from collwise.profiles.records import (
     MeasuredSize,
     Measurements,
     Provenance,
+    ReadTime,
 )
 
 
@@ -27,12 +28,13 @@ def build_profile(
     fingerprint: Fingerprint,
     provenance: Provenance,
     combining: Iterable[CombineTime] = (),
+    reading: Iterable[ReadTime] = (),
 ) -> Profile:
     """The profile that a measurement gives on the machine of this fingerprint.
 
     provenance: describes this session; its ranks, seed, budget_s and elapsed_s are replaced by the
     measurement's.
-    combining: the times of combining, if they were measured too.
+    combining, reading: the times of combining, and of reading shared memory, if they were measured.
     """
     made = msgspec.structs.replace(
         provenance,
@@ -52,6 +54,7 @@ def build_profile(
         points=points,
         medians=measurement.medians,
         combining=tuple(combining),
+        reading=tuple(reading),
     )
     return Profile(fingerprint=fingerprint, measurements=measurements)
 

@@ -10,9 +10,9 @@ from collwise.errors import InvalidArgument
 from collwise.model.exact import exact
 from collwise.model.levels import GROUP_NAMES, Levels
 from collwise.model.machine import Machine
-from collwise.model.measured_machine import Measured, measured
+from collwise.model.measured_machine import Measured, interpolated, measured, times_by_size
 from collwise.model.placement import Placement
-from collwise.profiles.records import MeasuredSize, Measurements, Mode, PortTime
+from collwise.profiles.records import MeasuredSize, Measurements, Mode, PortTime, ReadTime
 from collwise.system.formatting import count
 from collwise.system.integers import ratio
 
@@ -69,12 +69,25 @@ def level_machine(
             strict=True,
         )
     ]
-    if combining:
-        first = laws[0]
-        assert isinstance(first, Measured)
-        laws[0] = first.with_combining(combining)
+    first = laws[0]
+    assert isinstance(first, Measured)
+    laws[0] = sharing(first.with_combining(combining), measurements.reading)
     ports = [_rising(level.port) for level in inner]
     return Machine.levels(laws, placement, ports=ports, names=[level.name for level in inner])
+
+
+def sharing(machine: Measured, reading: Sequence[ReadTime]) -> Machine:
+    """The machine whose ranks share memory, with the measured reads; `machine` if there are none.
+
+    A read takes no longer than λ·t0, which is the time of publishing and reading together.
+    """
+    if not reading:
+        return machine
+    times = rising([time.read_s for time in reading])
+    pairs = [(own.nbytes, time) for own, time in zip(reading, times, strict=True)]
+    known = times_by_size(pairs, "reads of shared memory", "read") or ((0, Fraction(0)),)
+    read = ((n, round(interpolated(known, n)[0], 12)) for n in machine.sizes())
+    return Machine.memory(machine, read=[(n, min(t, machine.message(n).latency)) for n, t in read])
 
 
 def placement_on(

@@ -21,7 +21,7 @@ from collwise.model.machine import Machine
 from collwise.model.measured_machine import Measured
 from collwise.model.placement import Placement, checked_placement
 from collwise.profiles.fingerprint import Fingerprint
-from collwise.profiles.level_machine import level_machine, machine_of
+from collwise.profiles.level_machine import level_machine, machine_of, sharing
 from collwise.profiles.records import (
     UNITS,
     CombineTime,
@@ -41,10 +41,10 @@ ENVIRONMENT = "COLLWISE_PROFILE"
 
 
 FORMAT = "collwise profile"
-VERSION: Final = 7
+VERSION: Final = 8
 """Files of version 1 have no placements, of 2 no levels, of 3 no results that programs learned
 while running, of 4 no networks.  Version 6 calls a race's placement ranks_per_node, version 7 knows
-the fastest of the library's own algorithms."""
+the fastest of the library's own algorithms, version 8 what carries data inside a node."""
 
 
 class _Header(msgspec.Struct):
@@ -56,7 +56,7 @@ class ProfileFile(Measurements, frozen=True, kw_only=True):
     """The layout of a profile's file: fields of `measurements` lie beside the profile's own."""
 
     format: Literal["collwise profile"]
-    version: Literal[1, 2, 3, 4, 5, 6, 7] = VERSION
+    version: Literal[1, 2, 3, 4, 5, 6, 7, 8] = VERSION
     units: dict[str, str] = msgspec.field(default_factory=dict)
     fingerprint: Fingerprint
     other_placements: tuple[Measurements, ...] = ()
@@ -163,15 +163,18 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return tuple(r for r in self.race_results if r.ranks != ranks or r.ranks_per_node in wanted)
 
     @cached_property
-    def machine(self) -> Measured:
+    def machine(self) -> Machine:
         """The machine to plan for, as measured with non-blocking sends, which plans use.
 
         It has one level, the outermost; `machine_on` gives the machine with all levels.
         """
-        return self.machine_for("nonblocking")
+        return self._planned(self.machine_for("nonblocking"))
+
+    def _planned(self, machine: Measured) -> Machine:
+        return machine if self.levels else sharing(machine, self.measurements.reading)
 
     def machine_for(self, mode: Mode) -> Measured:
-        """The machine as measured with one way of sending.
+        """The machine as measured with one way of sending, or of publishing where memory is shared.
 
         Raises InvalidArgument if that was not measured.
         """
@@ -183,14 +186,16 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             )
         return machine_of(self.points, mode)
 
-    def machine_combining(self, op: str, dtype: str) -> Measured:
+    def machine_combining(self, op: str, dtype: str) -> Machine:
         """The machine with the measured times of combining `dtype` vectors by the operator `op`.
 
         If that pair was not measured, another operator's times on the same type count, or else any
         pair's.  If no pair was measured, combining is free.
         """
         times = self.measurements.combining_times(op, dtype)
-        return self.machine.with_combining(times) if times else self.machine
+        if not times:
+            return self.machine
+        return self._planned(self.machine_for("nonblocking").with_combining(times))
 
     def machine_on(
         self, placement: Placement | None, op: str | None = None, dtype: str | None = None

@@ -106,6 +106,14 @@ class PortTime(ProfileRecord, frozen=True, kw_only=True):
     repetitions: Count
 
 
+class ReadTime(ProfileRecord, frozen=True, kw_only=True):
+    """For how long a read of nbytes keeps the reader busy, where ranks share memory."""
+
+    nbytes: Count
+    read_s: NotNegative
+    repetitions: Count
+
+
 class MeasuredLevel(ProfileRecord, frozen=True, kw_only=True):
     """What was measured inside the groups of one level, and on the port that a group shares."""
 
@@ -194,9 +202,13 @@ class Measurements(ProfileRecord, frozen=True, kw_only=True):
     levels: tuple[MeasuredLevel, ...] = ()
     groups: dict[str, tuple[Index, ...]] = msgspec.field(default_factory=dict)
     """For every host, its group at each level beyond nodes."""
+    reading: tuple[ReadTime, ...] = ()
+    """Reads inside a node, if memory carries data there; sizes ascend."""
 
     def __post_init__(self) -> None:
         check_points(self.points)
+        if (sizes := [time.nbytes for time in self.reading]) != sorted(set(sizes)):
+            raise ValueError(f"reading: the sizes {sizes} do not ascend")
         if len({(t.op, t.dtype, t.nbytes) for t in self.combining}) < len(self.combining):
             raise ValueError("combining: an operator, type and length is there twice")
 

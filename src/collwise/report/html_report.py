@@ -30,6 +30,7 @@ from collwise.report.tuning_tables import (
     levels_table,
     measured_table,
     race_table,
+    reading_table,
     size_of,
     tuning_table,
 )
@@ -70,6 +71,7 @@ def render(tuning: Tuning) -> str:
             *([levels_table(profile)] if profile.levels else []),
             measured_table(profile),
             hockney_table(profile),
+            *([reading_table(profile)] if profile.measurements.reading else []),
             combining_table(profile),
         ],
         experiments=experiments_table(profile),

@@ -237,9 +237,18 @@ def hockney_table(profile: Profile) -> Table:
             "β, per byte": f"{line.beta_s * 1e9:.4g} ns",
             "rate": f"{1e-6 / line.beta_s:.4g} MB/s" if line.beta_s > 0 else "-",
         }
-        for line in profile.machine.lines()
+        for line in profile.machine_for("nonblocking").lines()
     ]
     return Table("The time until it is received, as α + nβ", rows)
+
+
+def reading_table(profile: Profile) -> Table:
+    """The table of reads of shared memory: one row for every size; empty if there are none."""
+    rows = [
+        {"size": formatting.size(time.nbytes), "a read": formatting.time(time.read_s)}
+        for time in profile.measurements.reading
+    ]
+    return Table("Reading what a rank of the node has published", rows)
 
 
 def combining_table(profile: Profile) -> Table:

@@ -173,8 +173,13 @@ def _together(
     fresh, stale = set(map(size, new.points)), set(map(size, old.points))
     medians = [m for m in new.medians if size(m) in fresh]
     medians += [m for m in old.medians if size(m) in stale - fresh]
+    reading = sorted(_joined(old.reading, new.reading, "nbytes"), key=attrgetter("nbytes"))
     measured = msgspec.structs.replace(
-        new, levels=levels, medians=tuple(medians), combining=_combining(old, new)
+        new,
+        levels=levels,
+        medians=tuple(medians),
+        combining=_combining(old, new),
+        reading=tuple(reading),
     )
     if stale - fresh:
         points = _in_segments(_joined(old.points, new.points, "mode", "nbytes"))

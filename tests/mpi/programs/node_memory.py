@@ -13,9 +13,13 @@ import numpy as np
 from mpi4py import MPI
 
 import collwise as cw
-from collwise.errors import UnknownName
+from collwise.errors import InvalidArgument, UnknownName
 from collwise.mpi.engine import node_transport
 from collwise.mpi.engine.loading import COMPILED
+from collwise.mpi.runtime.world import describe
+from collwise.schedule.problem import Problem
+from collwise.tuning.outcomes import Task
+from collwise.tuning.session import Session
 from tests.mpi.programs.checks import check, raises
 
 FLAT = {
@@ -367,6 +371,30 @@ def an_error_before_the_first_message_and_one_that_is_too_long(comm: MPI.Intraco
     ours.Bcast([data.view("i4"), 2, counted[0]] if comm.rank else [data.view("i4"), 50, MPI.INT])
     counted[0].Free()
     ours.Free()
+
+
+@check
+def what_memory_costs_is_measured_and_raced(comm: MPI.Intracomm) -> None:
+    """By probes on the same engine; where memory is impossible, all ranks are told."""
+    world, task = describe(comm, "memory"), Task(Problem("broadcast", comm.size, 512))
+    if comm.size == 1:
+        return
+    without = patch.object(node_transport, "COMPILED", None)
+    with without, raises(InvalidArgument, "through memory"):
+        Session(comm, world)
+    if COMPILED is None:
+        return
+    with Session(comm, world) as session:
+        profile = session.measure(0.3, sizes=(8, 4096))
+        assert session.private.transport is not None
+        outcome = session.race(task, profile, 0.2)
+    assert (profile.fingerprint.transport, profile.machine.kind) == ("memory", "memory")
+    assert [time.nbytes for time in profile.measurements.reading] == [8, 4096]
+    assert outcome.decisions
+    messages = describe(comm, "messages").fingerprint()
+    assert profile.fingerprint.differences(messages) == [
+        "transport inside a node: 'memory' there, 'messages' here"
+    ]
 
 
 @check

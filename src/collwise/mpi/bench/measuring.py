@@ -11,6 +11,8 @@ from mpi4py import MPI
 from collwise.measure.campaign import Campaign, Result
 from collwise.measure.combine_cost import BATCH_S, CombineCampaign, CombineSetting, slowest
 from collwise.measure.level_campaign import measure_levels
+from collwise.measure.level_probes import MAX_SENDERS, level_team
+from collwise.measure.port_campaign import ReadCampaign, port_sizes
 from collwise.measure.probes import AnyProbe
 from collwise.measure.profile_building import build_profile, with_levels
 from collwise.measure.size_campaign import SizeCampaign
@@ -19,16 +21,20 @@ from collwise.mpi.bench.placing import NamedPlacement
 from collwise.mpi.buffers.memory import ElementType, Memory, SharedScratch, allocate
 from collwise.mpi.buffers.mpi_operators import OPERATORS, BoundOperator
 from collwise.mpi.engine.loading import COMPILED
+from collwise.mpi.engine.node_transport import node_transport
 from collwise.mpi.execution.executor import Bound, bound_plan
 from collwise.mpi.execution.instructions import Await, RankPlan, Start
 from collwise.mpi.execution.interpreter import Binding
 from collwise.mpi.runtime.agreement import in_team, on_root
 from collwise.mpi.runtime.world import World
 from collwise.profiles.profile import Profile
+from collwise.profiles.records import ReadTime
 from collwise.schedule.operations import Block, Combine, Message, Recv, Send
 
 COMBINING_SHARE = 0.1
 """The share of the time budget for timing operators."""
+READING_SHARE = 0.15
+"""The share for timing reads, where ranks share memory."""
 _TAG = 0
 _SETTLING_S = 20e-6
 
@@ -67,13 +73,28 @@ def run_campaign(
     def conduct_on(
         members: Sequence[int], make: Callable[[], Campaign[Any]], done: float, share: float
     ) -> Any:
+        nodes = [world.sharing[rank] for rank in members] if world.sharing else []
+
         def act(team: MPI.Intracomm) -> Any:
-            prober = Prober(team, buffer)
+            prober = Prober(team, buffer, nodes if len(set(nodes)) == 1 else ())
             return conduct(team, make, prober.run, lambda own: report(done + share * own))
 
         return act(comm) if len(members) == comm.Get_size() else in_team(comm, members, act)
 
-    measured = measure_levels(levels.placement, conduct_on, new, chosen, 1 - COMBINING_SHARE)
+    inside = level_team(levels.placement, 1)
+    shares = len({world.sharing[rank] for rank in inside}) == 1 if world.sharing else False
+    share = 1 - COMBINING_SHARE - READING_SHARE * shares
+    measured = measure_levels(levels.placement, conduct_on, new, chosen, share)
+    reading: tuple[ReadTime, ...] = ()
+    if shares:
+
+        def campaign() -> ReadCampaign:
+            usual, senders = new(1, len(inside)), min(len(inside) - 1, MAX_SENDERS)
+            sizes = port_sizes(usual.sizes, chosen)
+            return ReadCampaign(senders, sizes, READING_SHARE * budget_s, seed)
+
+        reading = conduct_on(inside, campaign, share, READING_SHARE)
+        reading = on_root(comm, lambda: reading)  # the others, which did not take part, have none
     combining_s = budget_s * COMBINING_SHARE
     timer = cache(CombineTimer)
     mine = conduct(
@@ -87,7 +108,7 @@ def run_campaign(
         assert gathered is not None
         provenance = world.provenance()
         fingerprint, combining = world.fingerprint(), slowest(gathered)
-        profile = build_profile(measured.outermost, fingerprint, provenance, combining)
+        profile = build_profile(measured.outermost, fingerprint, provenance, combining, reading)
         if not levels.names:
             return profile
         return with_levels(profile, measured, levels.names, levels.groups, budget_s)
@@ -146,11 +167,12 @@ class Prober:
     """Times probes on a private communicator, on the engine that runs plans.
 
     As in the execution of a plan, receives are posted and sends are prepared as persistent requests
-    before the clock is read.
+    before the clock is read.   nodes: each rank's, if memory carries what they send.
     """
 
-    def __init__(self, comm: MPI.Intracomm, largest: int) -> None:
+    def __init__(self, comm: MPI.Intracomm, largest: int, nodes: Sequence[int] = ()) -> None:
         self._comm = comm
+        self._transport = node_transport(comm, nodes)
         self._rank = comm.Get_rank()
         self._memory = [allocate(largest)]  # for all sends, and for each message to receive
 
@@ -160,15 +182,14 @@ class Prober:
 
     def _one(self, probe: AnyProbe) -> float:
         operations = probe.operations(self._rank)
-        receives = self._bind([op for op in operations if isinstance(op, Recv)])
+        received = [op for op in operations if isinstance(op, Recv)]
         sent = [op for op in operations if isinstance(op, Send)]
+        if self._transport is not None:
+            return self._through_memory(received, sent, probe.blocking)
+        receives = self._bind(received)
         sends = self._bind(sent, rebindable=probe.blocking)
         receives.begin()
-        self._comm.Barrier()
-        if self._rank == 0:  # the others leave the barrier a little later: let them settle
-            settled = time.perf_counter() + _SETTLING_S
-            while time.perf_counter() < settled:
-                pass
+        self._start_together()
         begin = time.perf_counter()
         if self._rank:  # P_k answers when everything has come; the others only listen
             receives.end()
@@ -187,20 +208,60 @@ class Prober:
             bound.Free()
         return elapsed if self._rank == 0 else 0.0
 
+    def _start_together(self) -> None:
+        self._comm.Barrier()
+        if self._rank == 0:  # the others leave the barrier a little later: let them settle
+            settled = time.perf_counter() + _SETTLING_S
+            while time.perf_counter() < settled:
+                pass
+
+    def _through_memory(
+        self, received: Sequence[Message], sent: Sequence[Message], blocking: bool
+    ) -> float:
+        """Run a probe as a blocking call runs a plan, by one list of instructions on each rank."""
+        receives = tuple(range(len(received)))
+        sends = tuple(range(len(received), len(received) + len(sent)))
+        first = [act for one in sends for act in (Start((one,)), Await((one,)))]
+        acts = [Start(receives), *(first if blocking else [Start(sends)]), Await(receives)]
+        if self._rank:
+            acts = [Start(receives), Await(receives), *first]
+        bound = self._bound([*received, *sent], [*acts, Await(sends)], rebindable=True)
+        self._start_together()
+        begin = time.perf_counter()
+        bound.run()
+        elapsed = time.perf_counter() - begin
+        bound.Free()
+        return 0.0 if self._rank else elapsed
+
     def _bind(self, messages: Sequence[Message], *, rebindable: bool = False) -> Bound:
         """Bind messages of one direction.   rebindable: to send one by one, by blocking calls."""
+        numbers = tuple(range(len(messages)))
+        groups = [(number,) for number in numbers] if rebindable else [numbers] if numbers else []
+        instructions = [act for group in groups for act in (Start(group), Await(group))]
+        return self._bound(messages, instructions, rebindable=rebindable)
+
+    def _bound(
+        self,
+        messages: Sequence[Message],
+        instructions: Sequence[Start | Await],
+        *,
+        rebindable: bool,
+    ) -> Bound:
+        """Bind messages, each received one with memory of its own.
+
+        In shared memory each sent one has its own, too: the same bytes would be published once.
+        """
+        apart = self._transport is not None
         on_slots = tuple(
-            op._replace(slot=number if isinstance(op, Recv) else 0)
+            op._replace(slot=number if apart or isinstance(op, Recv) else 0)
             for number, op in enumerate(messages, 1)
         )
         while len(self._memory) <= max((op.slot for op in on_slots), default=0):
             self._memory.append(allocate(len(self._memory[0])))
-        numbers = tuple(range(len(on_slots)))
-        groups = [(number,) for number in numbers] if rebindable else [numbers] if numbers else []
-        instructions = tuple(act for group in groups for act in (Start(group), Await(group)))
         slots = {slot: Memory(memory.address) for slot, memory in enumerate(self._memory)}
-        plan = RankPlan(on_slots, instructions, 0)
-        bound = bound_plan(Binding(plan, slots, self._comm, _TAG, rebindable=rebindable))
+        plan, about = RankPlan(on_slots, tuple(instructions), 0), (slots, self._comm, _TAG)
+        carried = self._transport
+        bound = bound_plan(Binding(plan, *about, rebindable=rebindable, transport=carried))
         if rebindable:
             bound.set_addresses(slots, SharedScratch())
         return bound

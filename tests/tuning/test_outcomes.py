@@ -59,14 +59,14 @@ def test_the_librarys_fastest_is_recorded_beside_ours() -> None:
     own = Candidate("broadcast/library:tree", {"k": "4"}, Fraction(0))
     samples = {**made.blocking.samples, own.label + BLOCKING: (8e-6,) * 30}
     raced = replace(made.blocking, samples=samples)
-    blocking, persistent = replace(made, blocking=raced, own={own.label: own}).results
+    blocking, persistent = replace(made, blocking=raced, own={own.label + BLOCKING: own}).results
     assert (persistent.own, made.results[0].own) == (None, None)
     assert blocking.algorithm == made.results[0].algorithm
     found = blocking.own
     assert found is not None
     assert (found.name, found.settings, found.median_s) == ("tree", {"k": 4}, 8e-6)
     assert found.speedup_low <= 1.25 <= found.speedup_high
-    wrong = replace(made, blocking=replace(raced, bound_s=1.0), own={own.label: own})
+    wrong = replace(made, blocking=replace(raced, bound_s=1.0), own={own.label + BLOCKING: own})
     assert wrong.results[0].own is None
 
 
@@ -88,13 +88,13 @@ def test_what_is_learned() -> None:
 
 
 def test_an_algorithm_of_the_library_that_wins() -> None:
-    """Its race is of blocking calls; persistent ones are decided among the others."""
+    """Each form is decided by itself."""
     one, label = outcome(512, 1.5), "broadcast/library:tree(k=4)"
     samples = {**one.race.samples, **one.blocking.samples}
     samples[label + BLOCKING] = tuple(time / 3 for time in one.blocking.samples[LIBRARY])
     everything = replace(one.race, samples=samples)
     tree = Candidate("broadcast/library:tree", {"k": 4}, Fraction(0))
-    made = Outcome.of(one.task, one.plan, everything, own={label: tree})
+    made = Outcome.of(one.task, one.plan, everything, own={label + BLOCKING: tree})
     blocking, persistent = made.decisions
     assert (blocking.used, blocking.serves) == ("collwise", "library:tree(k=4)")
     assert (blocking.ours, blocking.predicted_s) == (label, None)
@@ -104,6 +104,24 @@ def test_an_algorithm_of_the_library_that_wins() -> None:
     assert (result.algorithm, result.settings) == ("broadcast/library:tree", {"k": "4"})
     assert (result.decision, other.algorithm) == ("collwise", one.race.best)
     assert "by library:tree(k=4)" in "".join(tuning_summary(session(made)))
+
+
+def test_a_persistent_algorithm_of_the_library_that_wins() -> None:
+    one, label = outcome(512, 1.5), "broadcast/library:sched_tree"
+    samples = {**one.race.samples, **one.blocking.samples}
+    samples[label] = tuple(time / 9 for time in one.race.samples[LIBRARY])
+    tree = Candidate(label, {}, Fraction(0))
+    made = Outcome.of(one.task, one.plan, replace(one.race, samples=samples), own={label: tree})
+    blocking, persistent = made.decisions
+    assert (persistent.serves, persistent.predicted_s) == ("library:sched_tree", None)
+    assert blocking.serves == one.decisions[0].serves
+    assert made.spent == {}
+    assert made.plan.choice.name == label
+    assert made.plan.choice.verdict.startswith("chosen: the fastest measured")
+    other, result = made.results
+    assert (result.algorithm, result.form, result.decision) == (label, "persistent", "collwise")
+    assert other == one.results[0]
+    assert "by library:sched_tree" in "".join(tuning_summary(session(made)))
 
 
 def test_what_is_learned_of_sources() -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collwise.measure.statistics import Interval, median_interval, ratio_interval
+from collwise.profiles.records import Form
 
 MARGIN = 0.03
 """How much better than the library's own a schedule must be, at the least, to replace it."""
@@ -35,7 +36,9 @@ OWN = "library:"
 """Begins the short names of the library's own algorithms, such as "library:binomial"."""
 LIBRARIES = (LIBRARY, LIBRARY_PERSISTENT)
 BLOCKING = " (blocking)"
-"""Ends the label of a schedule that runs as a blocking call, not as a persistent request."""
+"""Ends the label of what runs as a blocking call, not as a persistent request."""
+ENDINGS: Mapping[Form, str] = {"blocking": BLOCKING, "persistent": ""}
+"""The end of a label for each form of calls."""
 
 BY_HAND = " (by hand)"
 """Ends the label of a schedule whose messages mpi4py alone sends and receives."""
@@ -84,13 +87,14 @@ def punctual(times_s: NDArray[np.float64], apart_s: NDArray[np.float64]) -> Punc
 def contenders(medians_s: Mapping[str, float], behind: float) -> list[str]:
     """The labels that stay in a race: the library's default, and of each form those near its best.
 
-    The best of the library's other algorithms stays as long as it is faster than the default: a
-    file for the library may name it even where a schedule of ours wins.
+    The best of the library's other algorithms stays among blocking calls as long as it is faster
+    than the default: a file for the library may name it even where a schedule of ours wins.
     medians_s: by label, the median so far in seconds.   behind: a competitor leaves whose median is
     more than this many times that of the best of its form.
     """
     ours = {True: inf, False: inf}
-    own = [label for label in medians_s if own_algorithm(label) is not None]
+    blocking = [label for label in medians_s if label.endswith(BLOCKING)]
+    own = [label for label in blocking if own_algorithm(label) is not None]
     best_own = min(own, key=medians_s.__getitem__, default="")
     for label, median_s in medians_s.items():
         if label not in LIBRARIES:

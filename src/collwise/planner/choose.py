@@ -13,7 +13,7 @@ from typing import Any
 
 from collwise.algorithms.registry import ALGORITHMS, Algorithm, algorithms_for, find
 from collwise.errors import InvalidArgument, NothingApplies
-from collwise.measure.race import LIBRARY
+from collwise.measure.race import LIBRARY, by_library
 from collwise.model.exact import exact
 from collwise.model.levels import Levels
 from collwise.model.machine import Machine, checked_machine
@@ -38,6 +38,10 @@ def unpredicted(
 ) -> Fraction:
     """A score that is always 0, for an algorithm that is chosen already: its time is not needed."""
     return Fraction(0)
+
+
+CHOSEN = "chosen: the fastest measured, clearly ahead of the library"
+"""The verdict on the candidate that won a race."""
 
 
 def plan(
@@ -234,10 +238,11 @@ def decided(
         replace(c, measured_s=medians_s.get(c.label), verdict=_race_verdict(c, medians_s, winner))
         for c in estimate.candidates
     )
-    if winner == library:
-        median = medians_s[library]
-        reason = "chosen: nothing beat it clearly"
-        choice = Candidate(LIBRARY, {}, exact(median), reason, median)
+    if winner == library or by_library(winner):
+        median, default = medians_s[winner], winner == library
+        reason = "chosen: nothing beat it clearly" if default else CHOSEN
+        name = LIBRARY if default else winner
+        choice = Candidate(name, {}, exact(median), reason, median)
         return replace(estimate, choice=choice, candidates=(choice, *measured))
     raced = replace(estimate, candidates=measured)
     return replace(raced, choice=raced.candidate(winner))
@@ -245,7 +250,7 @@ def decided(
 
 def _race_verdict(candidate: Candidate, medians_s: Mapping[str, float], winner: str) -> str:
     if candidate.label == winner:
-        return "chosen: the fastest measured, clearly ahead of the library"
+        return CHOSEN
     if candidate.label not in medians_s:
         return f"not raced; {candidate.verdict}"
     if medians_s[candidate.label] < medians_s[winner]:

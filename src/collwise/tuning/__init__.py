@@ -1,9 +1,10 @@
 """Sessions that measure, plan, race and learn; comparisons of simulations.  Results are data.
 
 Read `outcomes` (a task, and what a race decided about it), then `agenda` (which races come first),
-`session` (runs races on MPI), `scanning` (finds bad defaults of the library), `saving` (merges a
-new profile with an older one), `occurred` (tasks from a program's calls), `race_records` (races
-read from documents), `comparison` (of two documents), `simulations` (without MPI), `inspection`
-(what the library does, with names from `known_shapes`), `exported_rules` (races as rules for an
-MPI library) and `export_check` (whether such rules are in force).
+`own_candidates` (which of the library's own algorithms race), `session` (runs races on MPI),
+`scanning` (finds bad defaults of the library), `saving` (merges a new profile with an older one),
+`occurred` (tasks from a program's calls), `race_records` (races read from documents), `comparison`
+(of two documents), `simulations` (without MPI), `inspection` (what the library does, with names
+from `known_shapes`), `exported_rules` (races as rules for an MPI library) and `export_check`
+(whether such rules are in force).
 """

@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Literal
 
 from collwise.algorithms.registry import ALGORITHMS
-from collwise.measure.race import BLOCKING, LIBRARY, Race, own_algorithm
+from collwise.measure.race import BLOCKING, LIBRARY, Race, by_library, own_algorithm
 from collwise.measure.stability import STABLE
 from collwise.measure.statistics import Interval
 from collwise.model.exact import seconds
@@ -134,7 +134,7 @@ class RaceVerdict:
 
         candidates: the library's own that were to be raced, by label.
         """
-        best = candidates.get(self.race.best_own.removesuffix(BLOCKING))
+        best = candidates.get(self.race.best_own)
         if best is None or self.race.impossible:
             return None
         gain = self.race.speedup(self.race.best_own)
@@ -164,7 +164,8 @@ class Outcome:
 
     race: the race of persistent collectives, for programs that repeat a call.   blocking: the race
     of blocking calls, in the same repetitions.   ranks_per_node: such as "2x8".   engine: what ran
-    the schedules, "compiled" or "python".   own: the library's own algorithms to race, by label.
+    the schedules, "compiled" or "python".   own: the library's own algorithms to race, by label;
+    labels of blocking calls end with BLOCKING.
     """
 
     task: Task
@@ -241,7 +242,7 @@ class Outcome:
     @cached_property
     def spent(self) -> Mapping[str, Fraction]:
         """Exact seconds that our fastest schedule spends at each level; empty without levels."""
-        raced = self.race.best not in self.race.libraries
+        raced = not by_library(self.race.best) and self.race.best not in self.race.libraries
         return self.plan.time_spent(self.race.best) if raced else {}
 
     @property
@@ -267,7 +268,7 @@ class Outcome:
         ]
 
     def _result(self, decision: RaceVerdict) -> RaceResult:
-        problem, candidate = self.plan.problem, self.own.get(decision.ours)
+        problem, candidate = self.plan.problem, self.own.get(decision.race.best)
         candidate = candidate or self.plan.candidate(decision.ours)
         return race_result(
             problem,

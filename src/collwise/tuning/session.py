@@ -4,28 +4,26 @@ import logging
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any
 
 from collwise.errors import InvalidArgument, NothingApplies
-from collwise.measure.race import BEHIND, LIBRARY, OWN, Race, own_algorithm
+from collwise.measure.race import BEHIND, ENDINGS, LIBRARY, Race, own_algorithm
 from collwise.model.placement import Placement, check_placement
 from collwise.mpi.bench.measuring import run_campaign
 from collwise.mpi.bench.placing import NamedPlacement, find_placement, worth_measuring
 from collwise.mpi.bench.race_harness import RaceHarness, race
 from collwise.mpi.bench.workloads import RACED
-from collwise.mpi.library.own_algorithms import worth_racing
 from collwise.mpi.runtime.agreement import everywhere, on_root
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import Communicator, World
 from collwise.planner.by_hand import own_choice
 from collwise.planner.plans import Candidate, Plan
-from collwise.planner.shortlist import MOST_SLOWER, worth_a_race
+from collwise.planner.shortlist import worth_a_race
 from collwise.profiles.profile import Profile, with_measurements
-from collwise.profiles.records import USUAL_WITHIN
+from collwise.profiles.records import FORMS, USUAL_WITHIN, Form
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.system import formatting
@@ -39,6 +37,7 @@ from collwise.tuning.agenda import (
     share_s,
 )
 from collwise.tuning.outcomes import Outcome, Task, Tuning
+from collwise.tuning.own_candidates import own_candidates
 from collwise.tuning.scanning import MESSAGES, Finding, Scan, findings, neighbours
 from collwise.verifier import verify
 
@@ -239,12 +238,18 @@ class Session:
         bound_s = task.least_s(profile, placement)
         own = {} if planned is not None else self._own(estimated)
         if named is not None:
-            method, name = problem.kind.methods[0], own_algorithm(named.name) or ""
+            method, settings = problem.kind.methods[0], named.settings
+            name = own_algorithm(named.name) or ""
             of_library = self._harness.own
-            found = of_library.find(method, "blocking", name, named.settings, local=False)
-            if isinstance(found, str):
-                raise InvalidArgument(f"a race of {named.label}", found, "race another one")
-            candidates, own = (), {named.label: named}
+            found = {
+                named.label + ending: of_library.find(method, form, name, settings, local=False)
+                for form, ending in ENDINGS.items()
+            }
+            own = {label: named for label, one in found.items() if not isinstance(one, str)}
+            if not own:
+                why = str(next(iter(found.values())))
+                raise InvalidArgument(f"a race of {named.label}", why, "race another one")
+            candidates = ()
 
         def outcome(seed: int, most_s: float) -> Outcome:
             everything = self.compare(
@@ -322,7 +327,7 @@ class Session:
             budget_s / 2,
             op=task.op,
             dtype=task.dtype,
-            own=self._own(estimated),
+            own=self._own(estimated, ["blocking"]),
             neighbours={label: other.problem for label, other in neighbours(task).items()},
             within=USUAL_WITHIN,
         )
@@ -336,26 +341,9 @@ class Session:
         confirmed = findings(task, again, bound_s)
         return first, [confirmed[label] for label in suspects if label in confirmed]
 
-    def _own(self, estimated: Plan) -> dict[str, Candidate]:
-        """The library's own algorithms to race, by label.
-
-        If the planner has an algorithm of the same name, the library's is predicted to take as
-        long.  Algorithms that are predicted to be much slower are left out.  Those without a
-        prediction come first, since a race tells most about them, then the others, fastest first.
-        """
-        problem = estimated.problem
+    def _own(self, estimated: Plan, forms: Collection[Form] = FORMS) -> dict[str, Candidate]:
         sizes = Counter(self.world.hosts).values()
-        composed = len(sizes) > 1 and max(sizes) > 1
-        known_s = {c.name: c.predicted for c in reversed(estimated.candidates)}
-        limit_s = MOST_SLOWER * estimated.choice.predicted
-        every = worth_racing(problem.kind.methods[0], problem.ranks, composed=composed)
-        every.sort(key=lambda one: known_s.get(f"{problem.collective}/{one[0]}", 0))
-        own = [
-            Candidate(f"{problem.collective}/{OWN}{name}", settings, Fraction(0))
-            for name, settings in every
-            if known_s.get(f"{problem.collective}/{name}", limit_s) <= limit_s
-        ]
-        return {candidate.label: candidate for candidate in own}
+        return own_candidates(estimated, forms, composed=len(sizes) > 1 and max(sizes) > 1)
 
     def compare(
         self,

@@ -16,7 +16,7 @@ import collwise as cw
 from collwise.algorithms.registry import describe
 from collwise.comm.decision import HINT
 from collwise.errors import InvalidArgument
-from collwise.measure.race import LIBRARY
+from collwise.measure.race import BLOCKING, ENDINGS, LIBRARY
 from collwise.mpi.bench.race_harness import RaceHarness, race
 from collwise.mpi.library import own_algorithms, switching
 from collwise.mpi.library.fingerprints import combined
@@ -271,16 +271,18 @@ def a_race_is_run(comm: MPI.Intracomm) -> None:
             ("Allreduce", Problem("allreduce", comm.size, 64, itemsize=8, order="same")),
         ):
             own = {
-                describe(f"library:{name}", settings): (name, settings)
-                for name, settings in worth_racing(method, comm.size, composed=False)
+                describe(f"library:{name}", settings) + ending: (name, settings)
+                for form, ending in ENDINGS.items()
+                for name, settings in worth_racing(method, comm.size, composed=False, form=form)
             }
-            own["library:no_such"] = ("no_such", {})
+            own["library:no_such"] = own["library:no_such (blocking)"] = ("no_such", {})
             ran = race(harness, problem, {}, {}, own=own, budget_s=60.0, repetitions=2)
             raced = {label for label in ran.samples if label.startswith("library:")}
-            assert raced <= {f"{label} (blocking)" for label in own} - {
-                "library:no_such (blocking)"
-            }
-            assert len(raced) > 2, ran.samples.keys()
+            assert raced <= own.keys()
+            assert not any("no_such" in label for label in raced)
+            blocking = {label for label in raced if label.endswith(BLOCKING)}
+            assert len(blocking) > 2, ran.samples.keys()
+            assert len(raced - blocking) > 1, ran.samples.keys()
         harness.own.free()
     finally:
         private.free()
@@ -296,6 +298,29 @@ def a_composition_is_a_candidate_of_its_own(comm: MPI.Intracomm) -> None:
     assert ("k" in {key for _, settings in plain for key in settings}) == (
         comm.size > 4 and not OPEN_MPI
     )
+
+
+@check
+def what_won_a_race_of_persistent_requests_serves_these(comm: MPI.Intracomm) -> None:
+    known = catalogue("Allreduce", "persistent").algorithms
+    if comm.size == 1 or not known:
+        return
+    won = RaceResult(
+        collective="allreduce", form="persistent", ranks=comm.size, nbytes=NBYTES, root=0,
+        algorithm=f"allreduce/library:{next(iter(known))}", settings={}, ours_s=1e-6,
+        library_s=2e-6, speedup_low=1.9, speedup_high=2.1, decision="collwise",
+    )  # fmt: skip
+    ours = cw.Comm(comm.Dup(), profile=assumed(describe_world(comm), won), record=True)
+    before, total = _variables_read(), np.zeros(NBYTES // 8)
+    request = ours.Allreduce_init(np.ones(NBYTES // 8), total)
+    request.Start()
+    request.Wait()
+    request.Free()
+    assert (total == comm.size).all()
+    ours.Allreduce(np.ones(NBYTES // 8), total)
+    assert [told.algorithm for told in ours.calls()] == [won.algorithm, LIBRARY]
+    assert _variables_read() == before
+    ours.Free()
 
 
 @check

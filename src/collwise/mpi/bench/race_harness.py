@@ -68,8 +68,9 @@ def race(
 
     op, dtype: the operator and the elements of vectors.   budget_s: seconds for this race.
     repetitions: the most to time.   bare_sends: race messages by plain calls of mpi4py, too.
-    own: the library's own algorithms to race as blocking calls, by label: name and settings.  Only
-    the first ones are raced if _TRIAL_SHARE of the time allows no more.
+    own: the library's own algorithms to race, name and settings by label; labels of blocking calls
+    end with BLOCKING, the others are persistent requests.  Only the first ones are raced if
+    _TRIAL_SHARE of the time allows no more.
     neighbours: other problems on which the library's blocking call is timed, by label; then
     compositions race, too.   only: the labels of all that is timed.
     behind: a competitor leaves early if it takes this many times as long as its form's best.

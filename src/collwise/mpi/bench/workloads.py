@@ -18,7 +18,7 @@ from collwise.mpi.bench.bare_sends import BareSends
 from collwise.mpi.buffers.mpi_operators import OPERATORS
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.executor_choice import executor_for
-from collwise.mpi.library.own_algorithms import refusing
+from collwise.mpi.library.own_algorithms import CallForm, refusing
 from collwise.mpi.library.switching import OwnCalls
 from collwise.mpi.runtime.agreement import everywhere
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
@@ -185,32 +185,47 @@ class Workload:
     def own(
         self, calls: OwnCalls, label: str, name: str, settings: Mapping[str, Any]
     ) -> Competitor | str:
-        """One of the library's own algorithms as a blocking call, or why it is not raced.
+        """One of the library's own algorithms, or why it is not raced.  Collective.
 
-        It is not if the library silently replaces it, or if ranks end with different bits.
-        Collective.
+        label: says by its end whether it runs as a blocking call or as a persistent request.
+        It is not raced if the library silently replaces it, if it leaves wrong data, or if ranks
+        end with different bits.
         """
-        method = self.kind.methods[0]
-        found = calls.find(method, "blocking", name, settings, local=False)
+        method, blocking = self.kind.methods[0], label.endswith(BLOCKING)
+        form: CallForm = "blocking" if blocking else "persistent"
+        found = calls.find(method, form, name, settings, local=False)
         if isinstance(found, str):
             return found
         switched = found
-        library = partial(getattr(MPI.Intracomm, method), self.comm, *self._arguments())
+        called = method if blocking else f"{method}_init"
+        library = partial(getattr(MPI.Intracomm, called), self.comm, *self._arguments())
 
         def call() -> tuple[Any, tuple[()]]:
             switched.call(library)
             return switched.in_c, ()
 
-        refused = ""
+        refused, made = "", None
         try:
-            switched._replace(writes=(*switched.writes, *refusing(name))).call(library)
+            made = switched._replace(writes=(*switched.writes, *refusing(name))).call(library)
+        except NotImplementedError:
+            refused = "the library has no persistent collectives"
         except MPI.Exception as problem:
             refused = f"the library refuses it here: {problem.Get_error_string().splitlines()[0]}"
-        if refused := next(filter(None, self.comm.allgather(refused)), ""):
-            return refused
-        if not switched.alike(method, self.problem.nbytes, self.comm):
-            return "ranks end with different bits"
-        return Competitor(label + BLOCKING, self._as_comm(call, planned=True), _nothing)
+        if blocking:
+            competitor = Competitor(label, self._as_comm(call, planned=True), _nothing)
+        elif made is not None:
+            competitor = _persistent(label, made)
+        refused = next(filter(None, self.comm.allgather(refused)), "")
+        if not refused and not switched.alike(method, self.problem.nbytes, self.comm, form):
+            refused = "ranks end with different bits"
+        if not refused:
+            try:
+                self.check(competitor)
+            except WrongResult as problem:
+                refused = str(problem)
+        if refused and made is not None:
+            made.Free()
+        return refused or competitor
 
     def _as_comm(self, run: Callable[[], Any], *, planned: bool) -> Callable[[], object]:
         """A blocking call as `Comm` makes it.  From the second call on, C serves it if it can.

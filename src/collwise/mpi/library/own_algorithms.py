@@ -175,14 +175,16 @@ def _read(naming: _Naming, method: str, form: CallForm, variable: Variable) -> C
     return Catalogue(algorithms, left_out)
 
 
-def worth_racing(method: str, ranks: int, *, composed: bool) -> list[tuple[str, Mapping[str, int]]]:
-    """Names and settings of the algorithms of blocking calls that are worth a race.
+def worth_racing(
+    method: str, ranks: int, *, composed: bool, form: CallForm = "blocking"
+) -> list[tuple[str, Mapping[str, int]]]:
+    """Names and settings of the algorithms of one form of calls that are worth a race.
 
     composed: whether several nodes have several ranks, so that the library composes algorithms; if
     so, each is worth a race without composition, too, where the library allows that.
     """
     found: list[tuple[str, Mapping[str, int]]] = []
-    known = catalogue(method, "blocking")
+    known = catalogue(method, form)
     for name, algorithm in known.algorithms.items():
         if isinstance(known.find(name, ranks), str):
             continue

@@ -72,7 +72,9 @@ class Switched(NamedTuple):
         with changed(self.writes):
             return library()
 
-    def alike(self, method: str, nbytes: int, comm: MPI.Intracomm) -> bool:
+    def alike(
+        self, method: str, nbytes: int, comm: MPI.Intracomm, form: CallForm = "blocking"
+    ) -> bool:
         """Whether an Allreduce of `nbytes` bytes leaves the same bits on all ranks, by a trial.
 
         True for other methods.   Collective.   comm: the plain communicator of the `OwnCalls`.
@@ -82,7 +84,14 @@ class Switched(NamedTuple):
         first = comm.Get_rank()
         numbers = np.resize([1e16, 1.0, -1e16, 3.0, 1e-3], first + max(nbytes // 8, 1))[first:]
         total = np.zeros_like(numbers)
-        self.call(partial(MPI.Intracomm.Allreduce, comm, numbers, total, MPI.SUM))
+        arguments = comm, numbers, total, MPI.SUM
+        if form == "blocking":
+            self.call(partial(MPI.Intracomm.Allreduce, *arguments))
+        else:
+            request = self.call(partial(MPI.Intracomm.Allreduce_init, *arguments))
+            request.Start()
+            request.Wait()
+            request.Free()
         return len(set(comm.allgather(sha256(total.tobytes()).digest()))) == 1
 
 

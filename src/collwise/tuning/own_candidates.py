@@ -1,0 +1,39 @@
+"""Picks which of the MPI library's own algorithms to race."""
+
+import re
+from collections.abc import Collection
+from fractions import Fraction
+
+from collwise.measure.race import ENDINGS, OWN
+from collwise.mpi.library.own_algorithms import worth_racing
+from collwise.planner.plans import Candidate, Plan
+from collwise.planner.shortlist import MOST_SLOWER
+from collwise.profiles.records import Form
+
+_LATER = re.compile("^(sched|tsp)_")
+"""What MPICH puts before the names of algorithms of calls that do not block."""
+
+
+def own_candidates(
+    estimated: Plan, forms: Collection[Form], *, composed: bool
+) -> dict[str, Candidate]:
+    """The library's own algorithms to race, by label; those of blocking calls end in BLOCKING.
+
+    If the planner has an algorithm of the same name, the library's is predicted to take as long.
+    Algorithms that are predicted to be much slower are left out.  Those without a prediction come
+    first, since a race tells most about them, then the others, fastest first.
+    composed: whether several nodes have several ranks, so that the library composes algorithms.
+    """
+    problem = estimated.problem
+    method, about = problem.kind.methods[0], f"{problem.collective}/"
+    known_s = {c.name: c.predicted for c in reversed(estimated.candidates)}
+    limit_s = MOST_SLOWER * estimated.choice.predicted
+    found = []
+    for form, ending in ENDINGS.items():
+        if form in forms:
+            for name, settings in worth_racing(method, problem.ranks, composed=composed, form=form):
+                time_s = known_s.get(about + _LATER.sub("", name))
+                candidate = Candidate(f"{about}{OWN}{name}", settings, Fraction(0))
+                if time_s is None or time_s <= limit_s:
+                    found.append((time_s or 0, candidate.label + ending, candidate))
+    return {label: candidate for _, label, candidate in sorted(found, key=lambda one: one[0])}

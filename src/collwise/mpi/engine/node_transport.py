@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("collwise")
 
 MOST_RANKS = 256
-"""Of a node: rows of letters grow with the square of the ranks, to some 200 MB of addresses."""
+"""Of a node: rows of letters grow with the square of the ranks, to some 500 MB of addresses."""
 MOST_BYTES = 1 << 30
 """Of a collective.  Beyond, some libraries cannot count what one rank packs, so MPI carries all."""
 

@@ -65,6 +65,7 @@ static void await_apart(struct program *program, struct instruction *todo) {
 
 int crossings_prepare(struct program *program) {
     int messages = program->messages_number, ranks = 0;
+    int64_t letters = LETTERS;
     for (int m = 0; m < messages; m++) {
         const struct message *one = &program->messages[m];
         ranks = one->node_rank >= ranks ? one->node_rank + 1 : ranks;
@@ -112,6 +113,7 @@ int crossings_prepare(struct program *program) {
                 }
                 continue;
             }
+            letters -= program->messages[m].nbytes > SHORT ? LETTERS + 1 : 1;
             if (lasts[rank] < 0) {
                 lists->writers[lists->writers_number++] = rank;
                 lists->firsts[rank] = m;
@@ -123,6 +125,7 @@ int crossings_prepare(struct program *program) {
         }
     }
     list_readers(program);
+    program->few_letters = letters >= 0;
     crossings_reset(program);
     return 1;
 }
@@ -137,7 +140,7 @@ void crossings_reset(struct program *program) {
         lists->heads[lists->writers[n]] = lists->firsts[lists->writers[n]];
     }
     lists->first_send = lists->broken = 0;
-    program->open = 0;
+    program->open = program->unsent = 0;
 }
 
 void crossings_free(struct program *program) {
@@ -184,6 +187,7 @@ int crossing_begin(struct program *program, int number) {
     }
     crossing->begun = 1;
     program->open++;
+    program->unsent += one->sends;
     return one->sends && !crossings_move(program) ? program->error : 0;
 }
 
@@ -248,6 +252,7 @@ static void publish(struct program *program, int nth) {
         program->moves++;
         crossing->moved += taken;
         if (crossing->moved == one->nbytes) {
+            program->unsent--;
             over(program, crossing);
         }
     }

@@ -34,9 +34,9 @@ enum {
     SHORT = 112,          /* bytes that fit into a letter */
     PIECES = 32,          /* most that a writer has in its ring */
     PIECE = 64 << 10,     /* most bytes of one */
-    RING = 4 * PIECE,     /* so that the writer and readers work on different pieces */
+    RING = 16 * PIECE,    /* a reader of lines that still lie in the writer's cache waits for them */
     LANES = 16,           /* for requests, */
-    LANES_NBYTES = 64 << 20, /* but no more than this holds */
+    LANES_NBYTES = 128 << 20, /* but no more than this holds; pages that nobody used are not there */
 };
 
 /* One rank's end of a lane.  One thread at a time uses it. */

@@ -79,6 +79,8 @@ struct program {
     struct crossing *crossings; /* by message */
     struct crossing_lists *crossing_lists;
     int open;         /* crossings that were begun and are not over */
+    int unsent;       /* of these, sends */
+    int few_letters;  /* what it receives inside the node fits into letters: no sender waits for room */
     uint64_t moves;   /* pieces, ever */
     int at;           /* the next instruction */
     int settled;      /* up to here messages were completed; polling only looks at them */
@@ -99,7 +101,8 @@ int program_check(const struct program *program);
 
 /* Whether other ranks wait for what this program still has to do. */
 static inline int program_needed(const struct program *program) {
-    return program->at < program->forwarding || program->open;
+    int open = program->few_letters ? program->unsent : program->open;
+    return program->at < program->forwarding || open;
 }
 
 static inline void *program_request(const struct program *program, int message) {

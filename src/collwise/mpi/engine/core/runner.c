@@ -306,7 +306,7 @@ int program_abandon(struct program *program) {
         }
     }
     program->started = pending ? program->started : 0;
-    program->open = 0;
+    program->open = program->unsent = 0;
     program->at = program->settled = program->instructions_number;
     return pending;
 }

@@ -5,8 +5,8 @@ ALIASES = {"s_to_p": "allgatherv"}
 
 
 def shown_name(name: str) -> str:
-    """The name that collwise shows for a collective or an algorithm (allgatherv/ring for
-    s_to_p/ring).
+    """The name of a collective or an algorithm with aliases replaced: allgatherv/ring for
+    s_to_p/ring.
     """
     collective, slash, algorithm = name.partition("/")
     return ALIASES.get(collective, collective) + slash + algorithm

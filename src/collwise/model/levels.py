@@ -1,4 +1,4 @@
-"""Machines with levels: a message's cost depends on whether it stays in a node, a rack, a site, …."""
+"""Machines with levels: a message costs more the farther apart its two ranks are."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -109,7 +109,7 @@ class Levels(KeptHash, Machine):
         return any(level.port for level in self.by_level[:-1])
 
     def combine(self, nbytes: int) -> Fraction | None:
-        """Seconds for combining nbytes, by the first level's law, since combining needs no message."""
+        """Seconds for combining nbytes, by the first level's law; combining needs no message."""
         return self.by_level[0].law.combine(nbytes)
 
     def sizes(self) -> tuple[int, ...]:  # noqa: D102
@@ -120,9 +120,10 @@ class Levels(KeptHash, Machine):
         return self.by_level[0].law.combining_sizes()
 
     def _slower(self, seconds: Fraction) -> "Levels":
-        """The machine with the last level's messages and the outermost ports slower by `seconds`.
+        """The machine with each message between the outermost groups slower by `seconds`.
 
-        Laws of other levels get slower in proportion to their t0.
+        The port of the outermost groups gets slower by `seconds`, and each law in proportion to its
+        t0.
         """
         whole, slower = self.gap_outside(1), []
         for level in self.by_level:

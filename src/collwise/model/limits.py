@@ -23,9 +23,7 @@ MAX_PLAYED = 1 << 19
 MAX_SIMULATED = 1 << 24
 """The most work of one simulation that a user asked for: half a minute, and some gigabytes."""
 LISTED_RANKS = 1 << 20
-"""The most ranks with lists of operations, which may have p entries each; beyond, only trees are
-timed.
-"""
+"""The most ranks whose operations are listed (up to p for each rank); beyond, only trees are timed."""
 SEARCHED_RANKS = 4096
 """The most ranks for which settings are searched, and schedules are compared message by message."""
 MAX_INSIDE = 1024
@@ -33,7 +31,7 @@ MAX_INSIDE = 1024
 their rough times may decide whether they are chosen.
 """
 MAX_LOOKS = 256
-"""The most ranks for which algorithms without levels are also tuned as if groups shared no ports."""
+"""The most ranks for which algorithms without levels are also tuned with no shared ports."""
 RING_RANKS = 1024
 """The most ranks of a ring: with more, the latencies of its p − 1 steps exceed what it can save."""
 GATHERED_RANKS = 64
@@ -61,17 +59,15 @@ MOST_PIECES = 4096
 ROUNDS_PLAYED = 1 << 20
 """The largest product of pieces and ranks for which rounds are computed when planning."""
 ROUNDS_EVER = 1 << 22
-"""The largest (pieces + 64) × ranks for which rounds are computed at all; larger ones are refused."""
+"""The largest (pieces + 64) × ranks for which rounds are computed at all, else refused."""
 TABLED_ROUNDS = 1 << 14
 """The largest pieces × ranks for which rounds for latencies above 1 are tried when planning."""
 CYCLIC_ROUNDS = 1 << 17
 """The largest pieces × ranks for which cyclic trees, which need no full simulation, are tried."""
 ROUNDS_UNDER_WAY = 1 << 12
-"""The largest latency over levels, in rounds, for which rounds are tried: with more, most are
-empty.
-"""
+"""The largest latency over levels, in rounds, for which rounds are tried: beyond, most are empty."""
 LANES_TRIED, LANES_PLAYED = 1 << 13, 1 << 17
-"""The most messages of an allreduce in lanes and pieces that is tried, and that is allowed at all."""
+"""The most messages of an allreduce in lanes and pieces: to be tried, and to be allowed at all."""
 CIRCULANT_MESSAGES = 512
 """The most messages per rank for which circulant exchanges in pieces are tried."""
 LARGEST_RADIX = 32

@@ -279,7 +279,7 @@ class Postal(Machine):
 
 @dataclass(frozen=True)
 class PortsOnly(Machine):
-    """A postal machine with the costs of `machine`, on which only ranks' own ports delay messages."""
+    """A postal machine with the costs of `machine`, on which only ranks' own ports cause delays."""
 
     machine: Machine
     kind = "relaxed"
@@ -372,9 +372,7 @@ class LogGP(Machine):
 
 @dataclass(frozen=True)
 class Wormhole(Machine):
-    """Wormhole routing: software overheads at both ends, and messages that hold all links of their
-    route.
-    """
+    """Wormhole routing: overheads at both ends; a message holds all links of its route."""
 
     send: Fraction
     receive: Fraction

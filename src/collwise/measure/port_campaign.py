@@ -1,6 +1,6 @@
-"""Measures the ports that ranks of a group share: what to time next, and what the times mean.
+"""Measures the ports that ranks of a group share: a campaign, and the fit of its times.
 
-A campaign does not begin a size for which its budget would not suffice.
+The campaign does not begin a size for which its budget would not suffice.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,20 +22,21 @@ from collwise.profiles.records import Bounds, MeasuredSize, PortTime
 MAX_REPETITIONS = 15
 """The largest number of repetitions of one probe."""
 KS = (2, 4)
-"""How many messages each sender sends: with fewer the port is not yet busy all the time."""
+"""The numbers of messages per sender: with fewer, the port is not busy all the time."""
 NOTICED = 1.1
-"""The port counts as free unless several senders take this many times as long as one does."""
+"""The port counts as free unless several senders take longer than one does by this factor."""
 FILLED = 0.8
-"""Where g is above this share of the time per message, one rank alone may fill the port."""
+"""If g exceeds this share of the time per message, one rank alone may keep the port busy."""
 _ERRORS = 1.96
 
 
 @dataclass(frozen=True)
 class PortFit:
-    """What was found about a port for one message size.
+    """The times of a port for one message size.
 
-    together: seconds for one more message from every sender.   alone: seconds that a message keeps
-    its sender's rank busy.   The errors are standard errors, None after a single repetition.
+    together: seconds for one more message from every sender.   alone: seconds for which a message
+    keeps its sender itself busy.   together_error_s, alone_error_s: standard errors; None after a
+    single repetition.
     """
 
     nbytes: int
@@ -50,7 +51,8 @@ class PortFit:
 class PortCampaign(Campaign[tuple[PortFit, ...]]):
     """Measures the port of a group within a time budget.
 
-    team: the ranks that do; probes number `team.members` from 0.   sizes: bytes.   seed: of order.
+    team: the ranks that measure; probes number `team.members` from 0.   sizes: bytes.   budget_s:
+    seconds.   seed: of the random order of probes.
     """
 
     def __init__(self, team: PortTeam, sizes: Iterable[int], budget_s: float, seed: int) -> None:
@@ -61,7 +63,7 @@ class PortCampaign(Campaign[tuple[PortFit, ...]]):
         self._random = Random(seed)
 
     def result(self) -> tuple[PortFit, ...]:
-        """The fits to the samples, one for every size that was reached."""
+        """The fits to the samples, one for every size that was measured."""
         return tuple(map(self._fit, dict.fromkeys(cell.nbytes for cell in self._samples)))
 
     def _plan(self) -> Batches:
@@ -113,9 +115,10 @@ class PortCampaign(Campaign[tuple[PortFit, ...]]):
 
 
 def port_sizes(sizes: Sequence[int], asked: Sequence[int] | None) -> Sequence[int]:
-    """The sizes for which to measure a port: all of `sizes`, if the user named them (`asked`).
+    """The sizes for which to measure a port: all of `sizes` if the user named them (`asked`).
 
-    Else every third from the second on, and the largest: a port's times are nearly a straight line.
+    Otherwise every third size from the second on, and the largest, since a port's times are nearly
+    a straight line.
     """
     return sizes if asked is not None else (*sizes[1:-1:3], sizes[-1])
 
@@ -125,7 +128,8 @@ def port_times(
 ) -> tuple[PortTime, ...]:
     """The records of a port, from its fits and the times of a single sender's messages.
 
-    around: the points of the level outside of the groups.   inside: those of the groups.
+    around: the measured sizes of the level outside of the groups.   inside: those inside the
+    groups.
     """
     return tuple(
         _port_time(fit, *_between(fit.nbytes, around), _between(fit.nbytes, inside)[0])
@@ -134,7 +138,7 @@ def port_times(
 
 
 def _between(nbytes: int, points: Sequence[MeasuredSize]) -> tuple[float, float]:
-    """A single sender's time per message, and its interval's upper end, interpolated by size."""
+    """A single sender's time per message, and the upper end of its interval, interpolated by size."""
     judged = [p for p in points if p.mode == "nonblocking"]
     most = [p.t0_interval_s[1] if p.t0_interval_s else p.t0_s for p in judged]
     sizes, times = [p.nbytes for p in judged], [p.t0_s for p in judged]
@@ -142,10 +146,12 @@ def _between(nbytes: int, points: Sequence[MeasuredSize]) -> tuple[float, float]
 
 
 def _port_time(fit: PortFit, single_s: float, most_s: float, inside_s: float) -> PortTime:
-    """The record of a port for one size; limits keep noise within what other times allow.
+    """The record of a port for one size; times that other measurements exclude are cut off as
+    noise.
 
-    single_s: a single sender's time per message, the most for its rank.   most_s: the upper end of
-    its interval, the most for the port.   inside_s: t0 inside the group, the least for a rank.
+    single_s: a single sender's time per message, which is the most for its rank.   most_s: the
+    upper end of its interval, which is the most for the port.   inside_s: t0 inside the group,
+    which is the least for a rank.
     """
     noticed = float(fit.together) > NOTICED * single_s
     busy_s = min(float(fit.together / fit.senders), most_s) if noticed else 0.0

@@ -23,7 +23,7 @@ MAX_PLAYED = 1 << 19
 MAX_SIMULATED = 1 << 24
 """The most work of one simulation that a user asked for: half a minute, and some gigabytes."""
 LISTED_RANKS = 1 << 20
-"""The most ranks whose operations are listed (up to p for each rank); beyond, only trees are timed."""
+"""The most ranks whose operations are listed (up to p each); beyond, only trees are timed."""
 SEARCHED_RANKS = 4096
 """The most ranks for which settings are searched, and schedules are compared message by message."""
 MAX_INSIDE = 1024
@@ -65,7 +65,7 @@ TABLED_ROUNDS = 1 << 14
 CYCLIC_ROUNDS = 1 << 17
 """The largest pieces × ranks for which cyclic trees, which need no full simulation, are tried."""
 ROUNDS_UNDER_WAY = 1 << 12
-"""The largest latency over levels, in rounds, for which rounds are tried: beyond, most are empty."""
+"""The largest latency over levels, in rounds, for which rounds are tried; else most are empty."""
 LANES_TRIED, LANES_PLAYED = 1 << 13, 1 << 17
 """The most messages of an allreduce in lanes and pieces: to be tried, and to be allowed at all."""
 CIRCULANT_MESSAGES = 512

@@ -242,7 +242,7 @@ class Placement(KeptHash):
         return self.groups[level - 1][rank] if level < self.depth else 0
 
     def sizes(self, level: int) -> list[int]:
-        """For each group of a level, its number of groups of the level below (of ranks at level 1)."""
+        """For each group of a level, its number of groups of the level below (or of ranks)."""
         level = self._level(level)
         if self.depth == 1:
             return [self.ranks]

@@ -40,7 +40,7 @@ class Memory(KeptHash, Machine):
         return True
 
     def message(self, nbytes: int) -> Cost:
-        """The cost of a publication: how long its sender is busy, and when an idle reader has it."""
+        """The cost of a publication: the time of its sender, and until an idle reader has it."""
         return self.publishing.message(nbytes)
 
     def receipt(self, nbytes: int) -> Fraction:

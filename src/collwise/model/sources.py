@@ -132,7 +132,7 @@ def _column(rows: int, columns: int, count: int) -> Iterable[int]:
 
 
 def _equal(rows: int, columns: int, count: int) -> Iterable[int]:
-    """s evenly spaced ranks of p, rank 0 first; neighbours are ⌊p/s⌋ or ⌈p/s⌉ apart."""
+    """Evenly spaced ranks, s of p, rank 0 first; neighbours are ⌊p/s⌋ or ⌈p/s⌉ apart."""
     return _evenly(count, rows * columns)
 
 

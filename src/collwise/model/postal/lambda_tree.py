@@ -19,7 +19,7 @@ from collwise.system.integers import checked_integer
 
 
 class Edge(NamedTuple):
-    """One message of a broadcast: its send begins at `sent`, and the child holds it at `received`."""
+    """One message of a broadcast: its send begins at `sent`; the child has it at `received`."""
 
     parent: int
     child: int

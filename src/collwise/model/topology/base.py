@@ -38,7 +38,7 @@ class Topology(ABC):
     @property
     @abstractmethod
     def links(self) -> int:
-        """The number of link ids, which count from 0; at the edges of a mesh some ids have no link."""
+        """The number of link ids, from 0 on; at the edges of a mesh some ids have no link."""
 
     @abstractmethod
     def route(self, source: int, target: int) -> tuple[int, ...]:

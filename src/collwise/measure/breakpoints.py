@@ -68,7 +68,7 @@ def find_segments(*curves: Sequence[CurvePoint]) -> list[int]:
 
 
 def _departs(segment: Sequence[CurvePoint], following: Sequence[CurvePoint]) -> bool:
-    """Whether the next points leave the line through a segment (a fit by least relative squares)."""
+    """Whether the next points leave the line (least relative squares) through a segment."""
     rows = np.array([(1 / p.value, p.nbytes / p.value) for p in segment])
     solver = np.linalg.pinv(rows)  # times the vector of ones: the line's start and slope
     residual = np.abs(rows @ solver.sum(axis=1) - 1).max()

@@ -136,7 +136,7 @@ def fit_law(times: Mapping[ProbeSetting, Number]) -> Law | None:
 
 
 class _Medians(NamedTuple):
-    """Medians of probe settings: seconds, relative standard errors, and (terms / median) as rows."""
+    """Medians of probe settings: seconds, relative standard errors, and rows of terms / median."""
 
     times: NDArray[np.float64]
     errors: NDArray[np.float64]

@@ -138,7 +138,7 @@ def port_times(
 
 
 def _between(nbytes: int, points: Sequence[MeasuredSize]) -> tuple[float, float]:
-    """A single sender's time per message, and the upper end of its interval, interpolated by size."""
+    """A single sender's time per message, interpolated by size, and the interval's upper end."""
     judged = [p for p in points if p.mode == "nonblocking"]
     most = [p.t0_interval_s[1] if p.t0_interval_s else p.t0_s for p in judged]
     sizes, times = [p.nbytes for p in judged], [p.t0_s for p in judged]

@@ -17,9 +17,7 @@ from collwise.measure.probe_costs import ProbeCosts
 
 Result = TypeVar("Result")
 Stage: TypeAlias = Literal["greeting", "scouting", "sampling"]
-"""What a batch's samples are for: for nothing (greeting), for estimates of costs (scouting), or for
-the result (sampling).
-"""
+"""The use of a batch's samples: none (greeting), to estimate costs, or for the result."""
 Batches: TypeAlias = Iterator[tuple[Stage, Sequence[Any]]]
 
 

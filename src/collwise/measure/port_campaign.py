@@ -146,8 +146,7 @@ def _between(nbytes: int, points: Sequence[MeasuredSize]) -> tuple[float, float]
 
 
 def _port_time(fit: PortFit, single_s: float, most_s: float, inside_s: float) -> PortTime:
-    """The record of a port for one size; times that other measurements exclude are cut off as
-    noise.
+    """The record of a port for one size, limited to what other measurements allow.
 
     single_s: a single sender's time per message, which is the most for its rank.   most_s: the
     upper end of its interval, which is the most for the port.   inside_s: t0 inside the group,

@@ -30,9 +30,7 @@ class ProbeCosts:
         return self._time(cell) + self._overhead_s / self._probes
 
     def _time(self, cell: ProbeSetting) -> float:
-        """The mean time of a setting; if it was not measured, an estimate from fewer targets or
-        less bytes.
-        """
+        """The mean time of a setting; if unmeasured, an estimate from fewer targets or bytes."""
         if cell in self._counts:
             return self._totals_s[cell] / self._counts[cell]
         fewer = [c for c in self._counts if c[:2] == cell[:2] and c.k < cell.k]

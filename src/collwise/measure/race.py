@@ -26,9 +26,7 @@ WIDEST = 4
 """A speed-up is too noisy if its interval's high end is more than this many times its low end."""
 
 APART = 0.05
-"""Ranks start together if their starts differ by at most this share of the fastest competitor's
-time.
-"""
+"""Ranks start together if starts differ by at most this share of the fastest competitor's time."""
 
 LIBRARY = "library"
 """The name under which the MPI library's own collective runs in races and plans."""
@@ -38,7 +36,7 @@ OWN = "library:"
 """The prefix in short names of the library's own algorithms, such as "library:binomial"."""
 LIBRARIES = (LIBRARY, LIBRARY_PERSISTENT)
 BLOCKING = " (blocking)"
-"""The suffix in the label of a schedule that runs as a blocking call, not as a persistent request."""
+"""The suffix in the label of a schedule that runs as a blocking call, not as a request."""
 
 BY_HAND = " (by hand)"
 """The suffix in the label of a schedule whose messages mpi4py alone sends and receives."""
@@ -150,9 +148,7 @@ class Race:
         return {label: median_interval(times) for label, times in self.samples.items()}
 
     def against(self, other: str, label: str) -> Interval:
-        """How many times as fast as the competitor `other` the competitor `label` is, with an
-        interval.
-        """
+        """How many times as fast as `other` the competitor `label` is, with an interval."""
         pairs = zip(self.samples[other], self.samples[label], strict=False)
         return ratio_interval(*zip(*pairs, strict=True))
 
@@ -162,9 +158,7 @@ class Race:
 
     @cached_property
     def best(self) -> str:
-        """The fastest competitor that is no default of the library and ran to the end, else
-        `library`.
-        """
+        """The fastest competitor to the end, defaults of the library excluded; else `library`."""
         return self._fastest(label for label in self.samples if label not in self.libraries)
 
     @cached_property
@@ -187,9 +181,7 @@ class Race:
 
     @cached_property
     def impossible(self) -> bool:
-        """Whether a competitor was clearly faster than the lower bound; then the race decides
-        nothing.
-        """
+        """Whether a competitor clearly beat the lower bound; then the race decides nothing."""
         limit_s = IMPOSSIBLE * self.bound_s
         return any(median.high < limit_s for median in self.medians.values())
 

@@ -219,9 +219,7 @@ class SizeCampaign(Campaign[Measurement]):
         self._open -= {(nbytes, mode) for nbytes, mode in self._open if nbytes in unreached}
 
     def _worth_their_time(self, nbytes: int) -> list[ProbeSetting]:
-        """The probe settings of a size; if they are too expensive, without the largest numbers of
-        targets.
-        """
+        """The probe settings of a size; if too expensive, without the largest numbers of targets."""
         cells, limit = self._cells(nbytes), LARGEST_SHARE * self.budget_s
         if self._costs.of(cells[0]) <= LONG * self._costs.of(self._cells(self.sizes[0])[0]):
             return cells
@@ -254,7 +252,7 @@ class SizeCampaign(Campaign[Measurement]):
                 yield "sampling", batch
 
     def _open_cells(self) -> list[ProbeSetting]:
-        """The probe settings to repeat; sizes that are known well enough are removed from `_open`."""
+        """The probe settings to repeat; removes sizes known well enough from `_open`."""
         for nbytes, mode in list(self._open):
             samples = self._samples_of(nbytes, mode)
             enough = min(map(len, samples.values())) >= min(FEWEST, self.repetitions)
@@ -300,6 +298,6 @@ class SizeCampaign(Campaign[Measurement]):
 
 
 def _nearest(nbytes: int, numbers: Mapping[int, int]) -> int:
-    """The protocol of the size in `numbers` nearest to nbytes by ratio; in a tie, of the smaller."""
+    """The protocol of the size in `numbers` nearest to nbytes by ratio (the smaller in a tie)."""
     nearest = min(numbers, key=lambda size: (ratio(size, nbytes), size), default=nbytes)
     return numbers.get(nearest, 0)

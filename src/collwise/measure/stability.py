@@ -126,7 +126,7 @@ def known_to(points: Sequence[MeasuredSize], nbytes: int) -> tuple[str, int]:
 
 
 def digits(width: float) -> int:
-    """The number of digits to show of a value known to ± `width`, relatively; 0 if it is unknown."""
+    """The number of digits to show of a value known to ± `width`, relatively; 0 if unknown."""
     return sum(width <= most for most in (UNCERTAINTY, 5 * UNCERTAINTY, UNKNOWN))
 
 
@@ -158,9 +158,7 @@ def _troubles(point: MeasuredSize) -> list[tuple[str, str]]:
 
 
 def uncertainty(value: float, interval: Bounds | None) -> float:
-    """The relative half-width of an interval that is symmetric on a logarithmic scale; 0 without
-    one.
-    """
+    """The relative half-width of an interval, symmetric on a logarithmic scale; 0 if None."""
     return round(log(interval[1] / value), 9) if interval and min(value, *interval) > 0 else 0.0
 
 

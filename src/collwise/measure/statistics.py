@@ -53,8 +53,7 @@ def standard_error(median: Interval, count: int) -> float:
 
 @lru_cache(maxsize=4096)
 def _order_statistic(count: int) -> tuple[int, float]:
-    """(i, probability): x[i] … x[−1−i] of `count` sorted samples hold the median with 95 %
-    confidence.
+    """(i, probability): x[i] … x[−1−i] of `count` sorted samples are the median's 95 % interval.
 
     The probability is that of a median below x[i]: Σ C(count, j)/2^count over j ≤ i.
     """

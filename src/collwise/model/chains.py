@@ -42,7 +42,7 @@ length stays within MOST_STEPS.  If the bound might exceed LATEST · a, none is 
 SIZES = 64
 """The number of intervals into which message sizes are divided; tiny messages have fewer."""
 SHORTEST, LONGEST = Fraction(1, 50), 64
-"""The bound is computed only if b·n, in units of a, lies between these; elsewhere it is useless."""
+"""The bound is computed only for b·n between these, in units of a; elsewhere it is useless."""
 EACH = 6
 """Chains of up to this many messages have an exponent for each length; longer ones share them."""
 

@@ -5,8 +5,6 @@ ALIASES = {"s_to_p": "allgatherv"}
 
 
 def shown_name(name: str) -> str:
-    """The name of a collective or an algorithm with aliases replaced: allgatherv/ring for
-    s_to_p/ring.
-    """
+    """The name of a collective or algorithm without aliases: allgatherv/ring for s_to_p/ring."""
     collective, slash, algorithm = name.partition("/")
     return ALIASES.get(collective, collective) + slash + algorithm

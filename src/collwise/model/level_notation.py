@@ -137,9 +137,7 @@ def _postal_law(asked: str, t0: str, arrival: str) -> Postal | Measured:
 
 
 def _line(text: str, asked: str) -> TimesBySize:
-    """Read a time such as 1.7us+0.8ns/B as pairs (bytes, seconds); one pair without a part per
-    byte.
-    """
+    """Read a time such as 1.7us+0.8ns/B as pairs (bytes, seconds): one if no part is per byte."""
     match = re.fullmatch(r"(.*?[a-zµμ])(?:\s*\+\s*(.*?)\s*/\s*[Bb](?:yte)?)?", text)
     if match is None:
         remedy = "write a time with its unit, such as 1.7us or 1.7us+0.8ns/B"

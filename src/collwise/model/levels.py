@@ -78,9 +78,7 @@ class Levels(KeptHash, Machine):
         return self.at(level, nbytes)
 
     def port(self, level: int, nbytes: int) -> Fraction:
-        """Seconds for which a message keeps the port of a group of this level busy; 0 without a
-        port.
-        """
+        """Seconds for which a message keeps the port of a group of this level busy; 0 without one."""
         points, nbytes = self._level(level).port, checked_nbytes(nbytes)
         return interpolated(points, nbytes)[0] if points else Fraction(0)
 
@@ -136,9 +134,7 @@ class Levels(KeptHash, Machine):
         return replace(self, by_level=tuple(slower))
 
     def gap_outside(self, nbytes: int) -> Fraction:
-        """Seconds between two messages at the last level: t0, or the outermost port's time if
-        longer.
-        """
+        """Seconds between two messages at the last level: t0, or the port's time if longer."""
         depth = len(self.by_level)
         port = self.port(depth - 1, nbytes) if depth > 1 else Fraction(0)
         return max(self.at(depth, nbytes).gap, port)
@@ -199,9 +195,7 @@ class Levels(KeptHash, Machine):
 
 
 def crossing(names: Sequence[str], level: int) -> str:
-    """Words for where messages of a level travel.   names: words for groups at each level but the
-    last.
-    """
+    """Words for where messages of a level travel.   names: words for groups at other levels."""
     if level == 1:
         return f"inside a {names[0]}" if names else "in the network"
     return f"between {names[level - 2]}s"

@@ -27,7 +27,7 @@ LISTED_RANKS = 1 << 20
 SEARCHED_RANKS = 4096
 """The most ranks for which settings are searched, and schedules are compared message by message."""
 MAX_INSIDE = 1024
-"""The most ranks for which algorithms without levels are also tuned for the inner levels.  Beyond,
+"""The most ranks for which algorithms without levels are also tuned for inner levels.  Beyond,
 their rough times may decide whether they are chosen.
 """
 MAX_LOOKS = 256

@@ -45,9 +45,7 @@ class Cost(NamedTuple):
 Law: TypeAlias = Literal[
     "postal", "hockney", "one partner", "loggp", "wormhole", "levels", "memory"
 ]
-"""The laws are defined in *Exact time* of `docs/design.md`. "one partner" is Hockney's law with one
-partner at a time.
-"""
+"""The laws in *Exact time* of `docs/design.md`; "one partner" is Hockney's, one partner at a time."""
 
 
 class Machine:
@@ -58,13 +56,10 @@ class Machine:
 
     kind: str = ""
     law: ClassVar[Law | None] = None
-    """The law that messages obey; it decides which simulator plays them and which rules are
-    checked.
-    """
+    """The law that messages obey; the simulator and the checks depend on it."""
     independent_ports: bool = True
-    """False if messages can delay each other elsewhere than at ranks' own ports, or cost more
-    between some ranks than between others.  Examples: LogGP's one processor, links of a wormhole
-    network, levels.  No closed form holds for such a machine, and schedules have to be simulated.
+    """False if messages delay each other elsewhere than at ranks' own ports (LogGP's processor,
+    links), or cost more between some ranks (levels): only simulation gives the times of schedules.
     """
     ports_block: ClassVar[bool] = False
     """True if a send waits until its receiver's port is free for it."""
@@ -85,15 +80,11 @@ class Machine:
         return self.message(nbytes).gap
 
     def combine(self, nbytes: int) -> Fraction | None:
-        """Seconds for which combining two vectors of nbytes keeps both ports busy; None if it is
-        free.
-        """
+        """Seconds for combining two vectors of nbytes, with both ports busy; None if it is free."""
         return None
 
     def sizes(self) -> tuple[int, ...]:
-        """Message sizes in bytes at which the cost changes its slope; empty if it is a straight
-        line.
-        """
+        """Message sizes in bytes at which the cost changes its slope; empty for a straight line."""
         return ()
 
     def combining_sizes(self) -> tuple[int, ...]:
@@ -132,8 +123,7 @@ class Machine:
 
     @staticmethod
     def postal(*, t0_s: Number, lam: Number) -> "Postal":
-        """A machine on which a message takes t0_s seconds to send and arrives lam·t0_s after its
-        send began.
+        """A machine on which a send takes t0_s seconds; messages arrive lam·t0_s after its start.
 
         Raises InvalidArgument if t0_s <= 0 or lam < 1.  Source: [BarNoyKipnis1994].
         """
@@ -143,20 +133,18 @@ class Machine:
     def hockney(
         *, alpha_s: Number, beta_s: Number, gamma_s: Number = 0, exchange_only: bool = False
     ) -> "Hockney":
-        """A machine on which a message of n bytes keeps both ports busy for alpha_s + n·beta_s
-        seconds.
+        """A machine on which a message of n bytes keeps both ports busy for alpha_s + n·beta_s.
 
-        gamma_s: seconds per combined byte.   exchange_only: whether a rank sends to and receives
-        from only one other rank at a time (assumption 3 of [vandeGeijn1991] §2).
-        Raises InvalidArgument for a time below 0.   Source: [Hockney1994], [vandeGeijn1991] §2.
+        gamma_s: seconds per combined byte.   exchange_only: whether a rank has one partner at a
+        time (assumption 3 of [vandeGeijn1991] §2).   Raises InvalidArgument for a time below 0.
+        Source: [Hockney1994], [vandeGeijn1991] §2.
         """
         times = not_negative_times(alpha_s=alpha_s, beta_s=beta_s, gamma_s=gamma_s)
         return (ExchangeOnly if _truth(exchange_only, "exchange_only") else Hockney)(*times)
 
     @staticmethod
     def loggp(*, L_s: Number, o_s: Number, g_s: Number, G_s: Number) -> "LogGP":  # noqa: N803
-        """A LogGP machine with times in seconds: latency L, overhead o, gap g per message, G per
-        byte.
+        """A LogGP machine, in seconds: latency L, overhead o, gap g per message, G per byte.
 
         Source: [Alexandrov1995]; the rules are those of LogGOPSim [Hoefler2010].
         """
@@ -173,8 +161,7 @@ class Machine:
         copy_s: Number = 0,
         all_port: bool = False,
     ) -> "Wormhole":
-        """A machine with cut-through routing: a message holds all links of its route while it
-        passes.
+        """A machine with cut-through routing: a message holds all links of its route.
 
         From the start of the send, the sender's software takes send_s, and copy_s per byte if it
         copies first.  Then the header takes hop_s per link, and the body beta_s per byte.  Then the
@@ -192,13 +179,12 @@ class Machine:
     def memory(
         publishing: "Postal | Measured", *, read: "Number | Iterable[tuple[int, Number]]"
     ) -> "Memory":
-        """A machine whose ranks share memory: one rank publishes bytes once, and all others can
-        read them.
+        """A machine whose ranks share memory: one publishes bytes once, and all others can read
+        them.
 
-        publishing: its t0 is the time for which a publication keeps the sender busy, however many
-        ranks read it; its λ·t0 is the time until an idle reader has the bytes.   read: the time, at
-        most λ·t0, for which a read keeps the reader busy: seconds, or pairs of bytes and seconds.
-        Raises InvalidArgument for reads longer than λ·t0.
+        publishing: its t0 is the time for which a publication keeps the sender busy, for any number
+        of readers; its λ·t0 is the time until an idle reader has the bytes.   read: the time, at
+        most λ·t0, for which a read keeps its reader busy: seconds, or pairs of bytes and seconds.
         """
         from collwise.model.shared_memory import sharing_memory
 
@@ -214,13 +200,12 @@ class Machine:
     ) -> "Levels":
         """A machine whose messages cost more the farther apart their two ranks are.
 
-        laws: a postal or measured machine for each level: for messages inside a node, then between
-        nodes, and so on; the first may be a `memory`.   placement: where the ranks are, with as
-        many levels as there are laws.
-        ports: one entry for every level but the last: the seconds (or pairs of bytes and seconds)
-        for which a message into or out of a group keeps the port busy that the group's ranks share,
-        such as a node's network card; None if they share none.   names: the word for a group at
-        every level but the last; by default "node", "rack" and "site".
+        laws: a postal or measured machine for messages at each level (inside a node, between nodes,
+        …); the first may be a `memory`.   placement: where the ranks are, with as many levels.
+        ports: for every level but the last, the seconds (or pairs of bytes and seconds) for which a
+        message into or out of a group keeps the port busy that its ranks share, such as a network
+        card; None if they share none.   names: words for a group at every level but the last; by
+        default "node", "rack" and "site".
         Raises InvalidArgument for laws of other kinds, and for another number of levels.
         """
         from collwise.model.levels import with_levels
@@ -229,11 +214,7 @@ class Machine:
 
 
 def checked_machine(machine: object, asked: str) -> Machine:
-    """Return `machine` if it is a Machine with a known law.
-
-    asked: what the machine is for, which the error says.   Raises InvalidArgument for anything
-    else.
-    """
+    """Return `machine`, which is for what was `asked`; InvalidArgument if it is no Machine."""
     if isinstance(machine, Machine):
         if machine.law not in get_args(Law):
             remedy = 'give its class law = "postal" or "hockney", or derive it from one that has it'
@@ -361,9 +342,7 @@ class LogGP(Machine):
         return max(self.o, self.g) + max(checked_nbytes(nbytes) - 1, 0) * self.G
 
     def sizes(self) -> tuple[int, ...]:
-        """The least size in bytes at which a message's gap exceeds the overhead; empty if there is
-        none.
-        """
+        """The least size in bytes at which a message's gap exceeds the overhead, if there is one."""
         return (int((self.o - self.g) / self.G) + 2,) if self.G and self.o > self.g else ()
 
     def describe(self) -> str:  # noqa: D102

@@ -210,9 +210,7 @@ class Placement(KeptHash):
         return next((level for level, row in rows if row[one] == row[other]), self.depth)
 
     def meetings(self, ones: Ints, others: Ints) -> Ints:
-        """The `meeting` of each pair ones[i], others[i], which must be different ranks (not
-        checked).
-        """
+        """The `meeting` of each pair ones[i], others[i]; the ranks must differ (not checked)."""
         levels = np.full(len(ones), self.depth, dtype=np.int64)
         for level, row in reversed(list(enumerate(self.table, 1))):
             levels[row[ones] == row[others]] = level
@@ -225,9 +223,7 @@ class Placement(KeptHash):
 
     @cached_property
     def members(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
-        """For each level, the innermost first and the last included, the ascending ranks of each
-        group.
-        """
+        """For each level, the last included, the ascending ranks of each group."""
         members = []
         for row in (*self.groups, (0,) * self.ranks):
             lists: list[list[int]] = [[] for _ in range(max(row) + 1)]

@@ -58,8 +58,8 @@ class Memory(KeptHash, Machine):
         return self.publishing.combining_sizes()
 
     def planning_lam(self, nbytes: int) -> Fraction:
-        """The λ for trees that combine: λ·t0 divided by the time of a read, after which a rank
-        hears again.
+        """The λ for trees that combine: λ·t0 over the time of a read, after which a rank hears
+        again.
         """
         read = self.receipt(nbytes) or self.message(nbytes).gap
         return rounded_latency(self.message(nbytes).latency / read)

@@ -137,8 +137,7 @@ def _equal(rows: int, columns: int, count: int) -> Iterable[int]:
 
 
 def _diagonals(rows: int, columns: int, starts: Iterable[int]) -> Iterator[int]:
-    """The ranks of diagonals down to the right that start in row 0 at the columns `starts`, in
-    order.
+    """The ranks of diagonals down to the right from the columns `starts` of row 0, in order.
 
     Columns are taken modulo c.  So each diagonal has a rank in every row, and c diagonals are the
     whole mesh.

@@ -39,9 +39,7 @@ class Expressions:
 
     @property
     def pairs(self) -> Iterable[tuple[int, int]]:
-        """The pairs of operands of all combined expressions, in the order of the expressions'
-        numbers.
-        """
+        """The operands (left, right) of all combined expressions, by ascending number."""
         return self._numbers
 
     def combine(self, left: int, right: int) -> int:

@@ -1,4 +1,4 @@
-"""Checks data flow from the lists of operations: matching messages, and the data that ranks hold."""
+"""Checks data flow by lists of operations: matching messages, and the data that ranks hold."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -107,7 +107,7 @@ def check_partners(lists: Lists) -> None:
 def _by_peer(
     operations: Sequence[Operation], kind: type[Send] | type[Recv]
 ) -> dict[int, list[tuple[Block, ...]]]:
-    """Maps each peer to the blocks of each send to it, or receive from it (`kind`), in list order."""
+    """Maps each peer to the blocks of each send to (or, by `kind`, receive from) it, in order."""
     messages: dict[int, list[tuple[Block, ...]]] = {}
     for op in operations:
         if isinstance(op, kind):

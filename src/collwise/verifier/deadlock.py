@@ -58,9 +58,7 @@ class _Run:
         return any(self.sends) or any(self.receives)
 
     def _send(self, rank: int) -> int | None:
-        """Do a rank's next send; return the receiver, which may go on, or None if the send must
-        wait.
-        """
+        """Do a rank's next send; return the receiver, which may go on, or None if it must wait."""
         if not self.sends[rank]:
             return None
         _, peer, receives = self.sends[rank][-1]
@@ -79,7 +77,7 @@ class _Run:
         return bool(receives) and receives[-1][1] == peer
 
     def _receive(self, rank: int) -> int | None:
-        """Do a rank's next receive; return a rank that may go on, or None if the receive must wait."""
+        """Do a rank's next receive; return a rank that may go on, or None if it must wait."""
         receives = self.receives[rank]
         if not receives:
             return None

@@ -34,9 +34,7 @@ class _Rules(NamedTuple):
     processing: Fraction
     """How long the message keeps the receiver's processor busy in LogGP; 0 in other laws."""
     receipt: Fraction
-    """The least time at a port from the previous receipt to this one; not `gap` where memory is
-    read.
-    """
+    """The least time at a port from the previous receipt to this one, a read or `gap`."""
 
 
 class _Event(NamedTuple):
@@ -230,8 +228,7 @@ class _RankTiming:
         self.receipts: list[_Event] = []
 
     def check_complete(self, free: Collection[type], finish: Fraction) -> None:
-        """Check that each operation is in the timing once, and that the rank finishes with the
-        last.
+        """Check that each operation is in the timing once, and the rank finishes with the last.
 
         A combine is an event of both ports.   free: types of operations that take no time and have
         no events.   finish: when the rank finishes according to the timing, in ticks.
@@ -254,8 +251,7 @@ class _RankTiming:
             raise InvalidSchedule(asked, seen, IMPOSSIBLE_TIMING, rank=self.rank)
 
     def check_sends(self) -> None:
-        """Check that each port sends one message at a time, in list order; combines may overtake
-        sends.
+        """Check that a port sends one message at a time, in order; combines may overtake sends.
 
         The sends of one publication begin and end together, and count as one.
         """

@@ -75,8 +75,7 @@ def time_scaled(n: int, num: int, den: int) -> int:
 
 
 class Grade(NamedTuple):
-    """A step of N_λ: the tree of all ranks that can be reached by `time`, made of two smaller
-    trees.
+    """A step of N_λ: the tree of all ranks that are reached by `time`, from two smaller trees.
 
     time: in units of t0.   size: N_λ(time), the number of ranks.   kept: the index of the grade
     that the source continues with, 1 after its send began.   given: the index of the grade that the

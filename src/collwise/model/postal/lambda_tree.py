@@ -1,5 +1,4 @@
-"""The λ-trees, the optimal broadcast trees: built greedily in O(n), by doubling in O(log n), or
-timed.
+"""The λ-trees, which are optimal broadcast trees: built greedily, by doubling, or only timed.
 
 Rank 0 is the source.  Times are exact, in units of t0, from the start of the broadcast.
 """

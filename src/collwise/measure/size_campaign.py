@@ -219,7 +219,7 @@ class SizeCampaign(Campaign[Measurement]):
         self._open -= {(nbytes, mode) for nbytes, mode in self._open if nbytes in unreached}
 
     def _worth_their_time(self, nbytes: int) -> list[ProbeSetting]:
-        """The probe settings of a size; if too expensive, without the largest numbers of targets."""
+        """The probe settings of a size; without the largest numbers of targets if too expensive."""
         cells, limit = self._cells(nbytes), LARGEST_SHARE * self.budget_s
         if self._costs.of(cells[0]) <= LONG * self._costs.of(self._cells(self.sizes[0])[0]):
             return cells

@@ -78,7 +78,7 @@ class Levels(KeptHash, Machine):
         return self.at(level, nbytes)
 
     def port(self, level: int, nbytes: int) -> Fraction:
-        """Seconds for which a message keeps the port of a group of this level busy; 0 without one."""
+        """Seconds for which a message keeps the port of a group of this level busy, or 0."""
         points, nbytes = self._level(level).port, checked_nbytes(nbytes)
         return interpolated(points, nbytes)[0] if points else Fraction(0)
 

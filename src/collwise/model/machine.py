@@ -45,7 +45,7 @@ class Cost(NamedTuple):
 Law: TypeAlias = Literal[
     "postal", "hockney", "one partner", "loggp", "wormhole", "levels", "memory"
 ]
-"""The laws in *Exact time* of `docs/design.md`; "one partner" is Hockney's, one partner at a time."""
+"""The laws in *Exact time* of `docs/design.md`; "one partner" is Hockney's with one partner."""
 
 
 class Machine:
@@ -342,7 +342,7 @@ class LogGP(Machine):
         return max(self.o, self.g) + max(checked_nbytes(nbytes) - 1, 0) * self.G
 
     def sizes(self) -> tuple[int, ...]:
-        """The least size in bytes at which a message's gap exceeds the overhead, if there is one."""
+        """The least size in bytes at which a message's gap exceeds the overhead, if any."""
         return (int((self.o - self.g) / self.G) + 2,) if self.G and self.o > self.g else ()
 
     def describe(self) -> str:  # noqa: D102

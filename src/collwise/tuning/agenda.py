@@ -50,8 +50,7 @@ class Item:
         *,
         planned: bool = True,
     ) -> "Item":
-        """The item of a task, with a plan for a measured machine.   placement: of the ranks in its
-        levels.
+        """The item of a task with a plan.   placement: of the ranks in the machine's levels.
 
         planned: False to use the lower bound, which takes no search, as the time of the plan; then
         no gain is known.

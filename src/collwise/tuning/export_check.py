@@ -70,8 +70,7 @@ class Checked(NamedTuple):
 
 
 def check(rules: Sequence[Rule], environment: Mapping[str, str]) -> list[Checked]:
-    """Check rules, which the variables in `environment` put in force.  Starts ranks on this
-    machine.
+    """Check rules that the variables in `environment` put in force; this starts ranks here.
 
     Raises RanksLost if the ranks do not finish, NoMPI if they cannot be started.
     """
@@ -100,7 +99,7 @@ def _in_force(plain: object, forced: object, default: object) -> bool | None:
 
 
 def _outside(rule: Rule, others: Sequence[Rule]) -> list[int]:
-    """Message sizes just outside a rule that no other rule covers, in whole vectors of all ranks."""
+    """Message sizes just outside a rule that no other rule covers, in whole vectors of ranks."""
     step = 8 * rule.ranks
     near = rule.first // step * step - step, (rule.last // step + 2) * step
     served = [one for one in others if one.method == rule.method]

@@ -166,7 +166,7 @@ def _look(comm: Communicator, collective: str, operator: str, nbytes: int) -> Se
     agree = told.ranks_agree, told.elements_agree
 
     def alike(these: Set[object], known: Set[object]) -> bool:
-        """Whether both sets are equal; with fewer than p blocks, `these` may be a subset."""
+        """Whether the sets are equal; for fewer than p² elements, `these` may be a subset."""
         return these == known or (nbytes < ranks**2 * ELEMENT and these < known)
 
     if operator != SUM:

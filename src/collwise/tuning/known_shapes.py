@@ -19,13 +19,9 @@ from collwise.verifier.contributions import expressions_of
 Parents: TypeAlias = Sequence[int | None]
 """For each rank, the rank that it receives from; None for the root."""
 MOST_RANKS = 32
-"""The most ranks for all algorithms that combine; with more, only `usual` ones, since others take
-long.
-"""
+"""The most ranks for which all algorithms that combine are examined; beyond, only `usual` ones."""
 _SHAPING = ("k", "radix", "lam")
-"""The settings that determine the shape.  Algorithms with settings other than these and segments
-get no names.
-"""
+"""Settings that determine the shape; algorithms with others, except segments, get no names."""
 _BINOMIAL = ("knomial(k=2)", "binomial")
 """Our name of the binomial tree, and its replacement: the usual name in libraries."""
 
@@ -99,7 +95,7 @@ def _up(parents: Parents) -> str:
 
 
 def _schedules(collective: str, ranks: int) -> Iterator[tuple[str, Schedule]]:
-    """Yield labels and schedules of our algorithms: first usual ones, then those with few settings."""
+    """Yield labels and schedules of our algorithms: usual ones first, then by few settings."""
     every = algorithms_for(collective, levels=False)
     named = [one for one in every if {*one.parameters} <= {*_SHAPING, "segment"}]
     done = set[str]()

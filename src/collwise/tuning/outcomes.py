@@ -149,9 +149,7 @@ class RaceVerdict:
 
     @property
     def serves(self) -> str:
-        """The name of what runs such calls: "collwise", "library" (its default) or
-        "library:binomial".
-        """
+        """What runs such calls: "collwise", "library" (its default) or, e.g., "library:binomial"."""
         own = self.used == "collwise" and own_algorithm(self.ours) is not None
         return self.ours.partition("/")[2] if own else self.used
 

@@ -90,8 +90,7 @@ def _known(profile: Profile) -> tuple[list[RaceResult], tuple[str, ...]]:
 
 
 def save_merged(profile: Profile, path: Path) -> Merged:
-    """Save a profile, merged with the one in the file at `path`; other processes may save there,
-    too.
+    """Save a profile merged with the file at `path`, where other processes may save meanwhile.
 
     Raises InvalidArgument if the file cannot be written.
     """

@@ -94,7 +94,7 @@ def findings(task: Task, race: Race, bound_s: float) -> dict[str, Finding]:
 def _compared(
     task: Task, race: Race, slow: str, quicker: Sequence[str], times: float
 ) -> Iterator[tuple[str, Finding]]:
-    """Yield a finding for each label in `quicker` that is clearly faster, and by more than `times`."""
+    """Yield a finding for each label in `quicker` that is clearly faster by more than `times`."""
     kind = task.problem.kind
     names = {label: str(other) for label, other in neighbours(task).items()} | {
         LIBRARY: str(task),

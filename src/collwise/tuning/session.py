@@ -48,9 +48,9 @@ MEASURING_SHARE = 0.4
 SCAN_SHARE = 0.1
 """The share of a scan's time that measuring may take."""
 FULL_RACES = 4
-"""A scan plans this many times its other races' seconds for a race with all library algorithms.
+"""A scan's race of all library algorithms may take this multiple of a usual race's seconds.
 
-The time includes the confirming second race.
+The time includes a second race, which confirms findings.
 """
 LARGEST_PROVED = 256
 """The most ranks for which schedules are proved correct before they run."""
@@ -264,10 +264,10 @@ class Session:
     def scan(self, tasks: Sequence[Task], budget_s: float, known: Profile | None = None) -> Scan:
         """Race the library's defaults against other calls that a program could make.
 
-        A second race has to confirm each finding.   tasks: in this order, each has an equal share
-        of the time that is left, or the time that its collective needed last.  A task that cannot
-        have a part of that is left out.   budget_s: seconds.   known: a profile to use instead of
-        measuring.   Raises as `tune` does.
+        A second race has to confirm each finding.   tasks: in this order, each gets an equal share
+        of the time that is left, or more if calls of its collective took long before.  A task is
+        left out if the time that is left is too short.   budget_s: seconds.   known: a profile to
+        use instead of measuring.   Raises as `tune` does.
         """
         comm, begin = self.private.comm, time.monotonic()
         largest = max(task.problem.nbytes for task in tasks)

@@ -77,8 +77,8 @@ class Measured(KeptHash, Machine):
         """Hockney's α + nβ for each protocol: the straight line through its times λ·t0.
 
         In Hockney's model a message keeps both ports busy until it is received.  So its α + nβ is
-        the postal model's λ(n)·t0(n), and λ is 1.  The line is that of least squares; through one
-        point it is level.
+        the postal model's λ(n)·t0(n), and λ is 1.  The line is that of least squares; for a single
+        point β is 0.
         """
         lines = []
         for segment in self.segments:

@@ -19,9 +19,7 @@ Layout: TypeAlias = Literal["one node", "several nodes"]
 class Fingerprint(
     msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """A kind of machine with an MPI library; a profile is used only on a machine of equal
-    fingerprint.
-    """
+    """A kind of machine with an MPI library; a profile is used only on an equal one."""
 
     cpu_model: str
     architecture: str
@@ -41,9 +39,7 @@ class Fingerprint(
 
     @property
     def is_here(self) -> bool:
-        """Whether this machine has this fingerprint; fields that only MPI can tell are not
-        compared.
-        """
+        """Whether this machine has this fingerprint, except for fields that only MPI can tell."""
         lab = os.environ.get(LAB, "")
         return not self.differences(local_fingerprint(self.mpi_library, self.layout, lab))
 

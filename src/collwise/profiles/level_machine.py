@@ -117,7 +117,7 @@ def filled(measurements: Measurements, ranks: int) -> Placement | None:
 
 
 def _rising(port: Sequence[PortTime]) -> list[tuple[int, float]] | None:
-    """A port's times as (bytes, seconds), smoothed so that they never fall; None if there are none."""
+    """A port's times as (bytes, seconds), smoothed so that they never fall; None if none."""
     times = rising([time.port_s for time in port])
     return [(own.nbytes, round(busy, 12)) for own, busy in zip(port, times, strict=True)] or None
 

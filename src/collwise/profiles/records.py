@@ -93,7 +93,7 @@ class CombineTime(ProfileRecord, frozen=True, kw_only=True):
 
 
 class PortTime(ProfileRecord, frozen=True, kw_only=True):
-    """The time for which a message of nbytes keeps the port busy that the ranks of a group share."""
+    """The time for which a message of nbytes keeps a group's shared port busy."""
 
     nbytes: Count
     senders: Count
@@ -294,7 +294,7 @@ class RaceResult(ProfileRecord, frozen=True, kw_only=True):
     speedup_high: NotNegative
     decision: Literal["collwise", "library"]
     ranks_per_node: str = ""
-    """The placement of the ranks on nodes (`ranks_per_node_of`); empty in version 1, for any one."""
+    """The placement of the ranks on nodes (`ranks_per_node_of`); empty in version 1: any."""
     former: str | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="placement")
     """The name of `ranks_per_node` in files of versions 2 to 5; only read."""
     engine: str = ""

@@ -134,7 +134,7 @@ def announcement(items: Sequence[Item], budget_s: float) -> str:
 
 
 def not_raced(tasks: Mapping[Task, float], profile: Profile, ranks_per_node: str) -> list[Task]:
-    """The tasks for which the profile has no race, of either form, with the same placement."""
+    """The tasks of which the profile lacks a race, in one form or both, with the same placement."""
     known = {race.key for race in profile.race_results}
 
     def is_known(task: Task, form: Form) -> bool:

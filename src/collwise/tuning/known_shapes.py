@@ -74,7 +74,10 @@ def name_of_expressions(collective: str, ranks: int, fits: Callable[[frozenset[s
 
 
 def tree_text(parents: Parents, *, numbered: bool = True) -> str:
-    """A tree as text: "0(1 2(3))" where 0 sends to 1 and 2, and 2 to 3."""
+    """A tree as text: "0(1 2(3))" if 0 sends to 1 and 2, and 2 to 3.
+
+    numbered: False for the shape alone, with a dot for each rank and children sorted.
+    """
 
     def text(rank: int) -> str:
         below = [text(child) for child, parent in enumerate(parents) if parent == rank]

@@ -149,7 +149,7 @@ class RaceVerdict:
 
     @property
     def serves(self) -> str:
-        """What runs such calls: "collwise", "library" (its default) or, e.g., "library:binomial"."""
+        """What runs such calls: "collwise", "library" (its default) or a "library:…" algorithm."""
         own = self.used == "collwise" and own_algorithm(self.ours) is not None
         return self.ours.partition("/")[2] if own else self.used
 

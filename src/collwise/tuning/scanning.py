@@ -1,4 +1,4 @@
-"""Finds calls for which the library's default is slow, from races, with a remedy.  Needs no MPI."""
+"""Finds calls for which races show the library's default to be slow, and says what to do instead."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Finds calls for which races show the library's default to be slow, and says what to do instead."""
+"""Finds calls for which races show the library's default to be slow, and says what to do."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

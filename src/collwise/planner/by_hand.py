@@ -112,7 +112,7 @@ def _parse_for_collective(collective: str, text: str) -> tuple[Choice, ...]:
 
 
 def _own_choice(collective: str, label: str, most: int | None) -> Choice:
-    """Read one of the library's own algorithms, such as "library:tree(k=4)"; no checks."""
+    """Read one of the library's own algorithms, such as "library:tree(k=4)"; any name passes."""
     match = _OWN.fullmatch(label)
     terms = [term.partition("=") for term in (match[2] or "").split(",")] if match else []
     settings = [(name.strip(), value.strip()) for name, _, value in terms if name.strip()]

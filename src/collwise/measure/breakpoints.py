@@ -1,10 +1,10 @@
-"""Where the protocol changes: an MPI library switches at its eager limit, and t0 and λ jump.
+"""Finds protocol switches: sizes, such as an MPI library's eager limit, at which t0 and λ jump.
 
-As netgauge does, sizes are taken from the smallest up, and a new segment begins where the residual
-of the *next* points more than doubles [Hoefler2007].  Here the residual is relative to the straight
-line through the segment so far, and the next two sizes must both show it, so that one odd size is
-no switch.  The comparison allows for the uncertainty of the extrapolated line: sizes are spaced
-geometrically, and a line through two small ones says little about large ones.
+As in netgauge, sizes are taken in ascending order, and a new segment begins where the residual of
+the *next* points more than doubles [Hoefler2007].  Here the residual is the relative distance from
+the straight line through the segment so far.  The next two sizes must both show it, so that one odd
+size is no switch.  The comparison allows for the uncertainty of the extrapolated line: sizes are
+spaced geometrically, and a line through two small sizes says little about large ones.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,12 +16,12 @@ import numpy as np
 GROWTH = 2
 """A new segment begins only where the residual grows by more than this factor."""
 MISFIT = 0.02
-"""The relative distance from a straight line that every point may have in addition to noise."""
+"""The relative distance from a straight line that any point may have besides noise."""
 SIGMAS = 3
 
 
 class CurvePoint(NamedTuple):
-    """A quantity (t0 or λt0, in seconds) at one size, with its relative standard error."""
+    """A time (t0 or λt0, in seconds) at one size, with its relative standard error."""
 
     nbytes: int
     value: float
@@ -29,16 +29,17 @@ class CurvePoint(NamedTuple):
 
     @property
     def relative_variance(self) -> float:
-        """The relative variance of the value, the misfit of the model included."""
+        """The relative variance of the value, which includes the misfit of the model."""
         return self.error * self.error + MISFIT * MISFIT
 
 
 def find_protocols(
     sizes: Iterable[tuple[int, float, float, tuple[float, float] | None]],
 ) -> dict[int, int]:
-    """The number of the protocol, from 0, for every size.
+    """Map every size to the number, from 0, of its protocol.
 
-    sizes: ascending; each is bytes, t0 in seconds, λ, relative half-widths of their 95 % intervals.
+    sizes: ascending; each is (bytes, t0 in seconds, λ, relative half-widths of the 95 % intervals
+    of t0 and λ, or None if these are unknown).
     """
     gaps, latencies = [], []
     for nbytes, t0_s, lam, uncertainty in sizes:
@@ -50,10 +51,10 @@ def find_protocols(
 
 
 def find_segments(*curves: Sequence[CurvePoint]) -> list[int]:
-    """The segment number, from 0, of every size; a switch shows in any one of the curves.
+    """The number, from 0, of the segment of every size; a switch in any curve begins a segment.
 
-    curves: t0 and λt0 (positive) at the same ascending sizes.  A segment has two sizes or more, so
-    a switch before the second or at the last size needs further sizes to be seen.
+    curves: t0 and λt0 (positive) at the same ascending sizes.  A segment has at least two sizes, so
+    a switch at the second or at the last size is not found.
     """
     count = len(curves[0])
     numbers: list[int] = []
@@ -67,7 +68,7 @@ def find_segments(*curves: Sequence[CurvePoint]) -> list[int]:
 
 
 def _departs(segment: Sequence[CurvePoint], following: Sequence[CurvePoint]) -> bool:
-    """Whether the next points leave the line through a segment (least relative squares)."""
+    """Whether the next points leave the line (least relative squares) through a segment."""
     rows = np.array([(1 / p.value, p.nbytes / p.value) for p in segment])
     solver = np.linalg.pinv(rows)  # times the vector of ones: the line's start and slope
     residual = np.abs(rows @ solver.sum(axis=1) - 1).max()

@@ -1,11 +1,11 @@
-"""The base class of campaigns, which say what to time next, and when enough was measured.
+"""The base class of campaigns, which decide what to time next, and when to stop.
 
     while batch := campaign.next_batch():
         campaign.record(batch, run(batch), elapsed_s)
     result = campaign.result()
 
-A campaign has no clock: `record` is given the times.  In a team of ranks only rank 0 has the
-campaign; it broadcasts each batch, and all ranks run it.
+A campaign has no clock: the caller passes the times to `record`.  In a team of ranks only rank 0
+has the campaign; it broadcasts each batch, and all ranks run it.
 """
 
 from abc import ABC, abstractmethod
@@ -17,14 +17,15 @@ from collwise.measure.probe_costs import ProbeCosts
 
 Result = TypeVar("Result")
 Stage: TypeAlias = Literal["greeting", "scouting", "sampling"]
-"""What samples are used for: nothing, estimating costs, or the measurement."""
+"""The use of a batch's samples: none (greeting), to estimate costs, or for the result."""
 Batches: TypeAlias = Iterator[tuple[Stage, Sequence[Any]]]
 
 
 class Campaign(ABC, Generic[Result]):
-    """Times batches within a budget of seconds.
+    """Decides which batches to time within a budget of seconds.
 
-    A batch has probes, or anything else whose `cell` says what it is a repetition of.
+    A batch is a list of items, such as probes.  The items of equal `cell` are repetitions of each
+    other.
     """
 
     def __init__(self, budget_s: float) -> None:
@@ -37,20 +38,20 @@ class Campaign(ABC, Generic[Result]):
 
     @abstractmethod
     def _plan(self) -> Batches:
-        """Yield what to time, batch by batch; each is recorded before the next is asked for."""
+        """Yield batches of what to time; each is recorded before the next is asked for."""
 
     @abstractmethod
     def result(self) -> Result:
-        """The result of the samples so far."""
+        """The result that the samples so far give."""
 
     def next_batch(self) -> list[Any]:
-        """What to time next, in this order; empty when done."""
+        """The items to time next, in this order; empty at the end of the campaign."""
         self._stage, batch = next(self._batches, (self._stage, ()))
         self._done = not batch
         return list(batch)
 
     def record(self, batch: Sequence[Any], samples: Sequence[Seconds], elapsed_s: float) -> None:
-        """Take the seconds that each item of a batch took, as seen by rank 0.
+        """Take the samples of a batch: the seconds of each item, by rank 0's clock.
 
         elapsed_s: seconds since the campaign began, overheads included.
         """
@@ -64,5 +65,5 @@ class Campaign(ABC, Generic[Result]):
 
     @property
     def progress(self) -> float:
-        """How far the campaign is, from 0 to 1; it never falls."""
+        """The part of the campaign that is done, from 0 to 1; it never falls."""
         return 1.0 if self._done else min(self.elapsed_s / self.budget_s, 1.0)

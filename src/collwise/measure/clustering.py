@@ -1,4 +1,4 @@
-"""Finds levels beyond nodes from the times of a small message between any two nodes."""
+"""Finds levels beyond nodes from the times of a small message between every two nodes."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 GAP = 2.0
-"""A step of at least this factor between times of pairs makes a level."""
+"""Two successive times of pairs that differ by at least this factor are of different levels."""
 REPETITIONS = 5
-"""How often each pair is timed; the fastest time counts."""
+"""The number of times that each pair is timed; the fastest time counts."""
 NBYTES = 8
 
 
 def rounds(members: int) -> list[list[tuple[int, int]]]:
-    """All pairs, in rounds of pairs that can be measured at the same time (a round robin).
+    """All pairs of members, in rounds of disjoint pairs that can be timed at once (a round robin).
 
     >>> rounds(4)
     [[(0, 3), (1, 2)], [(0, 2), (3, 1)], [(0, 1), (2, 3)]]
@@ -30,11 +30,12 @@ def rounds(members: int) -> list[list[tuple[int, int]]]:
 
 
 def cluster(times_s: NDArray[np.float64]) -> list[tuple[int, ...]]:
-    """By level, the innermost first: a row with the group's number of every member.
+    """The groups of members: for each level found, the innermost first, each member's group number.
 
-    times_s: of every pair, symmetric, above 0 but on the diagonal.   A level is a step by GAP or
-    more in the ordered times, below which pairs fall into groups: all pairs of a group are below
-    it, and all others above.  Where pairs do not fall into such groups, a step makes no level.
+    times_s: seconds for every pair, a symmetric matrix, above 0 except on the diagonal.  A level
+    lies at a step by the factor GAP or more in the ordered times, if the pairs below it fall into
+    groups: all pairs inside a group are below the step, and all other pairs above.  Other steps
+    make no level.
     """
     members = len(times_s)
     ordered = sorted(float(t) for t in times_s[np.triu_indices(members, 1)])
@@ -51,6 +52,6 @@ def cluster(times_s: NDArray[np.float64]) -> list[tuple[int, ...]]:
 
 
 def numbered(labels: Sequence[object]) -> list[int]:
-    """Labels as numbers, in the order in which they first come."""
+    """Replace labels by numbers, from 0, in the order of their first occurrence."""
     numbers: dict[object, int] = {}
     return [numbers.setdefault(label, len(numbers)) for label in labels]

@@ -1,7 +1,7 @@
-"""Measures what combining costs: γ by operator, type and length.
+"""Measures γ, the cost of combining, by operator, type and length.
 
-Every rank conducts a campaign of its own, and the slowest rank's median counts.  In α + nβ + nγ, γ
-is the slope of the times over the bytes.
+Every rank runs a campaign of its own, and the slowest rank's median counts.  In α + nβ + nγ, γ is
+the slope of the times over the bytes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,15 +15,15 @@ from collwise.profiles.records import CombineTime
 SIZES = (64, 1024, 16384, 131072, 1048576)
 """Bytes of the vectors that are combined."""
 OPERATORS = (("sum", "float64"), ("sum", "float32"), ("max", "float64"), ("sum", "int64"))
-"""The pairs of an operator and a type of which combining is timed."""
+"""The pairs of an operator and an element type that are timed."""
 MIN_REPETITIONS = 5
 MAX_REPETITIONS = 200
 BATCH_S = 2e-4
-"""A sample is the mean of as many calls in a row as take about this long."""
+"""A sample is the mean of so many successive calls that they take about this many seconds."""
 
 
 class CombineSetting(NamedTuple):
-    """What is timed: an operator, a type, bytes."""
+    """A setting that is timed: operator, element type, and bytes of a vector."""
 
     op: str
     dtype: str
@@ -31,7 +31,7 @@ class CombineSetting(NamedTuple):
 
     @property
     def cell(self) -> Self:
-        """The setting that samples are collected under: this one itself."""
+        """The setting itself: samples of equal settings are repetitions of each other."""
         return self
 
 
@@ -41,7 +41,7 @@ CombineSamples: TypeAlias = Mapping[CombineSetting, Sequence[Seconds]]
 class CombineCampaign(Campaign[CombineSamples]):
     """Times all settings until the budget is used up, at least MIN_REPETITIONS times each.
 
-    Repetitions go round by round over all settings, so that noise affects all of them alike.
+    Each round times every setting once, so that noise affects all settings equally.
     """
 
     def _plan(self) -> Batches:
@@ -60,7 +60,7 @@ def cells() -> list[CombineSetting]:
 
 
 def slowest(samples: Sequence[CombineSamples]) -> tuple[CombineTime, ...]:
-    """Turn the samples of all ranks into a record per setting, with the slowest rank's median."""
+    """One record per setting, with the slowest rank's median.   samples: those of each rank."""
     records = []
     for cell in samples[0]:
         of_ranks = [by_cell[cell] for by_cell in samples]

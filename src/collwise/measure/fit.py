@@ -1,18 +1,18 @@
 """Computes t0 and λ from measured times, exactly, and their confidence intervals.
 
-For one size and one way of sending, both experiments give times that are linear in the two unknowns
-t0 and λt0 (`ProbeSetting.terms`).  The medians over repetitions are fitted by least squares of the
-*relative* residuals (noise grows with the time it disturbs), in Fractions: without noise the
-system is consistent and its solution is the machine's, to the last digit.
+For one size and one mode of sending, both experiments give times that are linear in the two
+unknowns t0 and λt0 (`ProbeSetting.terms`).  The medians over repetitions are fitted by least
+squares of the *relative* residuals, since noise grows with the time.  The fit computes in
+Fractions: without noise the result is exactly the machine's t0 and λt0.
 
-Intervals need no bootstrap.  Order statistics bound each median; t0 is a linear combination of the
+Intervals need no bootstrap.  Order statistics bound each median. t0 is a linear combination of the
 medians with known coefficients, and so is λ to first order.  So the standard errors of the medians,
 which are independent, add in quadrature.  The intervals are symmetric on a logarithmic scale, since
-t0 and λ are positive.  A campaign uses them, too, to decide when it has measured enough.  They
-cannot show that the model does not hold; the disagreement of the two experiments shows that.
+t0 and λ are positive.  A campaign also uses them to decide when it has measured enough.  They
+cannot show that the model is wrong; a disagreement of the two experiments shows that.
 
-Where a short message's t0 drowns in the noise of its latency, all sizes of the protocol tell it
-together (`fit_together`): t0 is close to a straight line over the sizes.
+If a short message's t0 is smaller than the noise of its latency, t0 is estimated from all sizes of
+the protocol (`fit_together`), for t0 is close to a straight line over the sizes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,47 +39,47 @@ _ERRORS = _NORMAL.inv_cdf((1 + CONFIDENCE) / 2)
 
 
 class Law(NamedTuple):
-    """A fitted t0 and λt0, in exact seconds, both positive; λ may come out below 1."""
+    """A fitted t0 and λt0, in exact seconds, both positive; λ may be below 1."""
 
     t0: Fraction
     latency: Fraction
 
     @property
     def lam(self) -> Fraction:
-        """λ as it was fitted."""
+        """λ of the fit, not raised to 1."""
         return self.latency / self.t0
 
 
 @dataclass(frozen=True)
 class Fit:
-    """The t0 and λ that were found for one message size and one way of sending."""
+    """The t0 and λ of one message size and one mode of sending."""
 
     nbytes: int
     blocking: bool
     law: Law
     """t0 and λt0 from both experiments together."""
     experiments: tuple[Law | None, ...]
-    """t0 and λt0 from each experiment alone; None where its times do not grow with k."""
+    """t0 and λt0 from each experiment alone; None if its times do not grow with k."""
     uncertainty: tuple[float, float] | None
     """Relative half-widths of the 95 % intervals of t0 and λ; None after a single repetition."""
     repetitions: int
     """The smallest number of repetitions among the size's probe settings."""
     fitted: bool = False
-    """Whether t0 is from a line over all sizes of the protocol (`fit_together`)."""
+    """Whether t0 comes from a line over all sizes of the protocol (`fit_together`)."""
 
     @property
     def t0_interval_s(self) -> Bounds | None:
-        """The 95 % interval of t0."""
+        """The 95 % interval of t0 in seconds; None after a single repetition."""
         return self.uncertainty and _bounds(float(self.law.t0), self.uncertainty[0])
 
     @property
     def lam_interval(self) -> Bounds | None:
-        """The 95 % interval of λ."""
+        """The 95 % interval of λ; None after a single repetition."""
         return self.uncertainty and _bounds(float(self.law.lam), self.uncertainty[1])
 
     @property
     def disagreement(self) -> Fraction | None:
-        """|λ₁ − λ₂| relative to their mean: the quality of the measurement.
+        """λ₁ − λ₂| of the two experiments, relative to their mean: a measure of quality.
 
         None if an experiment alone gives no λ.
         """
@@ -91,14 +91,15 @@ class Fit:
 
     @property
     def is_significant(self) -> bool:
-        """Whether t0 can be told from 0, as far as the repetitions tell."""
+        """Whether t0 differs significantly from 0; True after a single repetition."""
         return self.uncertainty is None or self.uncertainty[0] < 1
 
 
 def fit_samples(samples: Samples) -> Fit | None:
-    """Fit all samples (seconds) of one size and way of sending.
+    """Fit all samples (seconds) of one size and mode of sending.
 
-    None if they give no positive t0 and λ: the times do not grow with k, or the clock stands still.
+    Returns None if there are no positive t0 and λ: the times do not grow with k, or the clock
+    stands still.
     """
     ((nbytes, blocking),) = {(cell.nbytes, cell.blocking) for cell in samples}
     times = {cell: middle(values) for cell, values in samples.items()}
@@ -114,7 +115,10 @@ def fit_samples(samples: Samples) -> Fit | None:
 
 
 def fit_law(times: Mapping[ProbeSetting, Number]) -> Law | None:
-    """The t0 and λt0 that explain these times best, exactly; None if they are not positive."""
+    """The t0 and λt0 that fit these times best, exactly; None if they are not positive.
+
+    times: maps a probe setting to its time in seconds.
+    """
     known = {cell: exact(time, "a time") for cell, time in times.items()}
     if any(time <= 0 for time in known.values()):
         return None
@@ -132,7 +136,7 @@ def fit_law(times: Mapping[ProbeSetting, Number]) -> Law | None:
 
 
 class _Medians(NamedTuple):
-    """The medians of probe settings in seconds, their relative standard errors, terms / median."""
+    """Medians of probe settings: seconds, relative standard errors, and rows of terms / median."""
 
     times: NDArray[np.float64]
     errors: NDArray[np.float64]
@@ -142,7 +146,7 @@ class _Medians(NamedTuple):
 def _medians(samples: Samples) -> _Medians | None:
     """The medians of samples; None if there are no samples, or a median is 0.
 
-    The standard error of a single repetition is taken to be its whole time.
+    After a single repetition, the standard error is taken to be the whole time.
     """
     medians = [median_interval(values) for values in samples.values()]
     times = np.array([median.middle for median in medians])
@@ -158,9 +162,9 @@ def _medians(samples: Samples) -> _Medians | None:
 
 
 def find_uncertainty(samples: Samples) -> tuple[float, float] | None:
-    """Relative half-widths of the 95 % intervals of t0 and λ, by the same fit in floats.
+    """The relative half-widths of the 95 % intervals of t0 and λ, by the same fit in floats.
 
-    None if they cannot be told (yet).
+    None for fewer than two repetitions, or if t0 and λ cannot be told apart.
     """
     if not samples or min(map(len, samples.values())) < 2:
         return None
@@ -177,13 +181,13 @@ def find_uncertainty(samples: Samples) -> tuple[float, float] | None:
 
 
 def fit_together(nbytes: int, protocol: Mapping[int, Samples]) -> Fit | None:
-    """The fit of a size whose own samples cannot tell t0 from 0; None if nothing tells it.
+    """The fit of a size whose own samples cannot tell t0 from 0; None if no samples give t0.
 
-    protocol: the samples of all sizes of the same protocol and way of sending, this one's included.
-    t0 is a straight line over the sizes, neither negative nor falling, through the estimates of all
-    sizes, weighed by their standard errors.  Its value at this size has a normal error, and t0 is
-    positive: t0 is reported as the mean of that distribution above 0.  λt0 follows from t0 and the
-    size's own samples.
+    protocol: the samples of all sizes of the same protocol and mode of sending, this one included.
+    t0 is taken from a straight line over the sizes, which is neither negative nor falling.  The
+    line is fitted to the estimates of all sizes, weighted by their standard errors.  Its value at
+    this size has a normal distribution, and the reported t0 is the mean of the part above 0. λt0
+    follows from t0 and the size's own samples.
     """
     own = _medians(protocol[nbytes])
     sizes, values, errors = [], [], []
@@ -221,9 +225,10 @@ def fit_together(nbytes: int, protocol: Mapping[int, Samples]) -> Fit | None:
 def _rising_line(
     x: NDArray[np.float64], y: NDArray[np.float64], errors: NDArray[np.float64], at: int
 ) -> tuple[float, float]:
-    """The value at `at` of the least-squares line with start and slope >= 0; its standard error.
+    """(value at `at`, standard error) of the least-squares line with start and slope >= 0.
 
-    Where the points lie farther from the line than their errors explain, that error grows alike.
+    If the points are farther from the line than `errors` explain, the standard error grows in
+    proportion.
     """
     columns = np.stack([np.ones(len(x)), x]) / errors
     place = np.array([1.0, at])
@@ -240,7 +245,7 @@ def _rising_line(
 
 
 def find_median(cell: ProbeSetting, values: Sequence[Seconds]) -> MedianTime:
-    """The median of one probe setting's samples; with its interval, if there are several."""
+    """The median of one probe setting's samples; with its interval if there are several samples."""
     return MedianTime(
         nbytes=cell.nbytes,
         mode=MODES[cell.blocking],
@@ -253,7 +258,7 @@ def find_median(cell: ProbeSetting, values: Sequence[Seconds]) -> MedianTime:
 
 
 def middle(values: Sequence[Seconds]) -> Fraction:
-    """The median of values, exact."""
+    """The exact median of values."""
     return (exact(median_low(values)) + exact(median_high(values))) / 2
 
 

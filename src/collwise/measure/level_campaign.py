@@ -1,4 +1,4 @@
-"""Measures a machine level by level: a campaign for each, by a team of ranks that meet there."""
+"""Measures a machine level by level: one campaign per level, on ranks that meet at that level."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -11,14 +11,21 @@ from collwise.measure.size_campaign import Measurement, SizeCampaign
 from collwise.model.placement import Placement
 
 OUTERMOST = 5.0
-"""The outermost level, where messages take longest, gets this many times another level's budget."""
+"""The budget of the outermost level, where messages take longest, relative to another level's."""
 Conduct: TypeAlias = Callable[[Sequence[int], Callable[[], Campaign[Any]], float, float], Any]
-"""Runs a campaign on some ranks and returns its result.  Its arguments: the ranks, a function that
-makes the campaign, the share of all campaigns that is done already, and this campaign's share."""
+"""A function that runs a campaign on some ranks and returns its result.
+
+Its arguments: the ranks, a function that makes the campaign, the share of all campaigns that is
+done already, and this campaign's share.
+"""
 
 
 class LevelMeasurements(NamedTuple):
-    """The results by level, the innermost first.   ports: those of each inner level's groups."""
+    """The results of all levels.
+
+    inner: those of each inner level, the innermost first.   ports: those of the ports of each inner
+    level's groups.   outermost: those of the last level.
+    """
 
     inner: list[Measurement]
     ports: list[tuple[PortFit, ...]]
@@ -34,8 +41,9 @@ def measure_levels(
 ) -> LevelMeasurements:
     """Measure every level of a placement.
 
-    new: makes a campaign from its share of the budget and its number of ranks.   asked: the sizes
-    that the user named, if any.   whole: the share of the budget for all levels together.
+    conduct: runs a campaign.   new: makes a campaign from its share of the budget and its number of
+    ranks.   asked: the sizes that the user named; None for the usual ones.   whole: the share of
+    the budget for all levels together.
     """
     levels = range(1, placement.depth + 1)
     teams = [level_team(placement, level) for level in levels]

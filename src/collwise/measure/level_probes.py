@@ -1,14 +1,16 @@
 """What to time on a machine with levels, and on which ranks.
 
-t0 and λ of a level: the usual experiments (`probes`) in a team of ranks that all meet at it.  In
-them a sender waits for the port of its group, too, so they tell the longer one of t0 and g.
+The usual experiments (`probes`) measure t0 and λ of a level, in a team of ranks that all meet at
+that level.  A sender also waits for the port of its group there, so they measure the longer one of
+t0 and g.
 
-g, for how long a message keeps the port of its group busy: q ranks of one group send k messages
-each to q ranks of another; the time grows by max(t0, q·g) with every k.  Where g is longer than
-t0, t0 is by how much a message to another group delays one to a neighbour, who answers.
+g is the time for which a message keeps the port of its group busy.  To measure it, q ranks of one
+group send k messages each to q ranks of another.  With each further k the time grows by max(t0,
+q·g).  Where g is longer than t0, another probe measures t0: the time by which a message to another
+group delays a message to a neighbour, which answers.
 
-A read, where ranks share memory: q ranks publish k messages each, which rank 0 reads; the time
-grows by q reads with every k, or by t0, if that is longer.
+A read of shared memory: q ranks publish k messages each, and rank 0 reads them.  With each further
+k the time grows by q reads, or by t0 if that is longer.
 """
 
 from dataclasses import dataclass
@@ -21,12 +23,13 @@ from collwise.schedule.operations import Block, Operation, Recv, Send, Slot
 MAX_SENDERS = 8
 """The largest number of ranks of a group that send at once when its port is measured."""
 PORT, BESIDE, READ = 3, 4, 5
-"""The numbers of these experiments; 1 and 2 are those for t0 and λ."""
+"""The numbers of the experiments `PortProbe`, `BesideProbe` and `ReadProbe`; 1 and 2 measure t0 and
+λ."""
 _WORD = (Block(0, 0, 1),)
 
 
 class PortTeam(NamedTuple):
-    """Who measures the port of a group: some of its ranks, and as many of another group.
+    """The ranks that measure the port of a group: some of the group, and as many of another group.
 
     neighbour: the rank nearest to the first sender.
     """
@@ -44,10 +47,10 @@ class PortTeam(NamedTuple):
 
 @dataclass(frozen=True)
 class PortProbe(AnyProbe):
-    """Ranks 0 … q − 1 send k messages each to the ranks q … 2q − 1; rank 0 hears when all came.
+    """A probe in which ranks 0 … q − 1 send k messages each to ranks q … 2q − 1, all at once.
 
-    Rank 0 tells the others to begin by messages of a byte; those that have received tell rank q,
-    which answers.
+    Rank 0 starts the other senders by messages of one byte.  Ranks that have received all of their
+    messages tell rank q, which then answers rank 0.
     """
 
     nbytes: int
@@ -61,11 +64,11 @@ class PortProbe(AnyProbe):
 
     @property
     def ranks(self) -> int:
-        """How many ranks the probe needs: senders and receivers."""
+        """The number of ranks that the probe needs: senders and receivers."""
         return 2 * self.senders
 
     def operations(self, rank: int) -> list[Operation]:
-        """What one rank does, in order."""
+        """The operations of one rank, in order."""
         q, block = self.senders, (Block(0, 0, self.nbytes),)
         if rank >= 2 * q:
             return []
@@ -82,9 +85,10 @@ class PortProbe(AnyProbe):
 
 @dataclass(frozen=True)
 class BesideProbe(AnyProbe):
-    """Rank 0 sends a byte to a neighbour, who answers; with k = 2 after a message to another group.
+    """A probe in which rank 0 sends a byte to a neighbour, which answers.
 
-    The difference is how long that message keeps rank 0 itself busy.
+    With k = 2, rank 0 first sends a message of nbytes to a rank of another group.  The difference
+    to k = 1 is the time for which that message keeps rank 0 itself busy.
     """
 
     nbytes: int
@@ -95,16 +99,16 @@ class BesideProbe(AnyProbe):
 
     @property
     def cell(self) -> ProbeSetting:
-        """The probe's setting, the same whichever ranks take part."""
+        """The probe's setting; it is the same for any choice of ranks."""
         return ProbeSetting(BESIDE, self.nbytes, self.k, False)
 
     @property
     def ranks(self) -> int:
-        """How many ranks the probe needs: up to the last of the three that take part."""
+        """The number of ranks that the probe needs: one more than the highest that takes part."""
         return max(self.neighbour, self.other) + 1
 
     def operations(self, rank: int) -> list[Operation]:
-        """What one rank does, in order."""
+        """The operations of one rank, in order."""
         block = (Block(0, 0, self.nbytes),)
         if rank == 0:
             sent = [Send(self.other, block, Slot.INPUT)] * (self.k - 1)
@@ -142,17 +146,17 @@ class ReadProbe(AnyProbe):
 
 
 def level_team(placement: Placement, level: int) -> tuple[int, ...]:
-    """Ranks of which any two meet at a level: the largest such team, of equal ones the first.
+    """The largest team of ranks of which any two meet at `level`; of equally large ones the first.
 
-    One rank where no two meet there.
+    The team is a single rank if no two ranks meet at the level.
     """
     return max((_parts(placement, level, ranks) for ranks in placement.members[level - 1]), key=len)
 
 
 def port_team(placement: Placement, level: int) -> PortTeam | None:
-    """Ranks to measure the port of a level's groups; None where no two can send at once.
+    """The ranks that measure the port of a group of `level`; None if no two can send at once.
 
-    Every sender is in another group of the level below, whose port it has for itself.
+    All senders are in different groups of the level below, so none shares the port of such a group.
     """
     by_group: dict[int, list[tuple[int, ...]]] = {}
     for ranks in placement.members[level - 1]:
@@ -170,7 +174,7 @@ def port_team(placement: Placement, level: int) -> PortTeam | None:
 
 
 def _parts(placement: Placement, level: int, ranks: tuple[int, ...]) -> tuple[int, ...]:
-    """Of the ranks of a group, the first in each group of the level below."""
+    """The first of `ranks`, which are a group, in each group of the level below."""
     first: dict[int, int] = {}
     for rank in ranks:
         first.setdefault(placement.group(level - 1, rank) if level > 1 else rank, rank)

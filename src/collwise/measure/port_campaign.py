@@ -1,6 +1,6 @@
-"""Measures ports that ranks share, and reads of shared memory: what to time, and what times mean.
+"""Measures the ports that ranks share, and reads of shared memory: campaigns, and their fits.
 
-A campaign does not begin a size for which its budget would not suffice.
+The campaign does not begin a size for which its budget would not suffice.
 """
 
 from abc import abstractmethod
@@ -35,20 +35,21 @@ Found = TypeVar("Found")
 MAX_REPETITIONS = 15
 """The largest number of repetitions of one probe."""
 KS = (2, 4)
-"""How many messages each sender sends: with fewer the port is not yet busy all the time."""
+"""The numbers of messages per sender: with fewer, the port is not busy all the time."""
 NOTICED = 1.1
-"""The port counts as free unless several senders take this many times as long as one does."""
+"""The port counts as free unless several senders take longer than one does by this factor."""
 FILLED = 0.8
-"""Where g is above this share of the time per message, one rank alone may fill the port."""
+"""If g exceeds this share of the time per message, one rank alone may keep the port busy."""
 _ERRORS = 1.96
 
 
 @dataclass(frozen=True)
 class PortFit:
-    """What was found about a port for one message size.
+    """The times of a port for one message size.
 
-    together: seconds for one more message from every sender.   alone: seconds that a message keeps
-    its sender's rank busy.   The errors are standard errors, None after a single repetition.
+    together: seconds for one more message from every sender.   alone: seconds for which a message
+    keeps its sender itself busy.   together_error_s, alone_error_s: standard errors; None after a
+    single repetition.
     """
 
     nbytes: int
@@ -63,7 +64,8 @@ class PortFit:
 class SlopeCampaign(Campaign[tuple[Found, ...]]):
     """Measures, within a time budget, by how much time grows with more messages from each sender.
 
-    senders: how many ranks send.   sizes: bytes.   seed: of the order of probes.
+    senders: the number of ranks that send.   sizes: bytes.   budget_s: seconds.   seed: of the
+    random order of probes.
     """
 
     def __init__(self, senders: int, sizes: Iterable[int], budget_s: float, seed: int) -> None:
@@ -78,10 +80,10 @@ class SlopeCampaign(Campaign[tuple[Found, ...]]):
 
     @abstractmethod
     def _fit(self, nbytes: int) -> Found:
-        """What the samples of a size say."""
+        """The result for a size, from its samples."""
 
     def result(self) -> tuple[Found, ...]:
-        """The fits to the samples, one for every size that was reached."""
+        """The fits to the samples, one for every size that was measured."""
         return tuple(map(self._fit, dict.fromkeys(cell.nbytes for cell in self._samples)))
 
     def _plan(self) -> Batches:
@@ -160,9 +162,10 @@ class ReadCampaign(SlopeCampaign[ReadTime]):
 
 
 def port_sizes(sizes: Sequence[int], asked: Sequence[int] | None) -> Sequence[int]:
-    """The sizes for which to measure a port: all of `sizes`, if the user named them (`asked`).
+    """The sizes for which to measure a port: all of `sizes` if the user named them (`asked`).
 
-    Else every third from the second on, and the largest: a port's times are nearly a straight line.
+    Otherwise every third size from the second on, and the largest, since a port's times are nearly
+    a straight line.
     """
     return sizes if asked is not None else (*sizes[1:-1:3], sizes[-1])
 
@@ -172,7 +175,8 @@ def port_times(
 ) -> tuple[PortTime, ...]:
     """The records of a port, from its fits and the times of a single sender's messages.
 
-    around: the points of the level outside of the groups.   inside: those of the groups.
+    around: the measured sizes of the level outside of the groups.   inside: those inside the
+    groups.
     """
     return tuple(
         _port_time(fit, *_between(fit.nbytes, around), _between(fit.nbytes, inside)[0])
@@ -181,7 +185,7 @@ def port_times(
 
 
 def _between(nbytes: int, points: Sequence[MeasuredSize]) -> tuple[float, float]:
-    """A single sender's time per message, and its interval's upper end, interpolated by size."""
+    """A single sender's time per message, interpolated by size, and the interval's upper end."""
     judged = [p for p in points if p.mode == "nonblocking"]
     most = [p.t0_interval_s[1] if p.t0_interval_s else p.t0_s for p in judged]
     sizes, times = [p.nbytes for p in judged], [p.t0_s for p in judged]
@@ -189,10 +193,11 @@ def _between(nbytes: int, points: Sequence[MeasuredSize]) -> tuple[float, float]
 
 
 def _port_time(fit: PortFit, single_s: float, most_s: float, inside_s: float) -> PortTime:
-    """The record of a port for one size; limits keep noise within what other times allow.
+    """The record of a port for one size, limited to what other measurements allow.
 
-    single_s: a single sender's time per message, the most for its rank.   most_s: the upper end of
-    its interval, the most for the port.   inside_s: t0 inside the group, the least for a rank.
+    single_s: a single sender's time per message, which is the most for its rank.   most_s: the
+    upper end of its interval, which is the most for the port.   inside_s: t0 inside the group,
+    which is the least for a rank.
     """
     noticed = float(fit.together) > NOTICED * single_s
     busy_s = min(float(fit.together / fit.senders), most_s) if noticed else 0.0

@@ -1,4 +1,4 @@
-"""What a probe costs in seconds: measured, or estimated from the nearest measured probes."""
+"""Estimates how many seconds a probe takes, from the probes measured so far."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from collwise.measure.probes import ProbeSetting
 
 
 class ProbeCosts:
-    """The mean time of each probe setting so far, and the mean overhead of a probe in a batch."""
+    """The mean time of each probe setting so far, and the mean overhead per probe."""
 
     def __init__(self) -> None:
         self._counts: Counter[ProbeSetting] = Counter()
@@ -18,7 +18,7 @@ class ProbeCosts:
     def add(
         self, cells: Sequence[ProbeSetting], samples: Sequence[Fraction | float], took_s: float
     ) -> None:
-        """Take the samples of a batch.   took_s: seconds for the whole batch, with overheads."""
+        """Add the samples of a batch.   took_s: seconds for the whole batch, overheads included."""
         for cell, sample in zip(cells, samples, strict=True):
             self._counts[cell] += 1
             self._totals_s[cell] += float(sample)
@@ -26,11 +26,11 @@ class ProbeCosts:
         self._overhead_s += max(took_s - float(sum(samples)), 0.0)
 
     def of(self, cell: ProbeSetting) -> float:
-        """Seconds for one probe, with its share of the overhead of batches."""
+        """The expected seconds of one probe, with its share of the overhead of batches."""
         return self._time(cell) + self._overhead_s / self._probes
 
     def _time(self, cell: ProbeSetting) -> float:
-        """A setting's mean time; if unmeasured, estimated from fewer targets or smaller sizes."""
+        """The mean time of a setting; if unmeasured, an estimate from fewer targets or bytes."""
         if cell in self._counts:
             return self._totals_s[cell] / self._counts[cell]
         fewer = [c for c in self._counts if c[:2] == cell[:2] and c.k < cell.k]

@@ -1,15 +1,15 @@
-"""What to time: the two experiments that reveal t0 and λ [Bruck1996 §2.2].
+"""The two experiments that are timed to measure t0 and λ [Bruck1996 §2.2].
 
 Rank 0 is P_0; a probe names the targets P_1 … P_k.  In both experiments P_0 sends one message to
 each of them in turn.  Then, as soon as P_k has its message,
 
-1. P_k sends one message back to P_0:               T = (k−1)·t0 + 2·λt0
-2. P_k sends to P_(k−1), …, P_1, and last to P_0:   T = 2(k−1)·t0 + 2·λt0
+1.  P_k sends one message back to P_0:               T = (k−1)·t0 + 2·λt0
+2.  P_k sends to P_(k−1), …, P_1, and last to P_0:   T = 2(k−1)·t0 + 2·λt0
 
-and T is the time until P_0 has received that message, by its clock.  Both are linear in t0 and in
-λt0; `ProbeSetting.terms` holds the factors, and prediction, fit and tests all read them there.
+T is the time until P_0 has received that message, by P_0's clock.  It is linear in t0 and in λt0;
+prediction, fit and tests all take the factors from `ProbeSetting.terms`.
 
-Nothing here sends anything: MPI or the simulator runs a probe's operations.
+This module sends nothing: MPI or the simulator runs a probe's operations.
 """
 
 from abc import ABC, abstractmethod
@@ -28,7 +28,7 @@ EXPERIMENTS = (1, 2)
 
 
 class ProbeSetting(NamedTuple):
-    """All of a probe but its choice of targets: probes with equal settings are repetitions."""
+    """The properties of a probe except its targets; probes of equal settings are repetitions."""
 
     experiment: int
     nbytes: int
@@ -37,12 +37,12 @@ class ProbeSetting(NamedTuple):
 
     @property
     def terms(self) -> tuple[int, int]:
-        """The numbers of t0 and of λt0 that add up to the time of this experiment."""
+        """The factors (f, g) for which the experiment takes f·t0 + g·λt0."""
         return self.experiment * (self.k - 1), 2
 
 
 class AnyProbe(ABC):
-    """An experiment that is timed on rank 0.  Hashable, small, equal on all ranks."""
+    """An experiment that is timed on rank 0: a small hashable object, equal on all ranks."""
 
     nbytes: int
     until_sent: ClassVar[bool] = True
@@ -61,14 +61,14 @@ class AnyProbe(ABC):
     @property
     @abstractmethod
     def ranks(self) -> int:
-        """How many ranks the probe needs."""
+        """The number of ranks that the probe needs."""
 
     @abstractmethod
     def operations(self, rank: int) -> list[Operation]:
-        """What one rank does, in order; nothing for a rank that takes no part."""
+        """The operations of one rank, in order; empty for a rank that takes no part."""
 
     def schedule(self, ranks: int | None = None) -> Schedule:
-        """The experiment as a schedule for `ranks` ranks (just enough of them if not given)."""
+        """The experiment as a schedule for `ranks` ranks; None: as few ranks as it needs."""
         count = ranks or self.ranks
         lists = tuple(tuple(self.operations(rank)) for rank in range(count))
         return Schedule(Problem("probe", count, self.nbytes), Written(lists), "probe")
@@ -78,9 +78,9 @@ class AnyProbe(ABC):
 class Probe(AnyProbe):
     """One of the two experiments.
 
-    experiment: 1 or 2.  nbytes: of every message, >= 1.  targets: the ranks P_1 … P_k, none of them
-    0; a rank may occur more than once where there are fewer than k others.  blocking: whether the
-    sends are blocking (`Send`) or not (`Isend`, all completed before the clock is read).
+    experiment: 1 or 2.   nbytes: of every message, >= 1.   targets: the ranks P_1 … P_k, none of
+    them 0; a rank may occur more than once if there are fewer than k others.   blocking: whether
+    the sends are blocking (`Send`) or not (`Isend`, all completed before the clock is read).
     """
 
     experiment: int
@@ -90,25 +90,25 @@ class Probe(AnyProbe):
 
     @property
     def cell(self) -> ProbeSetting:
-        """The probe's setting; k is the number of targets, each of which P_0 sends a message."""
+        """The probe's setting; its k is the number of targets."""
         return ProbeSetting(self.experiment, self.nbytes, len(self.targets), self.blocking)
 
     @property
     def ranks(self) -> int:
-        """How many ranks the probe needs: up to the highest target."""
+        """The number of ranks that the probe needs: one more than the highest target."""
         return max(self.targets) + 1
 
     def expected(self, cost: Cost) -> Fraction:
-        """The closed-form time in seconds where a message costs `cost`, exact."""
+        """The exact closed-form time in seconds if a message costs `cost`."""
         gaps, latencies = self.cell.terms
         return gaps * cost.gap + latencies * cost.latency
 
     def operations(self, rank: int) -> list[Operation]:
-        """What one rank does, in order.
+        """The operations of one rank, in order.
 
-        P_0 sends from its input; every message is received into the output, so a rank's receives
-        must complete one after another, in this order.  P_k never sends to itself: where it stands
-        for another target too, that message goes to P_0, which leaves the time as it is.
+        P_0 sends from its input.  Every message is received into the output, so a rank's receives
+        must complete in this order.  P_k never sends to itself: if P_k is also another target, that
+        message goes to P_0, and the time stays the same.
         """
         block = (Block(0, 0, self.nbytes),)
         last = self.targets[-1]
@@ -127,9 +127,9 @@ class Probe(AnyProbe):
 
 
 def pick_targets(random: Random, ranks: int, k: int) -> tuple[int, ...]:
-    """P_1 … P_k among the ranks 1 … ranks − 1: distinct and random, as long as there are enough.
+    """Random targets P_1 … P_k among the ranks 1 … ranks − 1, distinct if there are enough ranks.
 
-    Otherwise the others take turns as P_1 … P_(k−1), and P_k is none of them if there is a choice.
+    Otherwise the other ranks take turns as P_1 … P_(k−1), and P_k is none of them if possible.
     """
     others = range(1, ranks)
     if k <= len(others):
@@ -140,9 +140,9 @@ def pick_targets(random: Random, ranks: int, k: int) -> tuple[int, ...]:
 
 
 def usual_ks(ranks: int) -> tuple[int, ...]:
-    """The numbers of targets worth trying with `ranks` ranks: distinct ones, up to 8.
+    """The numbers of targets to try with `ranks` ranks: distinct ones, up to 8.
 
-    With two or three ranks there are too few to see a slope: targets repeat then.
+    Two or three ranks are too few to see a slope, so targets repeat then.
     """
     if ranks < 4:
         return (1, 2, 4, 8)
@@ -150,9 +150,10 @@ def usual_ks(ranks: int) -> tuple[int, ...]:
 
 
 def greetings(ranks: int, nbytes: int, *, at_most: int = 256) -> Sequence[Probe]:
-    """Probes that are not measured, since MPI libraries connect on first use.
+    """Probes that are run but not measured, because MPI libraries connect on first use.
 
-    Every rank is P_k once (up to `at_most` of them), and sends to its next neighbours and rank 0.
+    In up to `at_most` probes a different rank is P_k each time, and sends to its next neighbours
+    and rank 0.
     """
     others = ranks - 1
     k = min(others, 16)

@@ -1,4 +1,4 @@
-"""From a measurement to a profile: exact fractions become floats with units, and a verdict."""
+"""Builds a profile from a measurement: exact fractions become floats with units, plus a verdict."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -30,11 +30,12 @@ def build_profile(
     combining: Iterable[CombineTime] = (),
     reading: Iterable[ReadTime] = (),
 ) -> Profile:
-    """The profile that a measurement gives on the machine of this fingerprint.
+    """The profile of the machine with this fingerprint, from a measurement.
 
     provenance: describes this session; its ranks, seed, budget_s and elapsed_s are replaced by the
     measurement's.
-    combining, reading: the times of combining, and of reading shared memory, if they were measured.
+    combining, reading: the times of combining, and of reading shared memory; empty if they were not
+    measured.
     """
     made = msgspec.structs.replace(
         provenance,
@@ -68,8 +69,8 @@ def with_levels(
 ) -> Profile:
     """Add the measurements of the inner levels to the profile of the outermost level.
 
-    names: of the groups of each inner level.   groups: for every host, its group at each level
-    beyond nodes.   budget_s: seconds for all levels.
+    names: words for the groups of each inner level.   groups: maps a host to its group at each
+    level beyond nodes.   budget_s: seconds for all levels.
     """
     points = [tuple(map(_point, level.fits, level.segments)) for level in measured.inner]
     levels = [

@@ -1,7 +1,8 @@
 """Judges a race between collectives: medians, intervals, the winner.  Nothing is timed here.
 
-A repetition's time is the maximum over ranks, from a common start.  The library's own collective
-keeps its place unless another is significantly better, and by a margin.
+A repetition's time is the maximum over ranks, from a common start. "Ours" are schedules that
+collwise runs.  The library's own collective wins unless another competitor is significantly better,
+and by a margin.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +18,7 @@ from collwise.measure.statistics import Interval, median_interval, ratio_interva
 from collwise.profiles.records import Form
 
 MARGIN = 0.03
-"""How much better than the library's own a schedule must be, at the least, to replace it."""
+"""The least gain, as a share, with which a schedule replaces the library's own collective."""
 
 IMPOSSIBLE = 0.8
 """A time below this share of the lower bound proves that t0 or λ is not in its interval."""
@@ -26,42 +27,43 @@ WIDEST = 4
 """A speed-up is too noisy if its interval's high end is more than this many times its low end."""
 
 APART = 0.05
-"""Ranks start together if their starts are within this share of the fastest competitor's time."""
+"""Ranks start together if starts differ by at most this share of the fastest competitor's time."""
 
 LIBRARY = "library"
 """The name under which the MPI library's own collective runs in races and plans."""
 LIBRARY_PERSISTENT = "library_init"
 """The name of the persistent form of the library's own collective."""
 OWN = "library:"
-"""Begins the short names of the library's own algorithms, such as "library:binomial"."""
+"""The prefix in short names of the library's own algorithms, such as "library:binomial"."""
 LIBRARIES = (LIBRARY, LIBRARY_PERSISTENT)
 BLOCKING = " (blocking)"
-"""Ends the label of what runs as a blocking call, not as a persistent request."""
+"""The suffix in the label of what runs as a blocking call, not as a persistent request."""
 ENDINGS: Mapping[Form, str] = {"blocking": BLOCKING, "persistent": ""}
-"""The end of a label for each form of calls."""
+"""The suffix of a label for each form of calls."""
 
 BY_HAND = " (by hand)"
-"""Ends the label of a schedule whose messages mpi4py alone sends and receives."""
+"""The suffix in the label of a schedule whose messages mpi4py alone sends and receives."""
 
 BEHIND = 1.5
-"""A competitor that takes this many times as long as the best of its form may leave a race."""
+"""A competitor may leave a race if it takes this many times as long as the best of its form."""
 
 
 def own_algorithm(name: str) -> str | None:
-    """What the library calls its algorithm with this name, full or short; None if it is ours."""
+    """The library's name for its algorithm in a full or short name; None for any other name."""
     _, own, called = name.partition(OWN)
     return called if own else None
 
 
 def by_library(name: str) -> bool:
-    """Whether the library's own collective runs under this name, by default or otherwise."""
+    """Whether a name means the library's own collective, by its default or another algorithm."""
     return name == LIBRARY or own_algorithm(name) is not None
 
 
 class Punctual(NamedTuple):
-    """The times (seconds, repetitions × competitors) of repetitions that all ranks began together.
+    """The repetitions in which all ranks started together.
 
-    dropped: how many other repetitions there were.   tolerance_s: how far apart starts may be.
+    kept: their times in seconds, repetitions × competitors.   dropped: the number of other
+    repetitions.   tolerance_s: the greatest difference of starts in `kept`.
     """
 
     kept: NDArray[np.float64]
@@ -70,12 +72,12 @@ class Punctual(NamedTuple):
 
 
 def punctual(times_s: NDArray[np.float64], apart_s: NDArray[np.float64]) -> Punctual:
-    """The repetitions to judge by: those in which ranks began together, for every competitor.
+    """Keep the repetitions in which the ranks started together, for every competitor.
 
-    Both arguments are in seconds, repetitions × competitors.   times_s: how long the competitor
-    took; NaN after it has left the race.   apart_s: from the first rank's start to the last one's.
-    Starts may be apart by APART of the fastest competitor's time, or by the median over repetitions
-    if that is more, so that about half of them are kept at least.
+    times_s: seconds of each competitor, repetitions × competitors; NaN after it has left the race.
+    apart_s: seconds from the first rank's start to the last one's, of the same shape.
+    Starts may differ by APART of the fastest competitor's time, or by the median difference over
+    repetitions if that is more.  So at least about half of the repetitions are kept.
     """
     furthest = apart_s.max(axis=1)
     usual = float(np.sort(furthest)[(len(furthest) - 1) // 2])
@@ -85,12 +87,13 @@ def punctual(times_s: NDArray[np.float64], apart_s: NDArray[np.float64]) -> Punc
 
 
 def contenders(medians_s: Mapping[str, float], behind: float) -> list[str]:
-    """The labels that stay in a race: the library's default, and of each form those near its best.
+    """The labels that stay in a race: the library's default, and those near the best of their form.
 
-    The best of the library's other algorithms stays among blocking calls as long as it is faster
-    than the default: a file for the library may name it even where a schedule of ours wins.
-    medians_s: by label, the median so far in seconds.   behind: a competitor leaves whose median is
-    more than this many times that of the best of its form.
+    The forms are blocking calls and persistent requests.  Among blocking calls the best of the
+    library's other algorithms also stays as long as it is faster than the default, since a file for
+    the library may name it even if a schedule of ours wins.
+    medians_s: maps a label to the median so far, in seconds.   behind: a competitor leaves if its
+    median exceeds this multiple of the best one's of its form.
     """
     ours = {True: inf, False: inf}
     blocking = [label for label in medians_s if label.endswith(BLOCKING)]
@@ -116,13 +119,14 @@ def is_clear(low: float, high: float) -> bool:
 
 @dataclass(frozen=True)
 class Race:
-    """The samples of one race: by competitor's label, its seconds in repetition after repetition.
+    """The samples of one race.
 
-    A competitor that left early (`contenders`) has samples of the first repetitions only.
-    libraries: the labels of the MPI library's own forms (blocking, persistent).   predicted_s: the
-    model's times, by label.   dropped: repetitions thrown away since ranks did not start together.
-    apart_s: how far apart starts could be in the repetitions that were kept.
-    bound_s: the lower bound, with t0 and λ at the lower ends of their intervals.
+    samples: maps a competitor's label to its seconds, by repetition.  A competitor that left early
+    (`contenders`) has samples of the first repetitions only.   predicted_s: maps a label to the
+    model's time.   dropped: the number of repetitions thrown away because ranks did not start
+    together.   libraries: the labels of the MPI library's own forms (blocking, persistent).
+    apart_s: the greatest difference of starts in the kept repetitions.   bound_s: the lower bound,
+    with t0 and λ at the lower ends of their intervals.
     """
 
     collective: str
@@ -138,17 +142,17 @@ class Race:
 
     @cached_property
     def library(self) -> str:
-        """The label of the faster of the library's own forms, with which others are compared."""
+        """The label of the faster of the library's own forms; others are compared with it."""
         ran = [label for label in self.libraries if label in self.samples]
         return min(ran, key=lambda label: self.medians[label].middle)
 
     @cached_property
     def medians(self) -> dict[str, Interval]:
-        """Median and interval of every competitor, in seconds."""
+        """Maps each competitor's label to its median and interval, in seconds."""
         return {label: median_interval(times) for label, times in self.samples.items()}
 
     def against(self, other: str, label: str) -> Interval:
-        """How many times as fast as the competitor `other` the competitor `label` is."""
+        """How many times as fast as `other` the competitor `label` is, with an interval."""
         pairs = zip(self.samples[other], self.samples[label], strict=False)
         return ratio_interval(*zip(*pairs, strict=True))
 
@@ -158,12 +162,12 @@ class Race:
 
     @cached_property
     def best(self) -> str:
-        """The label of the fastest of ours that ran to the end; the library's if it ran alone."""
+        """The fastest competitor to the end, defaults of the library excluded; else `library`."""
         return self._fastest(label for label in self.samples if label not in self.libraries)
 
     @cached_property
     def best_own(self) -> str:
-        """The label of the library's fastest other algorithm; its default's if none ran."""
+        """The library's fastest other algorithm that ran to the end; `library` if there is none."""
         return self._fastest(label for label in self.samples if own_algorithm(label) is not None)
 
     def _fastest(self, labels: Iterable[str]) -> str:
@@ -181,18 +185,18 @@ class Race:
 
     @cached_property
     def impossible(self) -> bool:
-        """Whether a competitor was clearly faster than the lower bound: then nothing is decided."""
+        """Whether a competitor clearly beat the lower bound; then the race decides nothing."""
         limit_s = IMPOSSIBLE * self.bound_s
         return any(median.high < limit_s for median in self.medians.values())
 
     def among(self, labels: Iterable[str]) -> "Race":
-        """The race as if only these competitors had run."""
+        """The race reduced to the competitors with these labels."""
         chosen = set(labels)
         return replace(self, samples={k: v for k, v in self.samples.items() if k in chosen})
 
     @property
     def verdict(self) -> str:
-        """A phrase: our best won, tied with or lost to the library's, or noise hides which."""
+        """A phrase: `best` won, tied with or lost to the library's own, or noise hides which."""
         gain = self.speedup(self.best)
         if self.impossible:
             return "below its bound: t0 or λ is wrong, the library's own stays"

@@ -1,13 +1,13 @@
 """Measures t0 and λ over message sizes.  The stages of a `SizeCampaign`:
 
-* greeting: ranks exchange messages, so that connecting is not measured; nothing is kept.
-* opening: sizes from the smallest up, a few repetitions each, so that a small budget measures the
-  small sizes well rather than all sizes poorly.  The cheapest probes of a size go first, only to
-  tell what the others will cost: probes that do not fit into the budget are not begun, and sizes
-  that would take much of it do without the probes to many targets.
-* rounds: every size that is not yet known well enough, shuffled, with half as many repetitions as
-  it has so far; until all are known within the tolerance, or the budget ends.  At first sizes that
-  take less time have more repetitions.
+* greeting: ranks exchange messages, so that connecting is not measured; no times are kept.
+* opening: sizes from the smallest up, a few repetitions each, so that a small budget measures small
+sizes well instead of all sizes poorly.  The cheapest probes of a size come first, and only tell the
+costs of the others.  Probes that do not fit into the budget are not begun.  Sizes that would take
+much of the budget have no probes to many targets.
+* rounds: in each round, every size that is not yet known well enough gets half as many further
+repetitions as it has, in random order.  Rounds end when all sizes are known within the tolerance,
+or when the budget ends.  At first, sizes that take less time get more repetitions.
 """
 
 from collections import defaultdict
@@ -44,21 +44,23 @@ SIZES = (
     *(8, 32, 128, 512, 1400, 1500, 2048, 4096, 8192, 16384, 32768),
     *(65536, 131072, 262144, 524288, 1048576),
 )
-"""Bytes: powers of four, and of two where libraries have their eager limits; and below and above
-what fits into a packet of 1,500 bytes, so that plans know which pieces of a message do."""
+"""Bytes: powers of four; powers of two where libraries have their eager limits; and sizes just
+below and above the content of a packet of 1,500 bytes, so that plans know which pieces of a message
+fit.
+"""
 
 FEWEST_SIZES = 5
-"""At least this many of the usual sizes are measured, however small the messages of interest."""
+"""The least number of usual sizes to measure, however small the messages of interest are."""
 PATIENCE = 2
-"""A campaign that has learned nothing may take up to this many times its budget."""
+"""A campaign that has no fit yet may take up to this multiple of its budget."""
 ROUND = 5
 """The least number of repetitions in a round."""
 LARGEST_SHARE = 1 / 20
 """The largest share of the budget that one repetition of all probes of a long size may take."""
 LONG = 1.5
-"""Sizes of more than this many times the shortest's time show their t0 with few targets, too."""
+"""Sizes that take more than this multiple of the smallest size's time need fewer targets."""
 MORE_OFTEN = 8
-"""The most by which short probes are at first repeated more often than long ones."""
+"""The largest factor by which short probes are repeated more often than long ones at first."""
 TOLERANCE = 0.01
 """A size is known well enough when the 95 % intervals of its t0 and λ are at most ± this share."""
 BATCH = 1024
@@ -66,7 +68,7 @@ BATCH = 1024
 
 
 def usual_sizes(largest: int | None = None) -> tuple[int, ...]:
-    """The sizes to measure where nobody names any: up to the first that is not below `largest`."""
+    """The sizes to measure by default: all, or those up to the first that is >= `largest`."""
     if largest is None:
         return SIZES
     return SIZES[: max(FEWEST_SIZES, 1 + sum(nbytes < largest for nbytes in SIZES))]
@@ -81,9 +83,9 @@ class Measurement:
     budget_s: float
     elapsed_s: float
     fits: tuple[Fit, ...]
-    """Sorted by way of sending (non-blocking first), then size."""
+    """Sorted by mode of sending (non-blocking first), then by size."""
     segments: tuple[int, ...]
-    """The protocol segment of each fit, from 0 for each way of sending."""
+    """The protocol segment of each fit, counted from 0 in each mode of sending."""
     medians: tuple[MedianTime, ...]
     """The medians from which the fits were computed."""
     unreached: tuple[int, ...] = ()
@@ -91,15 +93,15 @@ class Measurement:
     asked: bool = True
     """Whether the caller named the sizes."""
     complete: bool = True
-    """Whether everything is known within the tolerance: False if the budget ended before."""
+    """Whether everything is known within the tolerance; False if the budget ended before."""
 
 
 class SizeCampaign(Campaign[Measurement]):
-    """Measures t0 and λ over message sizes, for both ways of sending, within a time budget.
+    """Measures t0 and λ over message sizes, for both modes of sending, within a time budget.
 
-    ranks: >= 2.  sizes: bytes, >= 1; the usual ones up to `largest` if not given.  seed: of random
-    targets and order.  budget_s: seconds after which no probe begins; PATIENCE times as many if t0
-    and λ are still unknown then.  modes: ways of sending to measure, as values of `blocking`.
+    ranks: >= 2.   sizes: bytes, >= 1; None for the usual ones up to `largest`.   seed: of random
+    targets and order.   budget_s: seconds after which no probe begins, or PATIENCE times as many if
+    t0 and λ are still unknown then.   modes: modes of sending, as values of `blocking`.
     repetitions: the largest number for one probe.
     Raises InvalidArgument for values out of range.
     """
@@ -139,14 +141,14 @@ class SizeCampaign(Campaign[Measurement]):
 
     @property
     def progress(self) -> float:
-        """How far the campaign is, from 0 to 1; it never falls."""
+        """The part of the campaign that is done, from 0 to 1; it never falls."""
         known = 1 - len(self._open) / (len(self.sizes) * len(self.modes))
         return max(super().progress, known)
 
     def result(self) -> Measurement:
-        """The fits to the samples so far; possible at any time, also before the campaign is done.
+        """The fits to the samples so far, also before the campaign is done.
 
-        Raises InvalidArgument if no size could be fitted for one of the ways of sending.
+        Raises InvalidArgument if no size could be fitted in one of the modes of sending.
         """
         fits: list[Fit] = []
         segments: list[int] = []
@@ -217,7 +219,7 @@ class SizeCampaign(Campaign[Measurement]):
         self._open -= {(nbytes, mode) for nbytes, mode in self._open if nbytes in unreached}
 
     def _worth_their_time(self, nbytes: int) -> list[ProbeSetting]:
-        """The probe settings of a size, without the largest numbers of targets if too expensive."""
+        """The probe settings of a size; without the largest numbers of targets if too expensive."""
         cells, limit = self._cells(nbytes), LARGEST_SHARE * self.budget_s
         if self._costs.of(cells[0]) <= LONG * self._costs.of(self._cells(self.sizes[0])[0]):
             return cells
@@ -250,7 +252,7 @@ class SizeCampaign(Campaign[Measurement]):
                 yield "sampling", batch
 
     def _open_cells(self) -> list[ProbeSetting]:
-        """The probes worth more repetitions; removes from `_open` the sizes known well enough."""
+        """The probe settings to repeat; removes sizes known well enough from `_open`."""
         for nbytes, mode in list(self._open):
             samples = self._samples_of(nbytes, mode)
             enough = min(map(len, samples.values())) >= min(FEWEST, self.repetitions)
@@ -266,7 +268,7 @@ class SizeCampaign(Campaign[Measurement]):
         ]
 
     def _significant_fits(self, mode: bool) -> dict[int, Fit]:
-        """By size, the fits of those sizes whose own samples tell t0 from 0."""
+        """Maps sizes to their fits, if the size's own samples tell t0 from 0."""
         fits = (fit_samples(own) for n in self.sizes if (own := self._samples_of(n, mode)))
         return {fit.nbytes: fit for fit in fits if fit is not None and fit.is_significant}
 
@@ -296,6 +298,6 @@ class SizeCampaign(Campaign[Measurement]):
 
 
 def _nearest(nbytes: int, numbers: Mapping[int, int]) -> int:
-    """The protocol of the size in `numbers` nearest to `nbytes` by ratio, the smaller in a tie."""
+    """The protocol of the size in `numbers` nearest to nbytes by ratio (the smaller in a tie)."""
     nearest = min(numbers, key=lambda size: (ratio(size, nbytes), size), default=nbytes)
     return numbers.get(nearest, 0)

@@ -1,7 +1,7 @@
-"""Whether a measurement can be trusted: verdicts on every size and on the whole, and advice.
+"""Verdicts on how far a measurement can be trusted, on every size and on the whole, with advice.
 
-The thresholds are those that matter for decisions: the best broadcast tree changes little while λ
-changes by a tenth [Bruck1996 §2.6, Fig 13].
+The thresholds follow from the decisions: the best broadcast tree changes little while λ changes by
+a tenth [Bruck1996 §2.6, Fig 13].
 """
 
 from collections import Counter
@@ -17,18 +17,18 @@ STABLE = "stable"
 OPENING = 3
 """The fewest repetitions that a point should have."""
 DISAGREEMENT = 0.2
-"""More than this between the two experiments' λ, relative to their mean, is noisy."""
+"""A point is noisy if the two experiments' λ differ by more than this, relative to their mean."""
 UNCERTAINTY = 0.1
-"""A wider ± than this in t0 or λ, relative, is noisy."""
+"""A point is noisy if its t0 or λ is known only to a wider ± than this, relatively."""
 UNKNOWN = 2.0
-"""With a wider ± than this, a factor of 7 up or down, t0 or λ counts as unknown."""
+"""t0 or λ counts as unknown if it is known only to a wider ± than this (a factor of 7)."""
 SHARE = 0.25
-"""A measurement is stable with up to this share of noisy points, each of which says so."""
+"""The largest share of noisy points in a stable measurement."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdict on a whole measurement, "stable" or "noisy: …", and what to do about it."""
+    """The verdict on a whole measurement, "stable" or "noisy: …", and advice for a better one."""
 
     verdict: str
     advice: tuple[str, ...]
@@ -47,10 +47,11 @@ def judge(
     *,
     asked: bool = True,
 ) -> Judgement:
-    """The verdict on a measurement, by the points of non-blocking sends, which run the plans.
+    """The verdict on a measurement, by its points of non-blocking sends, since plans use these.
 
-    cores: how many the ranks of a node may use.   unreached: sizes for which the budget did not
-    suffice.   asked: whether the user named the sizes.
+    made: how the points were measured.   cores: how many cores of a node the ranks may use.
+    unreached: sizes for which the budget did not suffice.   asked: whether the user named the
+    sizes.
     """
     reasons: list[str] = []
     advice: list[str] = []
@@ -110,9 +111,10 @@ def judge(
 
 
 def known_to(points: Sequence[MeasuredSize], nbytes: int) -> tuple[str, int]:
-    """How well times of messages of `nbytes` bytes are known: a remark, and the digits to show.
+    """How well times of messages of nbytes are known: a remark, and the number of digits to show.
 
-    Both are those of the nearest size with non-blocking sends; with three digits, no remark.
+    Both are those of the nearest size with non-blocking sends.  With three digits the remark is
+    empty.
     """
     nearest = min(points, key=lambda p: (p.mode != "nonblocking", ratio(p.nbytes, nbytes)))
     t0 = uncertainty(nearest.t0_s, nearest.t0_interval_s)
@@ -124,7 +126,7 @@ def known_to(points: Sequence[MeasuredSize], nbytes: int) -> tuple[str, int]:
 
 
 def digits(width: float) -> int:
-    """How many digits to show of a number that is known to ± `width`, relatively; 0 if unknown."""
+    """The number of digits to show of a value known to ± `width`, relatively; 0 if unknown."""
     return sum(width <= most for most in (UNCERTAINTY, 5 * UNCERTAINTY, UNKNOWN))
 
 
@@ -138,7 +140,7 @@ _MODES: dict[Mode, str] = {"nonblocking": "non-blocking", "blocking": "blocking"
 
 
 def _troubles(point: MeasuredSize) -> list[tuple[str, str]]:
-    """What is wrong with a point: (kind, words)."""
+    """What makes a point noisy, as pairs (kind, words)."""
     troubles = []
     t0 = uncertainty(point.t0_s, point.t0_interval_s)
     lam = uncertainty(point.lam, point.lam_interval)
@@ -156,7 +158,7 @@ def _troubles(point: MeasuredSize) -> list[tuple[str, str]]:
 
 
 def uncertainty(value: float, interval: Bounds | None) -> float:
-    """The relative half-width of an interval that is symmetric on a logarithmic scale."""
+    """The relative half-width of an interval, symmetric on a logarithmic scale; 0 if None."""
     return round(log(interval[1] / value), 9) if interval and min(value, *interval) > 0 else 0.0
 
 

@@ -1,4 +1,4 @@
-"""Medians with intervals, and ratios of medians, at 95 % confidence; no distribution is assumed."""
+"""Medians, and ratios of medians, with 95 % intervals that assume no distribution."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -13,7 +13,7 @@ from collwise.errors import InvalidArgument
 
 CONFIDENCE = 0.95
 FEWEST = 6
-"""With fewer repetitions than this no median is known with 95 % confidence."""
+"""The fewest repetitions with which a median is known with 95 % confidence."""
 
 
 class Interval(NamedTuple):
@@ -30,10 +30,10 @@ class Interval(NamedTuple):
 
 
 def median_interval(samples: ArrayLike | Sequence[Fraction | float]) -> Interval:
-    """The median, and an interval between two order statistics that holds it with 95 % confidence.
+    """The median, and an interval that holds it with 95 % confidence.
 
-    The interval is the narrowest symmetric one; with fewer than FEWEST samples it spans them all.
-    Raises InvalidArgument without samples.
+    The ends are the narrowest symmetric pair of order statistics.  With fewer than FEWEST samples
+    the interval spans them all.  Raises InvalidArgument without samples.
     """
     ordered = np.sort(np.asarray(samples, dtype=float))
     if not len(ordered):
@@ -43,9 +43,9 @@ def median_interval(samples: ArrayLike | Sequence[Fraction | float]) -> Interval
 
 
 def standard_error(median: Interval, count: int) -> float:
-    """The standard error of the normal distribution whose interval is as wide as the median's.
+    """The standard error of a normal distribution with an interval as wide as the median's.
 
-    count: how many samples, 2 or more, `median_interval` had for the median.
+    count: the number of samples, >= 2, of the median.
     """
     _, tail = _order_statistic(count)
     return (median.high - median.low) / (2 * NormalDist().inv_cdf(1 - tail))
@@ -53,9 +53,9 @@ def standard_error(median: Interval, count: int) -> float:
 
 @lru_cache(maxsize=4096)
 def _order_statistic(count: int) -> tuple[int, float]:
-    """The i for which x[i] … x[−1−i] of `count` sorted samples bound the median.
+    """(i, probability): x[i] … x[−1−i] of `count` sorted samples are the median's 95 % interval.
 
-    Also returns the probability that the median is below x[i]: Σ C(count, j)/2^count over j ≤ i.
+    The probability is that of a median below x[i]: Σ C(count, j)/2^count over j ≤ i.
     """
     limit = (1 << count) // 40  # 2.5 % on either side
     rank, binomial, below = 0, count, 1
@@ -66,9 +66,10 @@ def _order_statistic(count: int) -> tuple[int, float]:
 
 
 def ratio_interval(first: ArrayLike, second: ArrayLike) -> Interval:
-    """median(first) / median(second) of the same repetitions: paired percentile bootstrap.
+    """median(first) / median(second) with its interval, by a paired percentile bootstrap.
 
-    With fewer than FEWEST repetitions the interval is from 0 to infinity.
+    first, second: samples of the same repetitions.  With fewer than FEWEST repetitions the interval
+    is from 0 to infinity.
     """
     a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     ratio = float(np.median(a) / np.median(b))

@@ -1,12 +1,12 @@
-"""Numbers only: what messages cost, the theory of broadcasts and combines, networks, lower bounds.
+"""Machine models, networks, lower bounds and the theory of the postal model: numbers only.
 
 Read in this order: `exact` (how numbers come in and go out), `machine` (the cost of a message),
-`measured_machine` (the same from measurements), `shared_memory` (ranks that publish and read),
-`placement` and `levels` (machines of nodes, racks and sites), `postal` and `hybrid` (exact theory),
-`pace`, `chains` and `bounds`.
-Apart from these, `limits` says up to where schedules are searched, planned and simulated,
-`collective_names` has the aliases of collectives, `kept_hash` serves what is a key of caches,
-`topology` has networks and their routes, `presets` the papers' machines, `level_presets` machines
-with levels, `level_notation` how people write those, and `sources` the papers' distributions of
-sources on a mesh.
+`measured_machine` (costs from measurements), `shared_memory` (ranks that publish and read),
+`placement` and `levels` (machines of nodes, racks and sites), `postal` and `hybrid` (exact theory
+of broadcasts and combines), `pace`, `chains` and `bounds` (lower bounds).
+The other modules: `limits` says up to which sizes schedules are searched, planned and simulated.
+`collective_names` has the aliases of collectives. `kept_hash` keeps the hashes of cache keys.
+`topology` has networks and their routes. `presets` has the machines of the papers, and
+`level_presets` has machines with levels. `level_notation` reads machines with levels from text.
+`sources` has the papers' distributions of sources on a mesh.
 """

@@ -1,4 +1,8 @@
-"""Lower bounds of times: on this machine no schedule is faster.  Each comes with its argument."""
+"""Lower bounds of the time of collectives on a machine, each with the argument for it.
+
+In all functions `machine` gives the costs of messages, `ranks` is p, and times are exact seconds.
+T_λ(p)·t0 is the least time of a broadcast to p ranks in the postal model.
+"""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -30,36 +34,37 @@ LEAVING = "leave the root"
 LEAST = "with the least t0 and λ·t0 of any size"
 CHAINED = "every rank needs every byte of every rank: long messages leave time for few ways"
 PACED = "all of them in messages that have the time to travel"
-"""The argument of a bound that `pace` makes larger than its others."""
+"""The argument of a bound that `pace` gives."""
 
 
 def broadcast(machine: Machine, ranks: int, nbytes: int) -> Bound:
-    """A bound for every broadcast of nbytes to `ranks` ranks, segmented ones included.
+    """Return a lower bound for every broadcast of nbytes to `ranks` ranks, segmented ones included.
 
-    It is the largest of four:
-    1. Some byte must reach every rank: T_λ(p)·t0 with the least t0 and λ·t0 of all sizes up to
-    nbytes.
-    2. All bytes must leave the root: nbytes times the least t0(x)/x.  Then the last message must
-    arrive, (λ − 1)·t0 after it has left the root (earlier than that where λ < 1, as in LogGP).
-    3. Take the byte whose first departure from the root is the last one.  All other bytes have left
-    by then, and this byte still needs T_λ(p)·t0 to reach every rank; more, if its message of x
-    bytes takes longer than the cheapest message does.
-    Where ranks share memory, a publication reaches all of them at once, so T_λ(p)·t0 becomes the
-    least λ·t0 of one publication and one read: no byte is at another rank sooner, and λ·t0 grows
-    with the message that brings it.  The root still publishes every byte once, for t0(x)/x at
-    least, and every other rank reads each byte, one read after another.
-    4. As `pace` has it, messages from the root need the time to arrive.  Let the last message that
-    brings new bytes from the root have x bytes: when it starts, T_λ(p)·t0 is left at least, and
-    more as in 3.  So beside sending, the root is idle for that time less t0(x).
+    The result is the largest of four bounds:
+    1.  Some byte must reach every rank.  This takes T_λ(p)·t0 with the least t0 and λ·t0 of all
+    sizes up to nbytes.
+    2.  All bytes must leave the root, which takes nbytes times the least t0(x)/x.  Then the last
+    message must arrive, (λ − 1)·t0 after it has left the root (earlier where λ < 1, as in LogGP).
+    3.  Take the byte whose first departure from the root is the last one.  All other bytes have
+    left by then, and this byte still needs T_λ(p)·t0 to reach every rank.  It needs more if its
+    message of x bytes takes longer than the cheapest message.
+    4.  By `pace`, messages from the root need time to arrive.  Let the last message that brings new
+    bytes from the root have x bytes.  When it starts, at least T_λ(p)·t0 remains, and more as in 3.
+    So the root is idle for that time less t0(x).
+
+    Where ranks share memory, one publication reaches all of them.  So T_λ(p)·t0 becomes the least
+    λ·t0 of one publication and one read, and this λ·t0 grows with the size of the message.  The
+    root still publishes every byte once, for at least t0(x)/x, and every other rank reads each
+    byte.
     """
     return _pipelined(machine, ranks, nbytes, LEAVING)
 
 
 def _pipelined(machine: Machine, ranks: int, nbytes: int, move: str) -> Bound:
-    """The bound of `broadcast`, and of a reduce, which is a broadcast reversed in time.
+    """The bound of `broadcast`, which also holds for a reduce (a broadcast reversed in time).
 
-    move: what bytes do at the root, in words for the argument; LEAVING marks a broadcast.
-    A byte that a reduce sends may combine the contributions of several ranks.
+    move: what all bytes do at the root, as words for the argument; LEAVING marks a broadcast.
+    In a reduce, a byte of a message may combine the contributions of several ranks.
     """
     if ranks == 1 or nbytes == 0:
         return NOTHING
@@ -88,11 +93,11 @@ def _paced(machine: Machine, most: int, nbytes: int | Fraction, idle: Fraction) 
 
 
 def _gap(machine: Machine, nbytes: int, gathers: bool) -> Fraction:
-    """t0 of a message of nbytes, after which a rank can inform another, or hear from another.
+    """The t0 of a message of nbytes: seconds until a rank can inform another, or hear from one.
 
-    It is 0 on a machine whose ranks have many ports.  In memory that ranks share, one publication
-    informs all, so t0 is 0 as well, and a rank hears from another after a read.
-    gathers: whether contributions have to reach one rank; otherwise a byte has to reach every rank.
+    The result is 0 if ranks have many ports, and for a publication in shared memory, which informs
+    all.  With `gathers` and shared memory it is the time of a read.
+    gathers: True if contributions must reach one rank, False if a byte must reach every rank.
     """
     if machine.all_port or machine.shares_memory:
         reads = gathers and machine.shares_memory
@@ -101,7 +106,7 @@ def _gap(machine: Machine, nbytes: int, gathers: bool) -> Fraction:
 
 
 def _longer(machine: Machine, nbytes: int, least: "_Least", *, gathers: bool) -> Fraction:
-    """How much longer than `least.informing` it takes if one message has nbytes."""
+    """Return the seconds by which one message of nbytes delays `least.informing` at least."""
     travels = machine.message(nbytes).latency - least.latency
     if machine.shares_memory and not gathers:
         return travels
@@ -117,7 +122,7 @@ def _volume(machine: Machine, most: int, move: str, nbytes: int) -> Bound:
 
 
 def broadcast_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
-    """A bound for broadcasts that send all nbytes in one message: T_λ(p)·t0 of that size.
+    """A lower bound for broadcasts that send all nbytes in one message: T_λ(p)·t0 of that size.
 
     Source: [BarNoyKipnis1994].
     """
@@ -127,9 +132,9 @@ def broadcast_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
 
 
 def combining_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
-    """A bound if no vector is cut in combining: T_λ(p)·t0 for messages of 1 to p vectors.
+    """A lower bound for combines that cut no vector: T_λ(p)·t0 for messages of 1 to p vectors.
 
-    An algorithm that combines only in the end sends several vectors together, perhaps faster.
+    Messages of several vectors count because an algorithm that combines only at the end sends them.
     """
     if ranks == 1 or nbytes == 0:
         return NOTHING
@@ -137,28 +142,30 @@ def combining_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
 
 
 def reduce(machine: Machine, ranks: int, nbytes: int) -> Bound:
-    """A bound for every reduce of vectors of nbytes over `ranks` ranks, segmented ones included.
+    """A lower bound for every reduce of vectors of nbytes over `ranks` ranks, even segmented.
 
-    A reduce with free combining is a broadcast reversed in time, so a broadcast's four bounds
-    hold: every rank's contribution must reach the root, the root must receive nbytes at least, and
-    of the byte that is complete at the root first, all contributions arrive before the rest.
-    (Shared memory is no exception: let a rank hold F(t) contributions at most at the time t.  Its
-    last message was sent λ·t0 before, and what it held before that it held the time r of a read
-    earlier, so F(t) ≤ F(t − r) + F(t − λ·t0), which is the postal model with t0 = r.)
-    A fifth: every rank but the root sends nbytes at least, and every byte is combined p − 1 times.
-    So some rank has to receive (p − 1)/p·n bytes at the best rate, and to combine as many, which
-    keeps its ports busy.
+    If combining is free, a reduce is a broadcast reversed in time, so the four bounds of
+    `broadcast` hold.  Every rank's contribution must reach the root.  The root must receive at
+    least nbytes.  For the byte that is complete at the root first, all contributions arrive before
+    the rest.
+    They hold in shared memory, too.  Let a rank hold at most F(t) contributions at time t.  Its
+    last message was sent λ·t0 earlier, and what it held before that message it held one read (time
+    r) earlier.  So F(t) ≤ F(t − r) + F(t − λ·t0), which is the postal model with t0 = r.
+    A fifth bound: every rank but the root sends at least nbytes, and every byte is combined p − 1
+    times.  So some rank has to receive (p − 1)/p·n bytes at the best rate, and to combine as many
+    while its ports are busy.
     """
     return _combining(machine, ranks, nbytes, sent=1)
 
 
 def allreduce(machine: Machine, ranks: int, nbytes: int) -> Bound:
-    """A bound for every allreduce of vectors of nbytes over `ranks` ranks, segmented ones included.
+    """A lower bound for every allreduce of vectors of nbytes over `ranks` ranks, even segmented.
 
-    The bounds of a reduce hold; but n bytes must be sent p − 1 times to be combined, and p − 1
-    times more to be known everywhere, so some rank receives 2(p − 1)/p·n of them.
+    The bounds of `reduce` hold.  Moreover, n bytes must be sent p − 1 times to be combined, and p −
+    1 times more to be known everywhere.  So some rank receives 2(p − 1)/p·n bytes.
     Source: [PatarasukYuan2009].
-    One more, by `chains`: in a short time only short messages connect all ranks with each other.
+    One more bound is that of `chains`: in a short time only short messages connect all ranks with
+    each other.
     """
     bound = _combining(machine, ranks, nbytes, sent=2)
     if bound == NOTHING or not machine.independent_ports:
@@ -179,12 +186,12 @@ def _combining(machine: Machine, ranks: int, nbytes: int, sent: int) -> Bound:
 
 
 def _share(machine: Machine, ranks: int, nbytes: int, sent: int, *, to_root: bool) -> Fraction:
-    """Seconds of receiving (p − 1)/p·n bytes `sent` times, and of combining them once.
+    """Return the seconds to receive (p − 1)/p·n bytes `sent` times, and to combine them once.
 
     to_root: whether only the root needs the result, so that some ranks may receive nothing.
-    The first message to a rank waits for none before: where λ < 1 it may take less than t0, else it
-    takes (λ − 1)·t0 more, during which the rank has nothing to combine either.  The bound of `pace`
-    holds for the mean over the ranks, too, unless some of them receive nothing.
+    A rank's first message does not queue behind an earlier one.  So it takes (λ − 1)·t0 beyond its
+    t0 (less than t0 where λ < 1), and until then the rank has nothing to combine.  The bound of
+    `pace` also holds for the mean over the ranks, unless some of them receive nothing.
     """
     least, share = _least(machine, ranks * nbytes, of=nbytes), Fraction(ranks - 1, ranks) * nbytes
     idle = share * least.combining_per_byte
@@ -194,12 +201,12 @@ def _share(machine: Machine, ranks: int, nbytes: int, sent: int, *, to_root: boo
 
 
 def reduce_scatter(machine: Machine, ranks: int, nbytes: int) -> Bound:
-    """A bound for every reduce-scatter over `ranks` ranks.   nbytes: all p blocks of a vector.
+    """A lower bound for every reduce-scatter over `ranks` ranks.   nbytes: all p blocks together.
 
-    Each rank is the root of a reduce of its block: contributions of all ranks must reach it, which
-    takes a broadcast's hops, reversed.  Each rank sends its contributions to all blocks but its
-    own, (p − 1)/p·n bytes, and the last message must arrive.  Every byte is combined p − 1 times,
-    so some rank combines (p − 1)/p·n bytes, which keeps its ports busy.
+    Each rank is the root of a reduce of its block, so contributions of all ranks must reach it.
+    This takes as long as a broadcast's hops.  Each rank sends its contributions to all other
+    blocks, (p − 1)/p·n bytes, and the last message must arrive.  Every byte is combined p − 1
+    times, so some rank combines (p − 1)/p·n bytes while its ports are busy.
     Source: [PatarasukYuan2009], the first half of their argument for allreduce.
     """
     if ranks == 1 or nbytes == 0:
@@ -220,7 +227,7 @@ def reduce_scatter(machine: Machine, ranks: int, nbytes: int) -> Bound:
 
 
 def reduce_scatter_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
-    """A bound if no block is cut: T_λ(p)·t0 for messages of one block, or of several."""
+    """A lower bound if no block is cut: T_λ(p)·t0 for messages of one block, or of several."""
     if ranks == 1 or nbytes == 0:
         return NOTHING
     words = "if every block goes in one message"
@@ -228,7 +235,7 @@ def reduce_scatter_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bou
 
 
 def allgatherv(machine: Machine, ranks: int, contributions: Sequence[int]) -> Bound:
-    """A bound for every s-to-p broadcast.   contributions: bytes of each source, all >= 1.
+    """Return a lower bound for every allgatherv.   contributions: bytes of each source, all >= 1.
 
     With one source the bounds of `broadcast` hold.  With several, a byte of some source must reach
     every rank, and some rank receives all bytes that it did not contribute.
@@ -244,10 +251,10 @@ def allgatherv(machine: Machine, ranks: int, contributions: Sequence[int]) -> Bo
 
 
 def allgatherv_unsegmented(machine: Machine, ranks: int, contributions: Sequence[int]) -> Bound:
-    """A bound for s-to-p broadcasts that cut no contribution: T_λ(p)·t0 for the largest one.
+    """A lower bound for an allgatherv that cuts no contribution: T_λ(p)·t0 for the largest one.
 
-    It may share messages with others, so t0 and λ·t0 are the least of all sizes from that of the
-    largest contribution to that of all together.
+    The largest contribution may share messages with others.  So t0 and λ·t0 are the least of all
+    sizes from that contribution to all contributions together.
     """
     if ranks == 1 or not contributions:
         return NOTHING
@@ -256,9 +263,9 @@ def allgatherv_unsegmented(machine: Machine, ranks: int, contributions: Sequence
 
 
 class _Least(NamedTuple):
-    """The least costs of any message size in a range, in exact seconds.
+    """The least costs of any message size in a range, in exact seconds (per byte where named so).
 
-    lag: (λ − 1)·t0; in shared memory λ·t0 without a read.
+    lag: (λ − 1)·t0; in shared memory, λ·t0 less a read.
     """
 
     gap: Fraction
@@ -269,7 +276,11 @@ class _Least(NamedTuple):
     combining_per_byte: Fraction
 
     def informing(self, ranks: int) -> Fraction:
-        """T_λ(p)·t0.  A shorter gap can only be faster: λ counts as SMALLEST_LATENCY at least."""
+        """Return T_λ(p)·t0 with these costs.
+
+        If λ would be below SMALLEST_LATENCY, a shorter gap is used; the bound can only get lower by
+        that.
+        """
         gap = min(self.gap, self.latency / postal.SMALLEST_LATENCY)
         return postal.broadcast_time(ranks, self.latency / gap) * gap if gap else self.latency
 
@@ -277,9 +288,9 @@ class _Least(NamedTuple):
 def _informing(
     machine: Machine, ranks: int, words: str, most: int, least: int = 1, *, gathers: bool = False
 ) -> Bound:
-    """T_λ(p)·t0 for messages of `least` to `most` bytes; `words` say so in the argument.
+    """T_λ(p)·t0 for messages of `least` to `most` bytes; `words` name the sizes in the argument.
 
-    On a machine with levels, the time to reach all groups of some level, if that is longer.
+    On a machine with levels, return the time to reach all groups of some level if that is longer.
     gathers: as in `_gap`.
     """
     time = _least(machine, most, least, gathers=gathers).informing(ranks)
@@ -298,12 +309,12 @@ def _informing(
 
 
 def _reaching(machine: Levels, level: int, sizes: Sequence[int]) -> Fraction:
-    """The least time in which messages of level `level` and outer ones reach all groups below it.
+    """The least time in which messages of `level` and outer levels reach all groups below it.
 
-    A group of up to q ranks starts its message number j (0, 1, …) no earlier than
-    max(⌊j/q⌋·t0, j·g) after it is reached, as if all of its ranks then had the data.  t0, λ·t0 and
-    g, the time of the group's port, are the least of these sizes.  (T_λ of the number of groups is
-    no bound, since several ranks of a group can send at once.)
+    A group of up to q ranks starts its message number j (0, 1, …) no earlier than max(⌊j/q⌋·t0,
+    j·g) after it is reached, as if all of its ranks had the data by then. t0, λ·t0 and g, the time
+    of the group's port, are the least of these sizes. (T_λ of the number of groups is no bound,
+    since several ranks of a group can send at once.)
     """
     groups = machine.placement.members[level - 2]
     most = max(map(len, groups))
@@ -323,11 +334,12 @@ def _reaching(machine: Levels, level: int, sizes: Sequence[int]) -> Fraction:
 def _least(
     machine: Machine, most: int, least: int = 1, of: int | None = None, *, gathers: bool = False
 ) -> _Least:
-    """The least costs of sizes from `least` to `most` bytes.  With many ports, t0 counts as 0.
+    """Return the least costs of sizes from `least` to `most` bytes; t0 counts as 0 with many ports.
 
-    of: bytes of the vector; a longer message has some of them twice, so it brings `of` at most.
+    of: bytes of the vector; a longer message carries some of them twice, so it brings at most `of`.
     gathers: as in `_gap`.
-    All costs are monotone between the sizes at which the laws change slope or jump.
+    Only some sizes are tried: between those at which the law changes slope or jumps, costs are
+    monotone.
     """
     of = most if of is None else of
     sizes = list({*_sizes(machine, most, least), of})
@@ -347,6 +359,6 @@ def _least(
 
 
 def _sizes(machine: Machine, most: int, least: int) -> list[int]:
-    """The sizes from `least` to `most` bytes at which a cost can be least."""
+    """Return the sizes from `least` to `most` bytes at which a cost can be least."""
     knots = {x + d for x in (*machine.sizes(), *machine.combining_sizes()) for d in (-1, 0)}
     return [x for x in knots | {least, most} if least <= x <= most]

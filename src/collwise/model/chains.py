@@ -40,18 +40,18 @@ STEPS, MOST_STEPS, LATEST = 64, 1 << 18, 1 << 10
 """`a` is divided into STEPS time steps, or into fewer so that steps × chain lengths × longest
 length stays within MOST_STEPS.  If the bound might exceed LATEST · a, none is computed."""
 SIZES = 64
-"""The number of intervals into which the sizes of messages are divided, but for tiny ones."""
+"""The number of intervals into which message sizes are divided; tiny messages have fewer."""
 SHORTEST, LONGEST = Fraction(1, 50), 64
-"""No bound is computed unless b·n is between these, in units of a: elsewhere it gains little."""
+"""The bound is computed only for b·n between these, in units of a; elsewhere it is useless."""
 EACH = 6
 """Chains of up to this many messages have an exponent for each length; longer ones share them."""
 
 
 def all_chained(lines: Iterable[Line], ranks: int, nbytes: int, known: Fraction) -> Fraction:
-    """A lower bound of an allreduce's time in seconds, by the reasoning of this module.
+    """Return a lower bound of an allreduce's time in seconds, by the reasoning of this module.
 
-    It is 0 if it cannot exceed `known`, or is not computed.   lines: lower bounds of the costs of
-    messages.
+    The result is 0 if no bound is computed, or if it cannot exceed `known` (seconds).
+    lines: lower bounds of the costs of messages.
     """
     times = [
         line.a * _chained(line.lam, ranks - 1, nbytes * line.b / line.a, known / line.a)
@@ -61,7 +61,10 @@ def all_chained(lines: Iterable[Line], ranks: int, nbytes: int, known: Fraction)
 
 
 def _chained(lam: Fraction, others: int, volume: Fraction, known: Fraction) -> Fraction:
-    """The bound for one line, in units of its a.   volume: b·n, and known: both in that unit."""
+    """Return the bound for one line of costs, in units of its a.
+
+    volume: b·n, and known: a bound to exceed, both in units of a.   others: p − 1.
+    """
     if not SHORTEST <= volume <= LONGEST:
         return Fraction(0)
     equal = min(
@@ -81,7 +84,7 @@ def _chained(lam: Fraction, others: int, volume: Fraction, known: Fraction) -> F
 
 
 def _sizes(volume: float, steps: int) -> tuple[list[int], Any]:
-    """For each interval of sizes x: the least cost of a message in steps, and the largest x/n."""
+    """For each interval of sizes x the least cost of a message in steps, and the largest x/n."""
     costs = 1 + volume * np.array([0, *np.geomspace(0.01, 1, SIZES)])
     gaps = np.unique(np.floor(costs * steps * SAFE).clip(steps)).astype(int)
     ends = (gaps[1:] / steps - 1) / volume
@@ -96,9 +99,10 @@ def _first(
     enough: int,
     horizon: int,
 ) -> int:
-    """The first step at which all chains together weigh `enough`, but at most `horizon`.
+    """Return the first step at which all chains together weigh `enough`, but at most `horizon`.
 
-    gaps, latencies: the least t0 and λ·t0 of each interval, in steps.   shares: its largest x/n.
+    gaps, latencies: the least t0 and λ·t0 of each interval of sizes, in steps.   shares: the
+    largest x/n of each.
     """
     weights = shares ** (1 / np.array(lengths))[:, None]
     number = np.arange(lengths[-1] + 1)
@@ -123,7 +127,7 @@ def _first(
 
 
 def _lengths(longest: int) -> list[int]:
-    """Chain lengths with an exponent of their own; others have that of the next longer one."""
+    """The chain lengths with an exponent of their own; other lengths use the next longer one's."""
     lengths = [1]
     while lengths[-1] < longest:
         lengths.append(min(lengths[-1] + 1 + lengths[-1] // EACH, longest))

@@ -1,10 +1,10 @@
-"""Names of collectives that users may write, but that Collwise never shows."""
+"""Aliases of collectives: names that users may write, but that collwise never shows."""
 
 ALIASES = {"s_to_p": "allgatherv"}
 """[Hambrusch1998] calls an allgatherv in which only some ranks have data an s-to-p broadcast."""
 
 
 def shown_name(name: str) -> str:
-    """The shown name of a collective or an algorithm: allgatherv/ring for s_to_p/ring."""
+    """The name of a collective or algorithm without aliases: allgatherv/ring for s_to_p/ring."""
     collective, slash, algorithm = name.partition("/")
     return ALIASES.get(collective, collective) + slash + algorithm

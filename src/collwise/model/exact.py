@@ -16,17 +16,17 @@ fractions stay few, so that their plans can be cached.
 
 
 def seconds(x: Fraction) -> float:
-    """An exact time in seconds as the nearest float; every published time goes through here."""
+    """Return an exact time in seconds as the nearest float; every float time is made here."""
     return float(x)
 
 
 def rounded_latency(lam: Fraction) -> Fraction:
-    """A measured λ rounded for the postal model: to >= 1, with a small denominator."""
+    """A measured λ, raised to 1 if smaller and rounded to a fraction with a small denominator."""
     return max(Fraction(1), lam.limit_denominator(LARGEST_DENOMINATOR))
 
 
 def positive_time(x: Number, name: str) -> Fraction:
-    """A machine's parameter in exact seconds.  Raises InvalidArgument if it is not above 0."""
+    """The parameter `name` of a machine in exact seconds; InvalidArgument unless it is above 0."""
     value = exact(x, name)
     if value <= 0:
         remedy = "give a time above 0, in seconds"
@@ -35,7 +35,7 @@ def positive_time(x: Number, name: str) -> Fraction:
 
 
 def not_negative_times(**times: Number) -> list[Fraction]:
-    """A machine's parameters in exact seconds.  Raises InvalidArgument if one is below 0."""
+    """Return a machine's parameters in exact seconds.  Raises InvalidArgument if one is below 0."""
     values = [exact(x, name) for name, x in times.items()]
     for (name, x), value in zip(times.items(), values, strict=True):
         if value < 0:

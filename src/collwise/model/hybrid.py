@@ -1,13 +1,13 @@
 """Exact theory of combining on a hypercube: whole vectors, halves, and hybrids [vandeGeijn1991].
 
 2^d ranks combine vectors of n items.  A message of m items takes α + mβ, both directions of an
-exchange at once, with one neighbour at a time; combining two vectors of m items takes mγ.  In each
-direction, from d−1 down to 0, a strategy says what is exchanged: S_j = 0, the whole current
-vector; S_j = 1, half of it, and the halves are put together again on the way back.
+exchange at once, with one neighbour at a time.  Combining two vectors of m items takes mγ.  In each
+direction j, from d−1 down to 0, a strategy S says what ranks exchange: the whole current vector
+(S_j = 0) or half of it (S_j = 1).  Halves are put together again on the way back.
 
-There are two kinds of functions.  `time`, `best` and the closed forms are the paper's, for α, β, γ,
-and a half is exactly n/2.  `time_for` and `best_for` take any cost curves and whole items only.
-Times come out in the caller's unit, that of α or of the cost curve.
+There are two kinds of functions. `time`, `best` and the closed forms are the paper's, for α, β, γ,
+and a half is exactly n/2. `time_for` and `best_for` take any cost curves and whole items only.
+Returned times are in the caller's unit, that of α or of the cost curve.
 """
 
 from collections.abc import Callable, Iterable
@@ -28,7 +28,7 @@ Strategy: TypeAlias = tuple[int, ...]
 """(S_0, …, S_(d−1)): S_j is 1 if vectors are halved in direction j, 0 if exchanged whole."""
 
 Curve: TypeAlias = Callable[[int], Number]
-"""A function from a number of items to a cost, which is exact, not negative and never falls."""
+"""A function from a number of items to an exact cost >= 0 that never falls."""
 
 
 class _Steps(NamedTuple):
@@ -96,22 +96,22 @@ def to_root_time(
 ) -> Fraction:
     """Time to combine to one root of 2^d ranks by the strategy S, d = len(strategy).
 
-    Where S_j = 0, one rank of each pair sends its vector and is done; where S_j = 1, both combine
-    halves, which are gathered at the end.  The other ranks have less to do than in `time`, but the
-    root receives and combines as much: the times are equal, and `best` is optimal here too.
-    (0, …, 0) is the spanning tree, (1, …, 1) is halving and gathering.
+    Where S_j = 0, one rank of each pair sends its vector and is done.  Where S_j = 1, both ranks
+    combine halves, which are gathered at the end.  The other ranks do less than in `time`, but the
+    root receives and combines as much.  So the times are equal, and `best` is optimal here too. (0,
+    …, 0) is the spanning tree, and (1, …, 1) is halving and gathering.
     Arguments, units and errors are those of `time`.
-    Source: [vandeGeijn1991] §5 (in its Fig 6 every rank sends in the gather; only those do whose
-    bits below the direction are all 0: 31 messages instead of 36 at d = 3).
+    Source: [vandeGeijn1991] §5.  In its Fig 6 every rank sends in the gather; here only ranks do
+    whose bits below the direction are all 0 (31 messages instead of 36 at d = 3).
     """
     return time(strategy, nitems, alpha, beta, gamma)
 
 
 def best(nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number) -> Strategy:
-    """S̄, the fastest of all 2^d strategies: halve at first, in directions d−1 … k, then no more.
+    """S̄, the fastest of all 2^d strategies: it halves in directions d−1 … k, and below k never.
 
-    k is the least integer, 0 <= k < d, with n(k(β + γ) + γ) >= 2^(d−k)·α, or d if there is none;
-    where the left side's factor is 0 (γ = 0 for k = 0) halving gains nothing, and does not count.
+    k is the least integer, 0 <= k < d, with n(k(β + γ) + γ) >= 2^(d−k)·α, or d if there is none.  A
+    k for which the factor k(β + γ) + γ is 0 does not count, since halving gains nothing then.
     Arguments, units and errors are those of `version1`.
     Returns (S_0, …, S_(d−1)).  Of equally fast strategies it is the one that halves most often, but
     without a halving that gains nothing by the rule above (if α = γ = 0, the last one).
@@ -141,14 +141,14 @@ def corollary4(nitems: Number, d: int, alpha: Number, beta: Number, gamma: Numbe
 def time_for(
     strategy: Iterable[int], cost: Curve, combine: Curve, nitems: int, *, to_root: bool = False
 ) -> Fraction:
-    """T(S, n, d) for any cost curves and whole items, d = len(strategy).
+    """T(S, n, d): time of the strategy S for any cost curves and whole items, d = len(strategy).
 
     cost: from a number of items >= 1 to the time of a message, start-up included.
     combine: from a number of items >= 1 to the time of combining two such vectors.
     Neither may fall as the number grows.   nitems: items of the vector, >= 0.
     to_root: whether the result goes to one root only (see `to_root_time`).
-    Returns the time in the unit of the curves.  Of an odd number of items the larger half decides:
-    rank 0 keeps it every time, ⌈n/2^h⌉ items after h halvings, and no rank has more to do.  A root
+    Returns the time in the unit of the curves.  If a number of items is odd, the larger half
+    decides.  Rank 0 always keeps it, ⌈n/2^h⌉ items after h halvings, and no rank does more.  A root
     keeps the larger halves, too, and gathers the smaller ones.  With no items nothing is sent.
     Raises InvalidArgument if nitems is no integer >= 0, or a curve's value is negative or NaN.
     Source: [vandeGeijn1991] §3.4, §6.
@@ -197,7 +197,10 @@ def short_message_rule(
 
 
 def checked_strategy(strategy: Iterable[int], d: int | None = None) -> Strategy:
-    """A strategy as a tuple of 0 and 1, of length d if d is given; else raises InvalidArgument."""
+    """Return the strategy as a tuple of 0 and 1.
+
+    Raises InvalidArgument for other values, or for a length other than d (None: any length).
+    """
     try:
         chosen = tuple(strategy)
     except TypeError:
@@ -215,7 +218,7 @@ def checked_strategy(strategy: Iterable[int], d: int | None = None) -> Strategy:
 
 
 def _total(strategy: Strategy, steps: _Steps) -> Fraction:
-    """The time of a strategy: in a direction that halves, a half is also sent back."""
+    """The time of a strategy; in a direction that halves, a half is also sent back."""
     total, halvings = Fraction(0), 0
     for halves in reversed(strategy):
         halvings += halves
@@ -225,7 +228,7 @@ def _total(strategy: Strategy, steps: _Steps) -> Fraction:
 
 
 def _fastest(steps: _Steps) -> Strategy:
-    """The strategy for which `_total` is least; it computes with integers, which is faster."""
+    """The strategy for which `_total` is least, computed with integers, which is faster."""
     unit = lcm(*(cost.denominator for costs in steps for cost in costs))
     transfer, combine, back = ([int(cost * unit) for cost in costs] for costs in steps)
     step = [sent + combined for sent, combined in zip(transfer, combine, strict=True)]
@@ -244,7 +247,7 @@ def _fastest(steps: _Steps) -> Strategy:
 
 
 def _first_halved(n: Fraction, d: int, alpha: Fraction, beta: Fraction, gamma: Fraction) -> int:
-    """The k of Theorem 1: the last direction in which vectors are halved; d if in none."""
+    """The k of Theorem 1: the last direction in which vectors are halved; d if none is."""
     for k in range(d):
         gain = k * (beta + gamma) + gamma
         if gain and n * gain >= (1 << (d - k)) * alpha:

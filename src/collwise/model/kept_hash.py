@@ -1,4 +1,4 @@
-"""Hashes that are computed once, for objects that are keys in a cache of plans."""
+"""A base class for cache keys whose hash is computed once."""
 
 from dataclasses import fields
 from functools import cached_property
@@ -6,9 +6,9 @@ from typing import Any
 
 
 class KeptHash:
-    """Base of frozen dataclasses that keep their hash, since their fields are slow to hash.
+    """Base of frozen dataclasses that keep their hash, because their fields are slow to hash.
 
-    Each subclass says `__hash__ = KeptHash.__hash__`; otherwise `dataclass` would make another one.
+    Each subclass must say `__hash__ = KeptHash.__hash__`; otherwise `dataclass` makes another one.
     """
 
     def __hash__(self) -> int:
@@ -19,5 +19,5 @@ class KeptHash:
         return hash(tuple(self.__getstate__().values()))
 
     def __getstate__(self) -> dict[str, Any]:
-        """The fields alone, by name: neither the hash nor other caches are pickled."""
+        """Return the fields by name for pickling, without the hash and other cached values."""
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]

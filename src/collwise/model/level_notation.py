@@ -1,15 +1,18 @@
-"""Machines with levels as people write them: in a line, or in a TOML file.
+"""Reads machines with levels from text: from a line, or from a TOML file.
 
     2x4x16: 200ns,2,300ns; 1.7us+0.8ns/B,4; 10us,20us
 
-That is 2 racks of 4 nodes of 16 ranks.  Then each level, the innermost first, has two terms or
-three: t0; λ, or the time after which a message arrives; and how long a message keeps the port of a
-group of this level busy, if the group has one.  A time may have a part per byte.
+This line means 2 racks of 4 nodes of 16 ranks.  After the colon each level, the innermost first,
+has two or three terms:
+- t0;
+- λ, or the time after which a message arrives;
+- the time for which a message keeps the port of a group of this level busy (no term: no port).
+A time may have a part per byte.
 
     4x16: 60ns,200ns,read 80ns+0.05ns/B; 1.7us,4
 
-Here the ranks of a node share memory: t0 is for how long publishing keeps the sender busy, and the
-term `read` for how long reading keeps a reader busy.
+Here the ranks of a node share memory: publishing keeps the sender busy for t0, and a read keeps a
+reader busy for the time after `read`.
 """
 
 import re
@@ -31,15 +34,15 @@ from collwise.system.toml_files import read_toml
 
 FORM = "4x16: 200ns,2,300ns; 1.7us+0.8ns/B,4 (nodes x ranks: t0,λ,port of a level; of the next)"
 READ = "read "
-"""What a term begins with that says for how long a read of shared memory takes."""
+"""The word before the time of a read from shared memory."""
 MOST_LEVELS = 32
-"""The most levels in a file: more are a mistake."""
+"""The most levels in a file, since more are surely a mistake."""
 FAR = 1 << 20
-"""A line α + nβ is kept as its values for 0 bytes and for FAR bytes."""
+"""A line α + nβ is stored as its values for 0 bytes and for FAR bytes."""
 
 
 def parse(text: str) -> Levels:
-    """A machine with levels from one line.  Raises InvalidArgument, which shows the form.
+    """Read a machine with levels from one line; InvalidArgument shows the form.
 
     >>> parse("2x3: 1us,2; 5us,4").describe()
     '2 nodes × 3 ranks; inside a node t0 = 1 µs, λ = 2; between nodes t0 = 5 µs, λ = 4'
@@ -53,10 +56,11 @@ def parse(text: str) -> Levels:
 
 
 def parse_placement(text: str) -> Placement:
-    """A placement from text: 4x16, "2 racks x 4 nodes x 16 ranks" or 3+5+4.
+    """Read a placement from text: 4x16, "2 racks x 4 nodes x 16 ranks" or 3+5+4.
 
-    3+5+4 stands for nodes of 3, 5 and 4 ranks.  2x(3+5+4+4) puts nodes into two racks, as does
-    "3+5+4+4, two racks" or "4 nodes x 16 ranks, two racks".  All may end in ", round robin".
+    3+5+4 means nodes of 3, 5 and 4 ranks.  Two racks around nodes are written 2x(3+5+4+4),
+    "3+5+4+4, two racks" or "4 nodes x 16 ranks, two racks". All forms may end in ", round robin".
+    Raises InvalidArgument for other text.
     """
     asked, written = "a placement", repr(text.strip()[:40])
     where, *clauses = (part.strip() for part in text.lower().split(","))
@@ -88,7 +92,10 @@ _WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight"
 
 
 def parse_costs(text: str) -> tuple[list[Machine], list[TimesBySize | None]]:
-    """The law of each level in "1us,2; 5us,4", and the port of each level but the last."""
+    """Read the law of each level from "1us,2; 5us,4", and the port of each level but the last.
+
+    A port is None if its level has no third term.  Raises InvalidArgument for other text.
+    """
     laws: list[Machine] = []
     ports: list[TimesBySize | None] = []
     for number, level in enumerate(text.split(";"), 1):
@@ -130,7 +137,7 @@ def _postal_law(asked: str, t0: str, arrival: str) -> Postal | Measured:
 
 
 def _line(text: str, asked: str) -> TimesBySize:
-    """A time such as 1.7us+0.8ns/B as pairs (bytes, seconds): one pair if no part is per byte."""
+    """Read a time such as 1.7us+0.8ns/B as pairs (bytes, seconds): one if no part is per byte."""
     match = re.fullmatch(r"(.*?[a-zµμ])(?:\s*\+\s*(.*?)\s*/\s*[Bb](?:yte)?)?", text)
     if match is None:
         remedy = "write a time with its unit, such as 1.7us or 1.7us+0.8ns/B"
@@ -161,7 +168,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def load(path: Path) -> Levels:
-    """A machine with levels from a TOML file; `docs/reference/machines.md` shows one.
+    """Read a machine with levels from a TOML file; `docs/reference/machines.md` shows one.
 
     Raises InvalidArgument, which names the place in the file.
     """
@@ -206,7 +213,7 @@ def _of_file(number: int, level: _Level) -> tuple[Machine, TimesBySize | None]:
 
 
 def _times(given: str | list[tuple[int, str]] | None, asked: str) -> TimesBySize | None:
-    """The times of a port, or of a read: a line, or pairs of bytes and a time."""
+    """Read the times of a port or of a read: a line of text, or pairs of bytes and a time."""
     if given is None or isinstance(given, str):
         return None if given is None else _line(given, asked)
     return tuple((nbytes, _time(time, asked)) for nbytes, time in given)

@@ -17,8 +17,9 @@ from collwise.model.machine import Machine
 class LevelPreset:
     """A kind of machine with levels.
 
-    costs: of all levels, as `level_notation` reads them.   groups: what groups are called, the
-    innermost first.   notes: for each level, by its name, which costs are published or estimates.
+    costs: those of all levels, as `level_notation.parse_costs` reads them.   groups: the words for
+    groups, the innermost level's first.   notes: map a level's name to which of its costs are
+    published, and which are estimates.
     """
 
     name: str
@@ -28,7 +29,10 @@ class LevelPreset:
     notes: Mapping[str, str] = field(compare=False)
 
     def machine(self, placement: str) -> Levels:
-        """A machine of this kind, placed as in "4x16".  Raises InvalidArgument if that is unfit."""
+        """A machine of this kind with the ranks of `placement`, such as "4x16".
+
+        Raises InvalidArgument for a placement with another number of levels.
+        """
         laws, ports = parse_costs(self.costs)
         where = parse_placement(placement)
         if where.depth != len(laws):
@@ -43,7 +47,7 @@ class LevelPreset:
 
     @property
     def example(self) -> str:
-        """A placement with as many levels as such a machine has, like "4x16"."""
+        """The text of a placement with the preset's number of levels, such as "4x16"."""
         return "x".join(["2", "4", "16"][-len(self.groups) - 1 :])
 
 

@@ -1,4 +1,4 @@
-"""Machines with levels: messages inside a node, between nodes and between sites differ in cost."""
+"""Machines with levels: a message costs more the farther apart its two ranks are."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -24,17 +24,17 @@ from collwise.system.integers import checked_integer
 
 ASKED = "a machine with levels"
 GROUP_NAMES: tuple[str, ...] = ("node", "rack", "site")
-"""What groups are called by default, the innermost first; a profile keeps the names in it."""
+"""Default words for groups, the innermost level's first; profiles store them."""
 
 
 @dataclass(frozen=True)
 class Level:
     """The costs of messages between ranks whose smallest common group is of this level.
 
-    name: what a group of this level is called, such as "node".   law: t0 and λ of the messages,
-    postal or measured; at the innermost level perhaps `Memory` that ranks share.   port: how long a
-    message that leaves or enters a group of this level keeps that group's port busy (a node's
-    network card, the uplink of a site); empty where the group shares none.
+    name: the word for a group of this level, such as "node".   law: gives t0 and λ of the messages;
+    only the innermost level may have `Memory`.   port: seconds, by message size, for which a
+    message that leaves or enters a group of this level keeps the group's port busy (a node's
+    network card, a site's uplink); empty if groups share no port.
     """
 
     name: str
@@ -44,9 +44,10 @@ class Level:
 
 @dataclass(frozen=True)
 class Levels(KeptHash, Machine):
-    """A machine with levels, the innermost first, and the placement of its ranks.
+    """A machine with levels and a placement of its ranks.
 
-    Build one with `Machine.levels`.  For the cost of a message, see `at` and `between`.
+    by_level: the levels, the innermost first.  Build one with `Machine.levels`.  The cost of a
+    message is that of `at` and `between`.
     """
 
     by_level: tuple[Level, ...]
@@ -63,7 +64,7 @@ class Levels(KeptHash, Machine):
         return Cost(min(c.gap for c in costs), min(c.latency for c in costs))
 
     def at(self, level: int, nbytes: int) -> Cost:
-        """The cost of a message between two ranks that meet at this level.
+        """The cost of a message between two ranks whose smallest common group is of this level.
 
         level: from 1 to the number of levels.
         """
@@ -77,7 +78,7 @@ class Levels(KeptHash, Machine):
         return self.at(level, nbytes)
 
     def port(self, level: int, nbytes: int) -> Fraction:
-        """Seconds for which a message keeps a port of this level's groups busy; 0 without one."""
+        """Seconds for which a message keeps the port of a group of this level busy, or 0."""
         points, nbytes = self._level(level).port, checked_nbytes(nbytes)
         return interpolated(points, nbytes)[0] if points else Fraction(0)
 
@@ -85,13 +86,14 @@ class Levels(KeptHash, Machine):
         return self.by_level[checked_integer(level, ASKED, "level", 1, len(self.by_level)) - 1]
 
     def receipt(self, nbytes: int) -> Fraction:
-        """The least time between two receipts at any level (`receipt_at`)."""
+        """The least seconds between two receipts, over all levels (`receipt_at`)."""
         return min(level.law.receipt(nbytes) for level in self.by_level)
 
     def receipt_at(self, level: int, nbytes: int) -> Fraction:
-        """Seconds from the receipt before to that of a message of nbytes at a level: t0, or a read.
+        """The least seconds between the previous receipt and that of a message of nbytes at a
+        level.
 
-        level: as in `at`.
+        This is t0, or the time of a read in shared memory.   level: as in `at`.
         """
         return self._level(level).law.receipt(nbytes)
 
@@ -105,7 +107,7 @@ class Levels(KeptHash, Machine):
         return any(level.port for level in self.by_level[:-1])
 
     def combine(self, nbytes: int) -> Fraction | None:
-        """The cost of combining by the first level's law: a rank does it without messages."""
+        """Seconds for combining nbytes, by the first level's law; combining needs no message."""
         return self.by_level[0].law.combine(nbytes)
 
     def sizes(self) -> tuple[int, ...]:  # noqa: D102
@@ -116,7 +118,11 @@ class Levels(KeptHash, Machine):
         return self.by_level[0].law.combining_sizes()
 
     def _slower(self, seconds: Fraction) -> "Levels":
-        """The outermost groups' ports get slower by `seconds`, laws in proportion to their t0."""
+        """The machine with each message between the outermost groups slower by `seconds`.
+
+        The port of the outermost groups gets slower by `seconds`, and each law in proportion to its
+        t0.
+        """
         whole, slower = self.gap_outside(1), []
         for level in self.by_level:
             share = min(level.law.message(1).gap / whole, Fraction(1))
@@ -128,13 +134,13 @@ class Levels(KeptHash, Machine):
         return replace(self, by_level=tuple(slower))
 
     def gap_outside(self, nbytes: int) -> Fraction:
-        """Seconds from one message to the next at the last level: t0, or the port's if longer."""
+        """Seconds between two messages at the last level: t0, or the port's time if longer."""
         depth = len(self.by_level)
         port = self.port(depth - 1, nbytes) if depth > 1 else Fraction(0)
         return max(self.at(depth, nbytes).gap, port)
 
     def planning_lam(self, nbytes: int) -> Fraction:
-        """The λ of the outermost level, for which trees are built."""
+        """The λ of the outermost level; trees are built for it."""
         return self.by_level[-1].law.planning_lam(nbytes)
 
     def placed(self, placement: Placement) -> "Levels":
@@ -149,17 +155,17 @@ class Levels(KeptHash, Machine):
         return replace(self, placement=placement)
 
     def crossing(self, level: int) -> str:
-        """Where messages of a level travel: "inside a node", "between racks"."""
+        """Words for where messages of a level travel: "inside a node", "between racks"."""
         self._level(level)
         return crossing([own.name for own in self.by_level[:-1]], level)
 
     @property
     def crossings(self) -> tuple[str, ...]:
-        """Where messages travel (`crossing`), for each level, the innermost first."""
+        """Words for where messages travel (`crossing`), for each level, the innermost first."""
         return tuple(map(self.crossing, range(1, len(self.by_level) + 1)))
 
     def oddities(self, nbytes: int) -> tuple[str, ...]:
-        """Sentences on what is allowed, but seldom meant: an outer level faster than an inner one.
+        """Sentences that warn of an outer level faster than an inner one, which is seldom meant.
 
         nbytes: the message size at which the levels are compared.
         """
@@ -189,7 +195,7 @@ class Levels(KeptHash, Machine):
 
 
 def crossing(names: Sequence[str], level: int) -> str:
-    """Where messages of a level travel.   names: of groups of each level but the last."""
+    """Words for where messages of a level travel.   names: words for groups at other levels."""
     if level == 1:
         return f"inside a {names[0]}" if names else "in the network"
     return f"between {names[level - 2]}s"
@@ -197,9 +203,9 @@ def crossing(names: Sequence[str], level: int) -> str:
 
 @dataclass(frozen=True)
 class OneLevel(PortsOnly):
-    """A postal machine with the costs of one level of a machine with levels.
+    """A postal machine on which all messages cost what they cost at one level of `machine`.
 
-    level: at which all messages meet; they also pass the ports of the levels below.   overhead:
+    level: the level of all messages; they also pass the ports of the levels below.   overhead:
     exact seconds that each message takes more.   crowd: how many ranks of a group send through its
     port at the same time.
     """
@@ -249,7 +255,7 @@ def with_levels(
     ports: Sequence[Number | Iterable[tuple[int, Number]] | None] = (),
     names: Sequence[str] = (),
 ) -> Levels:
-    """A machine with levels, checked; `Machine.levels` says what the arguments mean."""
+    """Return a machine with levels, checked; `Machine.levels` explains the arguments and errors."""
     for what, value in (("laws", laws), ("ports", ports), ("names", names)):
         if not isinstance(value, list | tuple):
             seen = f"{what} = {shown(value)}"

@@ -1,10 +1,11 @@
-"""Machines: what one message costs.  Numbers only; nothing here knows a schedule.
+"""Machines: what one message costs.  This module knows no schedules.
 
 In every model `message(nbytes)` says for how long the sender is busy (`gap`) and how long after the
 send began the receiver has the message (`latency`).  These two are the postal model's t0 and λ·t0
 [Bruck1996 §2.1]; LogGP maps onto them as in [Culler1993].
 Times are exact Fractions in seconds; `collwise.model.exact.seconds` turns them into floats.
-`measured_machine` has the machine with measured t0 and λ, `levels` the one with nodes and racks.
+`measured_machine` has the machine with measured t0 and λ, and `levels` the one with nodes and
+racks.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,22 +45,22 @@ class Cost(NamedTuple):
 Law: TypeAlias = Literal[
     "postal", "hockney", "one partner", "loggp", "wormhole", "levels", "memory"
 ]
-"""The laws of *Exact time* in `docs/design.md`; "one partner": Hockney's, one partner at a time."""
+"""The laws in *Exact time* of `docs/design.md`; "one partner" is Hockney's with one partner."""
 
 
 class Machine:
-    """A machine's laws of communication.
+    """The laws of communication of a machine.
 
     Build one with `postal`, `hockney`, `loggp`, `wormhole`, `memory` or `levels`.
     """
 
     kind: str = ""
     law: ClassVar[Law | None] = None
-    """The law that messages obey; it decides what simulates them, and which rules are checked."""
+    """The law that messages obey; the simulator and the checks depend on it."""
     independent_ports: bool = True
-    """False if messages can delay each other elsewhere than at ports (at LogGP's one processor, on
-    the links of a wormhole network), or cost more between some ranks than others (with levels).
-    For such a machine no closed form holds, and schedules have to be simulated."""
+    """False if messages delay each other elsewhere than at ranks' own ports (LogGP's processor,
+    links), or cost more between some ranks (levels): only simulation gives the times of schedules.
+    """
     ports_block: ClassVar[bool] = False
     """True if a send waits until its receiver's port is free for it."""
     all_port: bool = False
@@ -67,7 +68,7 @@ class Machine:
 
     @property
     def shares_memory(self) -> bool:
-        """True if ranks, or those of an innermost group, send by publishing in memory."""
+        """Whether ranks, or those of an innermost group, send by publishing in shared memory."""
         return False
 
     def message(self, nbytes: int) -> Cost:
@@ -75,15 +76,15 @@ class Machine:
         raise NotImplementedError
 
     def receipt(self, nbytes: int) -> Fraction:
-        """The least seconds between two receipts, of which the second is of a message of nbytes."""
+        """The least seconds between two receipts at one rank; the second message has nbytes."""
         return self.message(nbytes).gap
 
     def combine(self, nbytes: int) -> Fraction | None:
-        """Seconds for combining two vectors of `nbytes`, both ports busy; None if that is free."""
+        """Seconds for combining two vectors of nbytes, with both ports busy; None if it is free."""
         return None
 
     def sizes(self) -> tuple[int, ...]:
-        """Message sizes in bytes at which the law changes its slope; none for a straight line."""
+        """Message sizes in bytes at which the cost changes its slope; empty for a straight line."""
         return ()
 
     def combining_sizes(self) -> tuple[int, ...]:
@@ -91,13 +92,13 @@ class Machine:
         return ()
 
     def planning_lam(self, nbytes: int) -> Fraction:
-        """The λ for which trees are built that send messages of `nbytes` bytes."""
+        """The λ >= 1/1024 for which trees with messages of nbytes are built."""
         return max(self.message(nbytes).lam, postal.SMALLEST_LATENCY)  # λ < 1 only in LogGP
 
     def with_overhead(self, overhead_s: Number) -> "Machine":
         """A machine like this one on which every message takes overhead_s seconds longer.
 
-        A machine whose law has no room for this is returned unchanged.  Raises InvalidArgument if
+        A machine whose law has no such term is returned unchanged.  Raises InvalidArgument if
         overhead_s < 0.
         """
         (overhead,) = not_negative_times(overhead_s=overhead_s)
@@ -108,20 +109,21 @@ class Machine:
         return self
 
     def ports_only(self) -> "Machine":
-        """A machine with the same costs on which nothing but ranks' own ports delays messages.
+        """A machine with the same costs on which only ranks' own ports delay messages.
 
         If ranks receive in the order of their lists, no schedule takes longer on the new machine.
-        It is the machine itself where ranks share memory, since another law has other costs.
+        A machine whose ranks share memory is returned unchanged, since another law would have other
+        costs.
         """
         return self if self.independent_ports or self.shares_memory else PortsOnly(self)
 
     def describe(self) -> str:
-        """The machine in one line of text, for people."""
+        """The machine in one line of text."""
         raise NotImplementedError
 
     @staticmethod
     def postal(*, t0_s: Number, lam: Number) -> "Postal":
-        """Every message takes t0_s seconds to send and arrives lam·t0_s after its send began.
+        """A machine on which a send takes t0_s seconds; messages arrive lam·t0_s after its start.
 
         Raises InvalidArgument if t0_s <= 0 or lam < 1.  Source: [BarNoyKipnis1994].
         """
@@ -131,10 +133,10 @@ class Machine:
     def hockney(
         *, alpha_s: Number, beta_s: Number, gamma_s: Number = 0, exchange_only: bool = False
     ) -> "Hockney":
-        """A message of n bytes keeps both ports busy for alpha_s + n·beta_s seconds.
+        """A machine on which a message of n bytes keeps both ports busy for alpha_s + n·beta_s.
 
-        gamma_s: seconds per combined byte.   exchange_only: a rank sends to and receives from one
-        other rank at a time, its partner in an exchange (§2, assumption 3 of the second source).
+        gamma_s: seconds per combined byte.   exchange_only: whether a rank has one partner at a
+        time (assumption 3 of [vandeGeijn1991] §2).   Raises InvalidArgument for a time below 0.
         Source: [Hockney1994], [vandeGeijn1991] §2.
         """
         times = not_negative_times(alpha_s=alpha_s, beta_s=beta_s, gamma_s=gamma_s)
@@ -142,9 +144,9 @@ class Machine:
 
     @staticmethod
     def loggp(*, L_s: Number, o_s: Number, g_s: Number, G_s: Number) -> "LogGP":  # noqa: N803
-        """LogGP in seconds: latency L, overhead o, gap g per message, G per byte.
+        """A LogGP machine, in seconds: latency L, overhead o, gap g per message, G per byte.
 
-        Source: [Alexandrov1995]; the rules are LogGOPSim's [Hoefler2010].
+        Source: [Alexandrov1995]; the rules are those of LogGOPSim [Hoefler2010].
         """
         return LogGP(*not_negative_times(L_s=L_s, o_s=o_s, g_s=g_s, G_s=G_s))
 
@@ -159,13 +161,14 @@ class Machine:
         copy_s: Number = 0,
         all_port: bool = False,
     ) -> "Wormhole":
-        """Cut-through routing: a message holds all links of its route while it passes.
+        """A machine with cut-through routing: a message holds all links of its route.
 
-        From the start of the send, the sender's software takes send_s (and copy_s per byte, if it
-        copies before it sends), then the header takes hop_s per link and the body beta_s per byte.
-        Then the sender and the links are free, and the receiver's software takes receive_s before
-        the receiver has the message.
-        gamma_s: seconds per combined byte.   all_port: a rank has a port for each of its links.
+        From the start of the send, the sender's software takes send_s, and copy_s per byte if it
+        copies first.  Then the header takes hop_s per link, and the body beta_s per byte.  Then the
+        sender and the links are free, and the receiver's software takes receive_s before the
+        receiver has the message.
+        gamma_s: seconds per combined byte.   all_port: whether a rank has a port for each of its
+        links.
         Source: [NiMcKinley1993]; all ports: [vandeGeijn1991] §7.
         """
         send, receive, hop = not_negative_times(send_s=send_s, receive_s=receive_s, hop_s=hop_s)
@@ -176,11 +179,12 @@ class Machine:
     def memory(
         publishing: "Postal | Measured", *, read: "Number | Iterable[tuple[int, Number]]"
     ) -> "Memory":
-        """Ranks that share memory: what one of them publishes is there for all to read.
+        """A machine whose ranks share memory: one publishes bytes once, and all others can read
+        them.
 
-        publishing: its t0 is for how long the sender is busy, once however many read the bytes, and
-        its λ·t0 when a reader has them that did nothing else.   read: for how long a read keeps the
-        reader busy, in seconds, or as pairs of bytes and seconds; λ·t0 at most.
+        publishing: its t0 is the time for which a publication keeps the sender busy, for any number
+        of readers; its λ·t0 is the time until an idle reader has the bytes.   read: the time, at
+        most λ·t0, for which a read keeps its reader busy: seconds, or pairs of bytes and seconds.
         """
         from collwise.model.shared_memory import sharing_memory
 
@@ -194,15 +198,14 @@ class Machine:
         ports: "Sequence[Number | Iterable[tuple[int, Number]] | None]" = (),
         names: Sequence[str] = (),
     ) -> "Levels":
-        """A machine whose messages cost more the farther apart their ends are.
+        """A machine whose messages cost more the farther apart their two ranks are.
 
-        laws: a postal or measured machine for each level: messages inside a node, then between
-        nodes, …; the first may be a `memory`.   placement: where the ranks are, with as many levels
-        as there are laws.
-        ports: one entry for every level but the last.  The ranks of a group share a port, such as a
-        node's network card, which a message into or out of the group keeps busy for this long
-        (seconds, or pairs of bytes and seconds); None if they share none.   names: what a group is
-        called at every level but the last; "node", "rack" and "site" if not given.
+        laws: a postal or measured machine for messages at each level (inside a node, between nodes,
+        …); the first may be a `memory`.   placement: where the ranks are, with as many levels.
+        ports: for every level but the last, the seconds (or pairs of bytes and seconds) for which a
+        message into or out of a group keeps the port busy that its ranks share, such as a network
+        card; None if they share none.   names: words for a group at every level but the last; by
+        default "node", "rack" and "site".
         Raises InvalidArgument for laws of other kinds, and for another number of levels.
         """
         from collwise.model.levels import with_levels
@@ -211,7 +214,7 @@ class Machine:
 
 
 def checked_machine(machine: object, asked: str) -> Machine:
-    """The argument itself if it is a Machine; else raise InvalidArgument for what was `asked`."""
+    """Return `machine`, which is for what was `asked`; InvalidArgument if it is no Machine."""
     if isinstance(machine, Machine):
         if machine.law not in get_args(Law):
             remedy = 'give its class law = "postal" or "hockney", or derive it from one that has it'
@@ -257,7 +260,7 @@ class Postal(Machine):
 
 @dataclass(frozen=True)
 class PortsOnly(Machine):
-    """A postal machine with the costs of `machine`, on which only busy ports delay messages."""
+    """A postal machine with the costs of `machine`, on which only ranks' own ports cause delays."""
 
     machine: Machine
     kind = "relaxed"
@@ -306,7 +309,7 @@ class Hockney(Machine):
 
 @dataclass(frozen=True)
 class ExchangeOnly(Hockney):
-    """Hockney's law where a rank has one partner at a time, so that no closed form holds."""
+    """Hockney's law with one partner at a time for each rank; no closed form holds for it."""
 
     law = "one partner"
     independent_ports = False
@@ -320,7 +323,7 @@ class ExchangeOnly(Hockney):
 
 @dataclass(frozen=True)
 class LogGP(Machine):
-    """LogGP as LogGOPSim has it: one processor per rank sends, receives and computes."""
+    """LogGP by the rules of LogGOPSim: the one processor of a rank sends, receives and computes."""
 
     L: Fraction
     o: Fraction
@@ -339,7 +342,7 @@ class LogGP(Machine):
         return max(self.o, self.g) + max(checked_nbytes(nbytes) - 1, 0) * self.G
 
     def sizes(self) -> tuple[int, ...]:
-        """The size in bytes, if any, from which on a message's gap is longer than the overhead."""
+        """The least size in bytes at which a message's gap exceeds the overhead, if any."""
         return (int((self.o - self.g) / self.G) + 2,) if self.G and self.o > self.g else ()
 
     def describe(self) -> str:  # noqa: D102
@@ -348,7 +351,7 @@ class LogGP(Machine):
 
 @dataclass(frozen=True)
 class Wormhole(Machine):
-    """Software overheads at both ends; between, a message holds all links of its route."""
+    """Wormhole routing: overheads at both ends; a message holds all links of its route."""
 
     send: Fraction
     receive: Fraction
@@ -382,7 +385,7 @@ class Wormhole(Machine):
 
 
 def _told(law: str, times: Mapping[str, Fraction], per_byte: Mapping[str, Fraction]) -> str:
-    """The name of a law and the machine's numbers by their symbols, as text for people."""
+    """The law's name and the machine's numbers by their symbols, as text."""
     terms = [f"{symbol} = {chosen_time(time)}" for symbol, time in times.items()]
     terms += [f"{symbol} = {chosen_time(time)}/B" for symbol, time in per_byte.items()]
     return f"{law}: {', '.join(terms)}"

@@ -19,11 +19,11 @@ from collwise.system.integers import checked_integer
 
 PICOSECOND = Fraction(1, 10**12)
 TimesBySize: TypeAlias = tuple[tuple[int, Fraction], ...]
-"""Pairs (bytes, exact seconds), ascending; straight lines between them (`interpolated`)."""
+"""Pairs (bytes, exact seconds), ascending, with straight lines between them (`interpolated`)."""
 
 
 class Point(NamedTuple):
-    """One measured size: bytes, and the exact seconds of t0 and λ·t0 there."""
+    """A measured message size in bytes, with t0 and λ·t0 in exact seconds."""
 
     nbytes: int
     gap: Fraction
@@ -31,7 +31,7 @@ class Point(NamedTuple):
 
 
 class CostLine(NamedTuple):
-    """α + nβ for messages of `first` to `last` bytes: seconds, and seconds per byte."""
+    """The line α + nβ for messages of `first` to `last` bytes, in seconds and seconds per byte."""
 
     first: int
     last: int
@@ -43,11 +43,12 @@ class CostLine(NamedTuple):
 class Measured(KeptHash, Machine):
     """The postal model with t0 and λ as functions of the size, piecewise by protocol.
 
-    segments: one tuple of points per protocol (eager, rendezvous, …), sizes ascending throughout,
-    times never falling.  Inside a segment t0 and λ·t0 are straight lines between points; from a
-    segment's last point up to the next one's first, the last line goes on; so it does beyond the
-    last point.  Below the first point both are constant.  Build one with `measured`.
-    combining: (bytes, exact seconds) of combining two vectors, ascending; straight lines likewise.
+    segments: one tuple of points per protocol (eager, rendezvous, …), with ascending sizes and
+    times that never fall. t0 and λ·t0 are straight lines between the points of a segment.  The last
+    line of a segment goes on up to the first point of the next segment, or forever after the last
+    one.  Below the first point both are constant.
+    combining: ascending pairs (bytes, exact seconds) for combining two vectors, with straight lines
+    between them.  Build a machine with `measured`.
     """
 
     segments: tuple[tuple[Point, ...], ...]
@@ -75,9 +76,9 @@ class Measured(KeptHash, Machine):
     def lines(self) -> tuple[CostLine, ...]:
         """Hockney's α + nβ for each protocol: the straight line through its times λ·t0.
 
-        In that model a message keeps both ports busy until it is received, so its α + nβ is the
-        postal model's λ(n)·t0(n), and λ is 1.  The line is that of least squares; through one point
-        it is level.
+        In Hockney's model a message keeps both ports busy until it is received.  So its α + nβ is
+        the postal model's λ(n)·t0(n), and λ is 1.  The line is that of least squares; for a single
+        point β is 0.
         """
         lines = []
         for segment in self.segments:
@@ -101,9 +102,9 @@ class Measured(KeptHash, Machine):
         return replace(self, segments=tuple(longer))
 
     def with_combining(self, times: Iterable[tuple[int, Number]]) -> "Measured":
-        """The same machine, on which combining takes these times: (bytes, seconds), ascending.
+        """The same machine with other times for combining: ascending pairs (bytes, seconds).
 
-        Times that fall are raised to the largest before them.
+        A time below an earlier one is raised to the largest time before it.
         """
         points, most = [], Fraction(0)
         for nbytes, time_s in times:
@@ -113,7 +114,7 @@ class Measured(KeptHash, Machine):
         return replace(self, combining=tuple(points))
 
     def planning_lam(self, nbytes: int) -> Fraction:
-        """The measured λ with a small denominator (`exact.rounded_latency` says which, and why)."""
+        """The measured λ, rounded to a small denominator (see `exact.rounded_latency`)."""
         return rounded_latency(self.message(nbytes).lam)
 
     def describe(self) -> str:  # noqa: D102
@@ -127,9 +128,9 @@ class Measured(KeptHash, Machine):
 def measured(segments: Iterable[Iterable[tuple[int, Number, Number]]]) -> Measured:
     """A measured machine from rows (bytes, t0 in seconds, λ), one group of rows per protocol.
 
-    A λ below 1, which noise and buffering can produce, is used as 1; times that fall with the size
-    are raised to the largest before them.  Times are kept to the picosecond, which keeps exact
-    arithmetic on them fast.  Raises InvalidArgument for a t0 <= 0 or sizes out of order.
+    Noise and buffering can produce a λ below 1; it is replaced by 1.  Times that fall with the size
+    are raised to the largest before them.  Times are rounded to the picosecond, which keeps exact
+    arithmetic fast.  Raises InvalidArgument for a t0 <= 0 or sizes out of order.
     """
     gap = latency = Fraction(0)
     pieces = []
@@ -159,9 +160,9 @@ def _measured_combine(machine: Measured, nbytes: int) -> Fraction:
 def interpolated(
     points: Sequence[tuple[int, *tuple[Fraction, ...]]], nbytes: int
 ) -> list[Fraction]:
-    """The values at a size on the straight lines through points of (bytes, value, …).
+    """The values at size nbytes on the straight lines through points of (bytes, value, …).
 
-    Below the first point they are constant; beyond the last one its line goes on.
+    Below the first point values are constant; beyond the last point the last line goes on.
     """
     if nbytes <= points[0][0] or len(points) == 1:
         return list(points[0][1:])
@@ -176,9 +177,10 @@ def _picoseconds(time: Fraction) -> Fraction:
 
 
 def times_by_size(times: Number | Iterable[tuple[int, Number]], asked: str, of: str) -> TimesBySize:
-    """Times from seconds, or from pairs of bytes and seconds; empty if all are 0.
+    """Return times as pairs (bytes, exact seconds), from seconds or from pairs; () if all are 0.
 
-    asked: what they are needed for.   of: what takes so long, such as "port".
+    asked: what the times are for.   of: what takes these times, such as "port"; both are for
+    errors.
     Raises InvalidArgument for sizes that do not ascend, and for times that fall or are below 0.
     """
     rows = (

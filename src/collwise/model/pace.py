@@ -1,19 +1,20 @@
-"""How soon a port can have received n bytes, if long messages also travel for long.
+"""A lower bound of the time in which a port receives n bytes, if long messages travel long.
 
-No message is received before λ·t0 of its size is over.  So where λ is above 1 the first messages
+No message is received before λ·t0 of its size is over.  So where λ is above 1, the first messages
 must be short, and short messages cost most per byte.
 
-Let t0(x) ≥ a + b·x and the latency ≥ λ·(a + b·x) for all sizes, and let g_i = a + b·x_i for the m
-messages that a port receives, counted from the last one back.  All is done in time T, and r_i is
-the part of T before the port receives the last i messages: r_0 = T, and r_i ≤ r_(i−1) − g_i, since
-the port is busy for t0.  Message i comes in at r_(i−1) at the latest, having travelled for λ·g_i at
-least, so g_i ≤ r_(i−1)/λ.  By induction over m the sum of all g_i is at most T·(1 − q^m),
-q = 1 − 1/λ: it is g_1 + (T − g_1)·(1 − q^(m−1)) at most, which grows with g_1 ≤ T/λ.  And it is
-a·m + b·n for n bytes.
-So T is at least the smallest of (a·m + b·n)/(1 − q^m) over all m; and of a·m + b·n + idle, if the
-port does something else, or nothing, for so long.  Backwards in time all this is true of sending.
+Let t0(x) ≥ a + b·x and the latency ≥ λ·(a + b·x) for all sizes x.  A port receives m messages, and
+g_i = a + b·x_i for the i-th, counted from the last one back.  Let T be the time in which all are
+received, and r_i the part of T before the port receives the last i messages.  So r_0 = T.  The port
+is busy for t0, so r_i ≤ r_(i−1) − g_i.  Message i is received at r_(i−1) at the latest and has
+travelled for at least λ·g_i, so g_i ≤ r_(i−1)/λ.
+Let q = 1 − 1/λ.  By induction over m the sum of all g_i is at most T·(1 − q^m): it is at most g_1 +
+(T − g_1)·(1 − q^(m−1)), which grows with g_1 ≤ T/λ.  For n bytes the sum is a·m + b·n.
+So T is at least the smallest of (a·m + b·n)/(1 − q^m) over all m.  It is also at least a·m + b·n +
+idle, if the port is idle or does something else for that time.  Reversed in time, both hold for
+sending.
 
-Both hold for averages over the ranks, too, since q^m is convex in m; so m may be any number ≥ 1.
+Both also hold for averages over the ranks, since q^m is convex in m.  So m may be any number ≥ 1.
 """
 
 from fractions import Fraction
@@ -27,11 +28,14 @@ from collwise.model.machine import Machine
 SAFE = 1 - 1e-9
 """The factor by which the bound is lowered, since it is computed in floats."""
 LARGEST = 10**15
-"""If b·n or the idle time is more than so many a, then a does not count, and no bound is given."""
+"""No bound is given if b·n or the idle time exceeds this many a, since a hardly counts then."""
 
 
 class Line(NamedTuple):
-    """A lower bound of message costs, in exact seconds: t0 ≥ a + b·x, latency ≥ λ·(a + b·x)."""
+    """A lower bound of the costs of messages of x bytes: t0 ≥ a + b·x, and latency ≥ λ·(a + b·x).
+
+    a: exact seconds.   b: exact seconds per byte.   lam: λ.
+    """
 
     a: Fraction
     b: Fraction
@@ -41,9 +45,9 @@ class Line(NamedTuple):
 def soonest(machine: Machine, sizes: tuple[int, ...], nbytes: Fraction, idle: Fraction) -> Fraction:
     """A lower bound of the seconds in which a port receives (or sends) nbytes.
 
-    idle: seconds in which the port meanwhile does something else, or nothing.   sizes: the least
-    size of a message, the largest, and all between them at which costs change their slope.
-    Returns 0 where ports are not independent, or no bound follows.
+    sizes: the least and the largest size of a message, and all sizes between at which costs change
+    their slope.   idle: seconds in which the port is idle or does something else.
+    Returns 0 if the machine's ports are not independent, or if no bound follows.
     """
     lines = lines_below(machine, sizes) if machine.independent_ports and nbytes else ()
     times = (_soonest(line, nbytes * line.b, idle) for line in lines if line.lam > 1)
@@ -52,7 +56,7 @@ def soonest(machine: Machine, sizes: tuple[int, ...], nbytes: Fraction, idle: Fr
 
 @lru_cache(maxsize=1024)
 def lines_below(machine: Machine, sizes: tuple[int, ...]) -> tuple[Line, ...]:
-    """The edges of the lower convex hull of t0 over the sizes that have a > 0, b > 0 and λ ≥ 1."""
+    """The edges with a > 0, b > 0 and λ ≥ 1 of the lower convex hull of t0 over the sizes."""
     costs = {x: machine.message(x) for x in sorted(sizes)}
     hull: list[tuple[int, Fraction]] = []
 
@@ -76,7 +80,6 @@ def _soonest(line: Line, all_bytes: Fraction, idle: Fraction) -> Fraction:
     """The lower bound of `soonest`, in seconds, from one line of costs a + b·x.
 
     all_bytes: b times the number of bytes, in seconds.
-
     The bound first falls and then rises with the number m of messages, so a ternary search finds
     its minimum.
     """

@@ -1,7 +1,7 @@
-"""Placements: in which node, rack and site every rank is.  Numbers only.
+"""Placements: the node, rack and site of every rank.
 
-Level 0 is the rank itself.  A group of level 1 holds some ranks (a node), one of level 2 some of
-those groups (a rack), and so on; the last level is one group of all ranks.
+Level 0 is the rank itself.  A group of level 1 (a node) holds some ranks, one of level 2 (a rack)
+holds some groups of level 1, and so on.  The last level is one group of all ranks.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 ASKED = "a placement of ranks"
 MAX_RANKS = 1 << 20
-"""The most ranks that a placement can have, since it stores a number for each."""
+"""The most ranks of a placement, which stores a number for each."""
 
 
 def _checked_number(ranks: int | None) -> int:
@@ -42,8 +42,9 @@ def _listed(values: Iterable[T], name: str) -> list[T]:
 class Placement(KeptHash):
     """Where ranks are: for every level but the last, the number of each rank's group.
 
-    Build one with `of`, `regular`, `nodes` or `of_members`.  Groups are numbered in the order of
-    their first ranks, so placements that mean the same compare equal.
+    ranks: p.   groups: for each of these levels, the innermost first, p group numbers.  Groups are
+    numbered in the order of their first ranks, so equivalent placements are equal.  Build one with
+    `of`, `regular`, `nodes` or `of_members`.
     """
 
     ranks: int
@@ -60,10 +61,10 @@ class Placement(KeptHash):
     def of(*labels: Sequence[Hashable], ranks: int | None = None) -> "Placement":
         """A placement from a label for every rank, such as its node's name.
 
-        labels: a sequence of labels per level, the innermost level first.   ranks: their number,
+        labels: for each level, the innermost first, a sequence of labels by rank.   ranks: p,
         needed only without labels; then all ranks are one group.
         Raises InvalidArgument if labels are no sequences or differ in length, and for groups that
-        overlap: two ranks of one node in different racks.
+        overlap (two ranks of one node in different racks).
 
         >>> Placement.of(["a", "b", "a", "b"]).groups
         ((0, 1, 0, 1),)
@@ -96,8 +97,8 @@ class Placement(KeptHash):
     def regular(*sizes: int, round_robin: bool = False) -> "Placement":
         """A placement in equal groups: sizes 2, 4, 16 mean 2 racks of 4 nodes of 16 ranks.
 
-        round_robin: whether rank r is on node r modulo the number of nodes; otherwise one node
-        after another is filled.
+        round_robin: whether rank r is on node r modulo the number of nodes; otherwise ranks fill
+        one node after another.   Raises InvalidArgument for a size that is no integer >= 1.
 
         >>> Placement.regular(2, 3).groups, Placement.regular(2, 3, round_robin=True).groups
         (((0, 0, 0, 1, 1, 1),), ((0, 1, 0, 1, 0, 1),))
@@ -115,8 +116,10 @@ class Placement(KeptHash):
     ) -> "Placement":
         """A placement on nodes, of which node i has sizes[i] ranks.
 
-        around: how many equal groups each group around the nodes has, the outermost level first.
-        round_robin: whether nodes get one rank each in turn, until they are full.
+        around: numbers of groups beyond nodes, the outermost level first: 2, 3 means 2 groups of 3
+        groups of equally many nodes.   round_robin: whether nodes get one rank each in turn until
+        they are full; otherwise ranks fill one node after another.
+        Raises InvalidArgument for an empty node, and if the nodes cannot be divided equally.
         """
         sizes, around = _listed(sizes, "the nodes"), _listed(around, "the groups around")
         sizes = [checked_integer(size, ASKED, "the ranks of a node", 0) for size in sizes]
@@ -138,9 +141,9 @@ class Placement(KeptHash):
 
     @staticmethod
     def of_members(levels: Sequence[Sequence[Iterable[int]]], ranks: int) -> "Placement":
-        """A placement from the lists of the ranks of each group.
+        """A placement from the list of ranks of each group.
 
-        levels: the groups of each level, the innermost level first.   ranks: how many there are.
+        levels: the groups of each level but the last, the innermost level first.   ranks: p.
         Raises InvalidArgument for a level without groups, a group without ranks, a rank in two
         groups of a level or in none, and for arguments that are no lists.
         """
@@ -170,10 +173,10 @@ class Placement(KeptHash):
         return Placement.of(*rows, ranks=ranks)
 
     def part(self, ranks: Sequence[int]) -> "Placement":
-        """The placement of the given ranks alone, which are renumbered 0, 1, … in the order given.
+        """The placement of the given ranks alone, renumbered 0, 1, … in the given order.
 
-        Raises InvalidArgument for a rank that does not exist, as `meeting`, `group` and `sizes` do
-        for ranks and levels.
+        Raises InvalidArgument for a rank that does not exist. `meeting`, `group` and `sizes` do the
+        same for ranks and levels.
         """
         ranks = [self._rank(rank) for rank in _listed(ranks, "the ranks of a part")]
         return Placement.of(
@@ -199,7 +202,7 @@ class Placement(KeptHash):
         return len(self.groups) + 1
 
     def meeting(self, one: int, other: int) -> int:
-        """The innermost level at which two ranks are in one group; 0 if both are the same rank."""
+        """The innermost level at which two ranks share a group; 0 if both are the same rank."""
         one, other = self._rank(one), self._rank(other)
         if one == other:
             return 0
@@ -207,7 +210,7 @@ class Placement(KeptHash):
         return next((level for level, row in rows if row[one] == row[other]), self.depth)
 
     def meetings(self, ones: Ints, others: Ints) -> Ints:
-        """The `meeting` of every pair ones[i], others[i] of different ranks, not checked."""
+        """The `meeting` of each pair ones[i], others[i]; the ranks must differ (not checked)."""
         levels = np.full(len(ones), self.depth, dtype=np.int64)
         for level, row in reversed(list(enumerate(self.table, 1))):
             levels[row[ones] == row[others]] = level
@@ -220,7 +223,7 @@ class Placement(KeptHash):
 
     @cached_property
     def members(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
-        """For every level, the last included, the ranks of each group, ascending."""
+        """For each level, the last included, the ascending ranks of each group."""
         members = []
         for row in (*self.groups, (0,) * self.ranks):
             lists: list[list[int]] = [[] for _ in range(max(row) + 1)]
@@ -230,12 +233,12 @@ class Placement(KeptHash):
         return tuple(members)
 
     def group(self, level: int, rank: int) -> int:
-        """The number of a rank's group at a level from 1 on."""
+        """The number of the group of `rank` at a level >= 1."""
         level, rank = self._level(level), self._rank(rank)
         return self.groups[level - 1][rank] if level < self.depth else 0
 
     def sizes(self, level: int) -> list[int]:
-        """For each group of a level, how many groups of the level below (or ranks) it has."""
+        """For each group of a level, its number of groups of the level below (or of ranks)."""
         level = self._level(level)
         if self.depth == 1:
             return [self.ranks]
@@ -253,8 +256,8 @@ class Placement(KeptHash):
     def describe(self, names: Sequence[str] = ()) -> str:
         """The placement as text: "2 racks × 4 nodes × 16 ranks", or "3 nodes × 2 to 5 ranks".
 
-        names: what a group is called at each level but the last, the innermost first; if not given,
-        groups are only counted.
+        names: words for groups at each level but the last, the innermost first; without them, the
+        text has numbers only.
         """
         return " × ".join(reversed(list(self._words(names or [""] * len(self.groups)))))
 
@@ -266,7 +269,7 @@ class Placement(KeptHash):
 
 
 def _numbered(rows: Sequence[Ints]) -> Placement:
-    """A placement from each level's group numbers, which are renumbered by their first ranks."""
+    """A placement from each level's group numbers; groups are renumbered by their first ranks."""
     groups = []
     for row in rows:
         first = np.zeros(row.max() + 1, np.int64)
@@ -279,7 +282,10 @@ def _numbered(rows: Sequence[Ints]) -> Placement:
 
 
 def checked_placement(placement: object, asked: str) -> Placement:
-    """The argument itself if it is a Placement; else raise InvalidArgument for what was `asked`."""
+    """Return `placement` if it is a Placement.
+
+    asked: what it is for, which the error says.   Raises InvalidArgument for anything else.
+    """
     if isinstance(placement, Placement):
         return placement
     remedy = "give a collwise.Placement, such as Placement.regular makes"

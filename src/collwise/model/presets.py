@@ -1,10 +1,10 @@
-"""The papers' machines: their numbers, their networks, and where each number is from.
+"""The papers' machines: their numbers, their networks, and the source of each number.
 
     preset = PRESETS["paragon"]
     simulate(schedule, preset.machine, preset.topology(10, 10))
 
-For each *published* number the source is given.  An *estimate* is ours: few of these machines'
-papers give all that a simulation needs.  All presets are one-port.
+Notes name the source of each *published* number.  An *estimate* is ours, since few of the papers
+give all numbers that a simulation needs.  All presets are one-port.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,9 +24,9 @@ class Preset:
     """A machine of the papers.
 
     machine: its wormhole law, per byte.   make, sizes: the class of its topology, and the usual
-    sizes.   notes: by a parameter's name, where its value is published, or from what it is
-    estimated.   contention_free: the law that closed forms and plans use, if the machine's paper
-    measured or assumed one without contention.
+    sizes.   notes: map a parameter's name to where its value is published, or how it is estimated.
+    contention_free: the law for closed forms and plans, if the machine's paper measured or assumed
+    one without contention; else None.
     """
 
     name: str
@@ -38,7 +38,9 @@ class Preset:
     contention_free: Machine | None = None
 
     def topology(self, *sizes: int) -> Topology:
-        """The machine's network, of its usual sizes by default; InvalidArgument for wrong ones.
+        """The machine's network; without `sizes` it has the usual ones.
+
+        Raises InvalidArgument for sizes that do not suit the kind of network.
 
         >>> PRESETS["paragon"].topology(10, 10).describe()
         'mesh of 10 × 10'
@@ -46,7 +48,7 @@ class Preset:
         return self.make(*(sizes or self.sizes))
 
     def describe(self) -> str:
-        """The machine as text: a line for each of its numbers, with the number's origin."""
+        """The machine as text: a line with the origin of each of its numbers."""
         usual = f"  network: {self.topology().describe()} if no sizes are given"
         notes = [f"  {name}: {note}" for name, note in self.notes.items()]
         return "\n".join([f"{self.name}: {self.summary}", usual, *notes])
@@ -60,7 +62,7 @@ PACKET = 512
 
 
 def _delta_curve(machine: Machine) -> Machine:
-    """The law without contention: wormhole from a packet on; below, λ falls to 1.3 at one byte."""
+    """The law without contention: wormhole from a packet on; below, λ falls to 1.3 at a byte."""
     ends = [(n, *machine.message(n)) for n in (PACKET, 32 * PACKET)]
     rows = [(n, gap, latency / gap) for n, gap, latency in ends]
     return measured([[(1, machine.message(1).gap, "1.3"), *rows]])

@@ -22,8 +22,9 @@ ASKED = "a machine whose ranks share memory"
 class Memory(KeptHash, Machine):
     """A machine whose ranks share memory.  Build one with `Machine.memory`.
 
-    publishing: t0, for which a publication keeps its sender busy; and λ·t0 from its start until a
-    reader whose port was free has read it.   reading: for how long a read keeps its reader busy.
+    publishing: its t0 is the time for which a publication keeps its sender busy; its λ·t0 is the
+    time from the start until an idle reader has read it.   reading: seconds, by size, for which a
+    read keeps its reader busy.
     """
 
     publishing: Postal | Measured
@@ -39,7 +40,7 @@ class Memory(KeptHash, Machine):
         return True
 
     def message(self, nbytes: int) -> Cost:
-        """What a publication costs its sender, and when one reader has it."""
+        """The cost of a publication: the time of its sender, and until an idle reader has it."""
         return self.publishing.message(nbytes)
 
     def receipt(self, nbytes: int) -> Fraction:
@@ -57,12 +58,14 @@ class Memory(KeptHash, Machine):
         return self.publishing.combining_sizes()
 
     def planning_lam(self, nbytes: int) -> Fraction:
-        """λ·t0 in reads: after each a rank hears from another.  (For broadcasts flat is best.)"""
+        """The λ for trees that combine: λ·t0 over the time of a read, after which a rank hears
+        again.
+        """
         read = self.receipt(nbytes) or self.message(nbytes).gap
         return rounded_latency(self.message(nbytes).latency / read)
 
     def _slower(self, seconds: Fraction) -> "Memory":
-        """Publications and reads take `seconds` longer."""
+        """The machine whose publications and reads take `seconds` longer."""
         times = self.reading or ((0, Fraction(0)),)
         reading = tuple((nbytes, time + seconds) for nbytes, time in times)
         return replace(self, publishing=self.publishing._slower(seconds), reading=reading)
@@ -73,7 +76,7 @@ class Memory(KeptHash, Machine):
 
 
 def sharing_memory(publishing: Machine, read: Number | Iterable[tuple[int, Number]]) -> Memory:
-    """A machine whose ranks share memory, checked; `Machine.memory` has the arguments."""
+    """A machine whose ranks share memory, checked; `Machine.memory` explains the arguments."""
     checked_machine(publishing, ASKED)
     if not isinstance(publishing, Postal | Measured):
         remedy = "give Machine.postal or a measured machine"

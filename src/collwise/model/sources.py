@@ -1,11 +1,11 @@
-"""Which ranks of a mesh have data: the source distributions of [Hambrusch1998] §4.
+"""Source distributions: which ranks of a mesh have data [Hambrusch1998] §4.
 
     distribute("right_diagonal", (10, 10), 30)      # 30 ranks, numbered row by row, ascending
     print(picture((10, 10), distribute("cross", (10, 10), 30)))
 
-Every distribution is defined for every mesh of r × c and every number of sources from 1 to r·c, and
-gives exactly that many ranks.  The scan of the paper has lost its numbers; each function says what
-had to be filled in.  Rows and columns count from 0 here, where the paper counts from 1.
+Every distribution is defined for every mesh of r × c ranks and every number s of sources from 1 to
+r·c, and gives exactly s ranks.  Numbers are illegible in the scan of the paper; each function says
+what had to be filled in.  Rows and columns count from 0 here, and from 1 in the paper.
 """
 
 from bisect import bisect_left
@@ -24,9 +24,9 @@ from collwise.system.integers import Shape, checked_integer, checked_shape
 class Distribution:
     """A pattern of sources on a mesh.
 
-    name: the one that `distribute` takes.   symbol: the paper's name.   summary: a line of text.
-    place: a function from (rows, columns, number of sources) to the ranks in the order in which the
-    pattern is filled; it does not check its arguments.
+    name: the name for `distribute`.   symbol: the paper's name.   summary: a line of text.   place:
+    a function from (rows, columns, number of sources) to ranks, in the order in which the pattern
+    is filled; it does not check its arguments.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Distribution:
 
 
 def distribute(name: str, shape: Shape, count: int) -> tuple[int, ...]:
-    """The ranks that have data: `count` of them, ascending, numbered row by row.
+    """The `count` ranks of a mesh that have data, ascending; ranks are numbered row by row.
 
     name: one of `DISTRIBUTIONS`.   shape: (rows, columns), each >= 1.   count: from 1 to
     rows·columns.   Raises UnknownName for another name, InvalidArgument for a number out of range.
@@ -55,11 +55,12 @@ def distribute(name: str, shape: Shape, count: int) -> tuple[int, ...]:
 
 
 def rows_of(shape: Shape, count: int, rows: Iterable[int]) -> tuple[int, ...]:
-    """`count` ranks, ascending, that fill the given rows one after another, the last one partly.
+    """The `count` ranks, ascending, that fill the given rows one after another.
 
-    shape: (rows, columns) of the mesh.   rows: distinct, filled from the left in the order in which
-    they are given; rows that are not needed stay empty.   Raises InvalidArgument for a row out of
-    range or given twice, or if the rows have fewer than `count` places.
+    shape: (rows, columns) of the mesh.   rows: distinct row numbers, filled from the left in the
+    given order.  The last row in use may be filled partly, and later ones stay empty.   Raises
+    InvalidArgument for a row out of range or given twice, or if the rows have fewer than `count`
+    places.
 
     >>> rows_of((3, 4), 6, (2, 0))
     (0, 1, 8, 9, 10, 11)
@@ -81,7 +82,7 @@ def rows_of(shape: Shape, count: int, rows: Iterable[int]) -> tuple[int, ...]:
 
 
 def checked(sources: Iterable[int], ranks: int) -> tuple[int, ...]:
-    """The sources among ranks 0 … ranks − 1 as ascending integers.
+    """Return `sources`, which must be some of the ranks 0 … ranks − 1, as ascending integers.
 
     Raises InvalidArgument if there are none, or for one that is no integer, no rank or given twice.
     """
@@ -116,7 +117,7 @@ def picture(shape: Shape, sources: Iterable[int]) -> str:
 
 
 def _evenly(count: int, room: int) -> list[int]:
-    """`count` <= room places among 0 … room − 1, from 0 on, with gaps that differ by at most 1."""
+    """`count` <= room numbers from 0 … room − 1, 0 first, with gaps that differ by at most 1."""
     return [i * room // count for i in range(count)]
 
 
@@ -131,15 +132,15 @@ def _column(rows: int, columns: int, count: int) -> Iterable[int]:
 
 
 def _equal(rows: int, columns: int, count: int) -> Iterable[int]:
-    """`count` evenly spaced ranks (s of p), rank 0 first; neighbours are ⌊p/s⌋ or ⌈p/s⌉ apart."""
+    """Evenly spaced ranks, s of p, rank 0 first; neighbours are ⌊p/s⌋ or ⌈p/s⌉ apart."""
     return _evenly(count, rows * columns)
 
 
 def _diagonals(rows: int, columns: int, starts: Iterable[int]) -> Iterator[int]:
-    """The ranks of the diagonals down to the right from the columns `starts` of row 0, in order.
+    """The ranks of diagonals down to the right from the columns `starts` of row 0, in order.
 
-    Columns are taken modulo c, so that each diagonal has a rank in every row, whatever the shape,
-    and c of them are the whole mesh.
+    Columns are taken modulo c.  So each diagonal has a rank in every row, and c diagonals are the
+    whole mesh.
     """
     for start in starts:
         for row in range(rows):
@@ -160,12 +161,12 @@ def _left_diagonal(rows: int, columns: int, count: int) -> Iterable[int]:
 
 
 def _band(rows: int, columns: int, count: int) -> Iterable[int]:
-    """Right diagonals in b = ⌈c/r⌉ evenly spaced bands, each at most ⌈s/(b·r)⌉ wide.
+    """Right diagonals in b = ⌈c/r⌉ evenly spaced bands, each at most ⌈s/(b·r)⌉ diagonals wide.
 
     The paper gives numbers and widths only.  Here the first diagonals of all bands are filled, then
-    the second ones to their right, and so on, the last one partly, from the top: so no band is left
-    empty while others have their full width.  Where bands touch, since c/b is no integer, the wider
-    gaps take the rest.
+    the second ones to their right, and so on, from the top; the last diagonal is filled partly.  So
+    no band stays empty while others have their full width.  If bands touch, since c/b is no
+    integer, the wider gaps take the remaining diagonals.
     """
     bands = -(-columns // rows)
     firsts = _evenly(bands, columns)
@@ -175,11 +176,11 @@ def _band(rows: int, columns: int, count: int) -> Iterable[int]:
 
 
 def _cross(rows: int, columns: int, count: int) -> Iterable[int]:
-    """The patterns R(h) of rows and C(h) of columns together, for the least h with s ranks in all.
+    """Rows R(h) and columns C(h) together, for the least h with s ranks in all.
 
-    Ranks at which rows and columns cross count once.  When h grows by 1, both patterns grow
-    by one rank, and their overlap never shrinks; so at most one rank is too many, and it is left
-    out at the end of the column pattern.
+    R and C are the patterns of `_row` and `_column`.  Ranks where rows and columns cross count
+    once.  When h grows by 1, both patterns grow by one rank, and their overlap never shrinks.  So
+    there is at most one rank too many, which is left out at the end of the column pattern.
     """
 
     def union(half: int) -> list[int]:
@@ -190,10 +191,10 @@ def _cross(rows: int, columns: int, count: int) -> Iterable[int]:
 
 
 def _square(rows: int, columns: int, count: int) -> Iterable[int]:
-    """A block of ⌈√s⌉ columns from rank 0 on, filled row by row, at most ⌈√s⌉ rows.
+    """A block of ⌈√s⌉ columns from rank 0 on, filled row by row, with at most ⌈√s⌉ rows.
 
-    On a mesh with fewer rows than that the block is as wide as it has to be, ⌈s/r⌉; on one with
-    fewer columns it has all c, and more rows.
+    With fewer rows in the mesh, the block is ⌈s/r⌉ columns wide; with fewer columns it has all c,
+    and more rows.
     """
     side = 1 + isqrt(count - 1)
     width = min(max(side, -(-count // rows)), columns)
@@ -216,4 +217,4 @@ _ALL = (
 )
 
 DISTRIBUTIONS: Mapping[str, Distribution] = MappingProxyType({each.name: each for each in _ALL})
-"""All distributions by name: the one place where they are listed."""
+"""All distributions by name."""

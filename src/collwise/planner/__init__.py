@@ -4,6 +4,6 @@ A candidate's time is its simulated completion, unless the caller passes another
 this order: `operator_order` (legal orders of combining), `candidates` (simulates candidates, those
 with the least estimates from `relaxed` first), `choose` (picks the fastest), `plans` (the result),
 `by_hand` (algorithms that users choose), `shortlist` (candidates to race), `race_lookup` (applies
-measured races; `Decision.explained` of `comm` shows users why), `worth` (what further races would
-save).
+measured races; `Decision.explained` of `comm` shows users why), `worth` (the seconds that further
+races would save).
 """

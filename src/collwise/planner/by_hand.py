@@ -31,9 +31,10 @@ _SIZE = re.compile(r"<=\s*(\w+)\s*(?:,|$)")
 class Choice(NamedTuple):
     """One algorithm that a user chose for calls up to some size.
 
-    algorithm: its full name, or LIBRARY; whether the library has one of its own by a name such as
-    "broadcast/library:binomial" is for the communicator to find out.   settings: (name, value)
-    pairs that the user gave.   most: total bytes of the largest call that it serves; None for any.
+    algorithm: its full name, or LIBRARY.  The communicator finds out whether the library has an
+    algorithm of its own by a name such as "broadcast/library:binomial".   settings: (name, value)
+    pairs that the user gave.   most: total bytes of the largest call that it serves; None for any
+    size.
     """
 
     algorithm: str
@@ -111,7 +112,7 @@ def _parse_for_collective(collective: str, text: str) -> tuple[Choice, ...]:
 
 
 def _own_choice(collective: str, label: str, most: int | None) -> Choice:
-    """One of the library's own algorithms, such as "library:tree(k=4)"; its name is not checked."""
+    """Read one of the library's own algorithms, such as "library:tree(k=4)"; any name passes."""
     match = _OWN.fullmatch(label)
     terms = [term.partition("=") for term in (match[2] or "").split(",")] if match else []
     settings = [(name.strip(), value.strip()) for name, _, value in terms if name.strip()]
@@ -135,9 +136,9 @@ def own_choice(collective: str, label: str) -> Candidate | None:
 
 
 def find_planned(name: str, collective: str) -> Algorithm:
-    """The algorithm of this name that makes schedules; raises UnknownName.
+    """The algorithm of this name, which must be one that makes schedules.
 
-    Raises InvalidArgument for one of the library's own.
+    Raises UnknownName for an unknown name, InvalidArgument for one of the library's own algorithms.
     """
     if isinstance(name, str) and OWN in name:
         seen = "the library's own algorithms have no schedule"

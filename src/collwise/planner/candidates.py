@@ -109,7 +109,7 @@ def predicted(
 
 
 def rank(candidate: Candidate) -> tuple[Fraction, bool, int]:
-    """A sort key: the fastest first; of equally fast ones, unsegmented ones with few parameters."""
+    """A sort key: by predicted time; in a tie unsegmented algorithms first, then few parameters."""
     algorithm = ALGORITHMS[candidate.name]
     return candidate.predicted, algorithm.segmented, len(algorithm.parameters)
 
@@ -167,7 +167,7 @@ def _choices(
     reason: str,
     excluded: dict[str, str],
 ) -> Iterable[tuple[Algorithm, Mapping[str, Any]]]:
-    """Pairs of an algorithm and settings worth trying.
+    """Yield pairs of an algorithm and settings to try.
 
     excluded: receives the algorithms without such settings, and why.   reason: why contributions
     have to be combined in the problem's order.
@@ -204,7 +204,7 @@ def _choices(
 def _finalists(
     among: Sequence[Algorithm], problem: Problem, machine: Levels, reason: str
 ) -> list[tuple[Algorithm, Mapping[str, Any]]]:
-    """For each level, the fastest (algorithm, settings) if all messages cost what they cost there.
+    """For each level, the fastest (algorithm, settings) on a machine with only that level's costs.
 
     reason: why contributions have to be combined in the problem's order.
     """

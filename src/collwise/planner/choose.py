@@ -36,7 +36,7 @@ def unpredicted(
     settings: Mapping[str, Any],
     topology: Topology | None = None,
 ) -> Fraction:
-    """A score that is always 0, for an algorithm that is chosen already: its time is not needed."""
+    """A score that is always 0, for a given algorithm whose time nobody needs."""
     return Fraction(0)
 
 

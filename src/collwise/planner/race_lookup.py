@@ -47,9 +47,9 @@ class Verdict(NamedTuple):
 
 
 def known_races(profile: Profile, ranks: int, ranks_per_node: str = "") -> tuple[RaceResult, ...]:
-    """The races of a profile that may count for calls on `ranks` ranks, or explain why none does.
+    """The races of a profile that count for calls on `ranks` ranks, or explain why none does.
 
-    Those on `ranks` ranks that were placed differently on nodes are left out, and so are those of
+    Left out are races on `ranks` ranks that were placed differently on nodes, and races of
     algorithms that are no longer registered.   ranks_per_node: the placement, such as "2x8"; "" for
     that of the profile's own measurements with this number of ranks, or the nearest one.
     """
@@ -65,7 +65,7 @@ def is_known(algorithm: str) -> bool:
 def settled(estimate: Plan, decided: Verdict) -> Plan:
     """The plan `estimate` with the algorithm that a race decided as its choice.
 
-    It is unchanged if no race decided, or if the winner does not apply to the problem.
+    The plan is unchanged if no race decided, or if the winner does not apply to the problem.
     """
     if decided.race is None:
         return estimate
@@ -123,15 +123,15 @@ def race_result(
 
 
 def verdict(races: Iterable[RaceResult], problem: Problem, form: Form) -> Verdict:
-    """Which algorithm serves calls of a form for a problem, according to races.
+    """The algorithm that runs calls of a form for a problem, according to races.
 
     The distance of a race is the ratio of the message sizes times the ratio of the numbers of
     sources.  If both ratios of some races are at most REACH, the nearest of them decides; of
     equally near ones, the one with the smaller size, then with fewer sources.  Otherwise the races
-    of the next smaller and the next larger size decide if they have the same winner; else the MPI
-    library serves the call.
-    If all ranks are sources, only races in which all were count; if not, only the other races:
-    libraries run different algorithms for them.  All ranks compute the same verdict.
+    of the next smaller and the next larger size decide if they have the same winner.  If they do
+    not, the MPI library runs the call.
+    If all ranks are sources, only races with all ranks as sources count; otherwise only other races
+    count, because libraries run different algorithms for them.  All ranks compute the same verdict.
     """
     races = tuple(races)
     alike = [race for race in races if _same_kind(race, problem, form)]
@@ -147,10 +147,10 @@ def verdict(races: Iterable[RaceResult], problem: Problem, form: Form) -> Verdic
 
 
 def sizes_decided(winners: Mapping[int, Winner]) -> list[tuple[int, int, Winner]]:
-    """The message sizes that races of one kind decide, as `verdict` finds them.
+    """The ranges of message sizes that races of one kind decide, by the rules of `verdict`.
 
-    winners: who won, by the bytes of the races, of which 0 counts as 1.
-    Returns the first and the last size of each range, and who serves it; ranges ascend, and
+    winners: maps the bytes of a race to its winner; 0 bytes count as 1.
+    Returns the first size, the last size and the winner of each range.  Ranges ascend, and
     neighbours have different winners or a gap between them.
     """
     ranges: list[tuple[int, int, Winner]] = []
@@ -171,9 +171,10 @@ def sizes_decided(winners: Mapping[int, Winner]) -> list[tuple[int, int, Winner]
 
 
 def nearest_of_kind(races: Iterable[RaceResult], problem: Problem, form: Form) -> RaceResult | None:
-    """The race nearest in size, however far, for the problem's collective and number of ranks.
+    """The race nearest in size, however far; None if there is none of the same kind.
 
-    form: the form of the calls, such as "blocking".   None if there is no such race.
+    Races of the same kind have the problem's collective and number of ranks.   form: the form of
+    the calls, such as "blocking".
     """
     alike = [race for race in races if _same_kind(race, problem, form)]
     return min(alike, key=lambda race: _distance(race, problem), default=None)
@@ -202,7 +203,7 @@ def _distance(race: RaceResult, problem: Problem) -> tuple[Fraction, int, int]:
 
 
 def _neighbours(alike: Iterable[RaceResult], problem: Problem) -> list[RaceResult]:
-    """Among races with as many sources: that of the next smaller size, and of the next larger.
+    """The two races of the next smaller and the next larger size with as many sources.
 
     Empty if either is missing.
     """

@@ -139,9 +139,9 @@ def _busy_per_piece(piece: Program, problem: Problem, machine: Levels) -> Fracti
 def _receives_in_turn(
     rank: int, operations: Sequence[Operation], machine: Levels
 ) -> tuple[Fraction, Fraction]:
-    """Two times in seconds: of a rank's receives and combines one after another, and of its waits.
+    """(busy, waiting): seconds of a rank's receives and combines in turn, and of its waits.
 
-    It waits, in seconds, for messages that others of the sender's group send through a shared port.
+    The rank waits for messages that other ranks of the sender's group send through a shared port.
     """
     placement = machine.placement
     kinds = Counter(
@@ -161,7 +161,7 @@ def _receives_in_turn(
 
 
 def load(lists: Mapping[int, Sequence[Operation]], machine: Machine) -> Fraction:
-    """A lower bound of the time in seconds: for how long the busiest port of some ranks is busy.
+    """A lower bound of the time in seconds: the busy time of the busiest port of some ranks.
 
     lists: maps some of the ranks to their operations.   A rank sends one message after another, in
     the order of its list, and receives one after another.  In shared memory the same blocks of a

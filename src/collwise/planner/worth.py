@@ -15,9 +15,9 @@ from collwise.system import formatting
 
 
 class Worth(NamedTuple):
-    """How much tuning may save on one call.
+    """The seconds that tuning may save on one call.
 
-    seconds: None if unknown.   evidence: a clause that says from what this is known.
+    seconds: None if unknown.   evidence: a clause that gives the reason for this estimate.
     """
 
     seconds: float | None = None
@@ -31,10 +31,10 @@ def worth(
     form: Form,
     took_s: float | None,
 ) -> Worth:
-    """Estimate what tuning may save on one call that no race decides: the MPI library serves it.
+    """Estimate the seconds that tuning may save on one call that no race decides.
 
-    machine: None if nothing was measured.   took_s: mean seconds of such calls, an upper bound of
-    what can be saved; None if unknown.
+    Such calls use the MPI library.   machine: None if nothing was measured.   took_s: mean seconds
+    of such calls, an upper bound of the saving; None if unknown.
     If there is a race of another size and `took_s` is known, the gain in the nearest such race
     counts for this call.  Otherwise the machine model compares the fastest algorithm with the
     fastest one that MPI libraries have.

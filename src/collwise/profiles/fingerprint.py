@@ -1,7 +1,7 @@
 """The kind of machine to which a profile belongs: only what affects its times.
 
-Host names are not part of it, since containers and batch jobs get new ones all the time, nor is the
-number of ranks.
+Host names are not part of it, since containers and batch jobs often get new ones.  The number of
+ranks is not part of it either.
 """
 
 import os
@@ -19,37 +19,37 @@ Layout: TypeAlias = Literal["one node", "several nodes"]
 class Fingerprint(
     msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """A kind of machine with an MPI library.  A profile is used only on an equal one."""
+    """A kind of machine with an MPI library; a profile is used only on an equal one."""
 
     cpu_model: str
     architecture: str
-    """The operating system's name for it, such as "x86_64"."""
+    """The operating system's name for the architecture, such as "x86_64"."""
     cores_per_node: int
     """The number of logical processors of a node."""
     operating_system: str
     mpi_library: str
-    """Name and version, such as "MPICH 5.0.2"."""
+    """Name and version of the MPI library, such as "MPICH 5.0.2"."""
     layout: Layout
-    """Whether the ranks share one node's memory or talk over a network."""
+    """Whether the ranks share one node's memory or communicate over a network."""
     emulated: str = ""
     """The network that `collwise lab` emulates between the ranks; empty on a real network."""
 
     network: str = ""
-    """What MPI uses between nodes; empty on one node, on an emulated network, and in old files."""
+    """The network that MPI uses between nodes; empty on one node, if emulated, and in old files."""
 
     transport: str = TRANSPORTS[0]
     """What carries data inside a node: "messages" of MPI, or "memory" that its ranks share."""
 
     @property
     def is_here(self) -> bool:
-        """Whether this machine has this fingerprint, apart from what only MPI can tell."""
+        """Whether this machine has this fingerprint, except for fields that only MPI can tell."""
         lab = os.environ.get(LAB, "")
         inside = chosen_transport()
         here = local_fingerprint(self.mpi_library, self.layout, lab, transport=inside)
         return not self.differences(here)
 
     def differences(self, other: "Fingerprint") -> list[str]:
-        """One line for each field that differs: this one's value, then the other's.
+        """One line for each field that differs: this fingerprint's value, then the other's.
 
         A network that one of them does not know is no difference.
         """
@@ -81,7 +81,7 @@ def local_fingerprint(
     network: str = "",
     transport: str = TRANSPORTS[0],
 ) -> Fingerprint:
-    """The fingerprint of this node, with what only MPI can tell."""
+    """The fingerprint of this node; the arguments are the fields that only MPI can tell."""
     return Fingerprint(
         cpu_model=cpu_model(),
         architecture=platform.machine(),

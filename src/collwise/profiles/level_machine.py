@@ -1,4 +1,4 @@
-"""The machine that measurements describe: of one level, or with all of them."""
+"""Builds the machine that measurements describe: with one level, or with all levels."""
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -17,15 +17,15 @@ from collwise.system.formatting import count
 from collwise.system.integers import ratio
 
 NODE = GROUP_NAMES[0]
-"""The name of the level whose groups, the nodes, MPI itself can tell."""
+"""The name of the level whose groups are nodes; MPI itself can tell these."""
 
 
 def machine_of(
     points: Iterable[MeasuredSize], mode: Mode, below: Sequence[PortTime] = ()
 ) -> Measured:
-    """The machine of the points that were measured with one way of sending.
+    """The machine of the points that were measured with one mode of sending.
 
-    below: times of the port that the messages pass.   Where one sender alone filled the port, t0 is
+    below: times of the port that the messages pass.   If one sender alone filled the port, t0 is
     the time for which the sender itself was busy.
     """
 
@@ -42,9 +42,10 @@ def machine_of(
 
 
 def _alone(point: MeasuredSize, below: Sequence[PortTime]) -> float:
-    """How long a message keeps its sender itself busy, in seconds: at most the point's t0.
+    """Seconds for which a message keeps its sender itself busy: at most the point's t0.
 
-    It is t0 if no sender alone filled the port at the nearest size (by ratio), else interpolated.
+    This is t0 if no sender alone filled the port at the nearest size (by ratio), else interpolated
+    from `below`.
     """
     if min(below, key=lambda time: ratio(time.nbytes, point.nbytes)).rank_s is None:
         return point.t0_s
@@ -56,9 +57,9 @@ def _alone(point: MeasuredSize, below: Sequence[PortTime]) -> float:
 def level_machine(
     measurements: Measurements, placement: Placement, combining: Sequence[tuple[int, float]] = ()
 ) -> Levels:
-    """The machine with all levels that were measured, its ranks placed as `placement` says.
+    """The machine with all measured levels and the ranks of `placement`.
 
-    combining: how long combining takes, as ascending pairs (bytes, seconds).
+    combining: the times of combining, as ascending pairs (bytes, seconds).
     """
     inner = measurements.levels
     laws: list[Machine] = [
@@ -93,10 +94,10 @@ def sharing(machine: Measured, reading: Sequence[ReadTime]) -> Machine:
 def placement_on(
     measured_with: Iterable[Measurements], hosts: Sequence[str], nodes: Sequence[int]
 ) -> Placement | None:
-    """The placement of ranks in the levels of the first measurements that fit.
+    """The placement of ranks in the levels of the first measurements that fit; None if none fit.
 
-    hosts, nodes: every rank's host and the number of its node.   Measurements fit if they have
-    inner levels and know the hosts' groups beyond nodes, if any.   None if none fit.
+    hosts, nodes: for each rank, its host and the number of its node.   Measurements fit if they
+    have inner levels and know the hosts' groups beyond nodes, if any.
     """
     for known in measured_with:
         rows: list[Sequence[int]] = [nodes for level in known.levels[:1] if level.name == NODE]
@@ -108,7 +109,7 @@ def placement_on(
 
 
 def check_depth(placement: Placement, measured_with: Sequence[Measurements]) -> None:
-    """Raise InvalidArgument where no measurements have as many levels as a placement."""
+    """Raise InvalidArgument if no measurements have the number of levels of `placement`."""
     depths = sorted({len(known.levels) + 1 for known in measured_with})
     if placement.depth not in depths:
         seen = count(placement.depth, "level")
@@ -118,9 +119,9 @@ def check_depth(placement: Placement, measured_with: Sequence[Measurements]) -> 
 
 
 def filled(measurements: Measurements, ranks: int) -> Placement | None:
-    """A placement that fills node after node, with as many ranks as the fullest measured.
+    """A placement that fills one node after another, with as many ranks as on the fullest node.
 
-    None unless nodes are the only inner level.
+    The fullest node is that of the measurements.   None unless nodes are the only inner level.
     """
     if [level.name for level in measurements.levels] != [NODE]:
         return None
@@ -129,13 +130,13 @@ def filled(measurements: Measurements, ranks: int) -> Placement | None:
 
 
 def _rising(port: Sequence[PortTime]) -> list[tuple[int, float]] | None:
-    """A port's times, smoothed so that they never fall, as (bytes, seconds); None if none."""
+    """A port's times as (bytes, seconds), smoothed so that they never fall; None if none."""
     times = rising([time.port_s for time in port])
     return [(own.nbytes, round(busy, 12)) for own, busy in zip(port, times, strict=True)] or None
 
 
 def rising(times: Iterable[float]) -> list[float]:
-    """The nearest times (least squares) that never fall: falling neighbours are averaged.
+    """The nearest times (by least squares) that never fall: falling neighbours are averaged.
 
     >>> rising([1, 4, 2, 9])
     [1, 3.0, 3.0, 9]

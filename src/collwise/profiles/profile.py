@@ -1,7 +1,7 @@
-"""What was measured on one machine, and the races run there: a versioned JSON file.
+"""Profiles: the measurements of one machine and its races, in a versioned JSON file.
 
 A profile is data for planning (`profile.machine`) with its units, its provenance and a verdict on
-its own quality.  Reading one checks everything; writing one replaces the file atomically.
+its own quality.  Reading a file checks everything; writing replaces the file atomically.
 """
 
 import os
@@ -53,7 +53,7 @@ class _Header(msgspec.Struct):
 
 
 class ProfileFile(Measurements, frozen=True, kw_only=True):
-    """The layout of a profile's file: fields of `measurements` lie beside the profile's own."""
+    """The layout of a profile's file: the fields of `measurements` lie beside the profile's own."""
 
     format: Literal["collwise profile"]
     version: Literal[1, 2, 3, 4, 5, 6, 7, 8] = VERSION
@@ -68,7 +68,7 @@ Asked = ParamSpec("Asked")
 
 
 class _Latest(Generic[Value]):
-    """A descriptor by which an attribute of `measurements` is one of the profile, too."""
+    """A descriptor for an attribute of a profile that is read from its `measurements`."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -79,7 +79,9 @@ class _Latest(Generic[Value]):
 
 
 def _understands_placement(method: Callable[Asked, Value]) -> Callable[Asked, Value]:
-    """A decorator: the method also takes `ranks_per_node` by its former name, and then warns."""
+    """A decorator for methods: they also accept `ranks_per_node` by its former name, with a
+    warning.
+    """
 
     @wraps(method)
     def called(*args: Asked.args, **named: Asked.kwargs) -> Value:
@@ -92,17 +94,18 @@ def _understands_placement(method: Callable[Asked, Value]) -> Callable[Asked, Va
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """What was measured on a machine.  Immutable; `Profile.load(path)`, `profile.save(path)`.
+    """The measurements and races of a machine.  Immutable; `Profile.load(path)`,
+    `profile.save(path)`.
 
-    Its points, verdict and machine are those of what was measured last; `at` gives the profile with
-    what was measured with another number or placement of ranks instead.
+    Points, verdict and machine are those of the newest measurements. `at` gives a profile in which
+    measurements with another number or placement of ranks take their place.
     """
 
     fingerprint: Fingerprint
     measurements: Measurements
     """The measurements in use: the newest, unless `at` chose others."""
     other_placements: tuple[Measurements, ...] = ()
-    """What was measured before with other placements of ranks, one of each, the newest first."""
+    """Earlier measurements with other placements of ranks, one of each, the newest first."""
     race_results: tuple[RaceResult, ...] = ()
 
     format: ClassVar = FORMAT
@@ -125,10 +128,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @_understands_placement
     def at(self, ranks: int, ranks_per_node: str = "") -> "Profile":
-        """The profile with its measurements for `ranks` ranks, or the nearest number, in front.
+        """The profile with `measurements` for `ranks` ranks, or for the nearest number of ranks.
 
-        ranks_per_node: how ranks lie on nodes, such as "2x8", if known; measurements with the same
-        placement are preferred.
+        ranks_per_node: the placement of the ranks on nodes, such as "2x8", if known; measurements
+        with the same placement are preferred.
         """
         asked = "a profile at so many ranks"
         ranks = checked_integer(ranks, asked, "ranks", 0)
@@ -154,9 +157,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @_understands_placement
     def races_at(self, ranks: int, ranks_per_node: str = "") -> tuple[RaceResult, ...]:
-        """All results of races but those on `ranks` ranks that lay on nodes in another way.
+        """All race results, except those on `ranks` ranks with another placement on nodes.
 
-        ranks_per_node: the way, such as "2x8"; if not given, that of the measurements `at` ranks.
+        ranks_per_node: the placement, such as "2x8"; "" for that of the measurements that `at`
+        finds.
         """
         nearest = self.at(ranks, ranks_per_node)
         wanted = ("", ranks_per_node or nearest.provenance.ranks_per_node)
@@ -164,7 +168,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def machine(self) -> Machine:
-        """The machine to plan for, as measured with non-blocking sends, which plans use.
+        """The machine for planning, as measured with non-blocking sends, which plans use.
 
         It has one level, the outermost; `machine_on` gives the machine with all levels.
         """
@@ -174,9 +178,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return machine if self.levels else sharing(machine, self.measurements.reading)
 
     def machine_for(self, mode: Mode) -> Measured:
-        """The machine as measured with one way of sending, or of publishing where memory is shared.
+        """The machine as measured with one mode of sending, or of publishing in shared memory.
 
-        Raises InvalidArgument if that was not measured.
+        Raises InvalidArgument if that mode was not measured.
         """
         if not isinstance(mode, str) or all(point.mode != mode for point in self.points):
             raise InvalidArgument(
@@ -189,8 +193,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def machine_combining(self, op: str, dtype: str) -> Machine:
         """The machine with the measured times of combining `dtype` vectors by the operator `op`.
 
-        If that pair was not measured, another operator's times on the same type count, or else any
-        pair's.  If no pair was measured, combining is free.
+        If that pair was not measured, times of another operator on the same type are used, or else
+        those of any pair.  If no pair was measured, combining is free.
         """
         times = self.measurements.combining_times(op, dtype)
         if not times:
@@ -200,10 +204,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def machine_on(
         self, placement: Placement | None, op: str | None = None, dtype: str | None = None
     ) -> Machine:
-        """The machine with all its measured levels, whose ranks are placed as `placement` says.
+        """The machine with all its measured levels and the ranks of `placement`.
 
-        If no measurements have as many levels as the placement, or if it is None, the machine has
-        one level.   op, dtype: add the times of combining, as `machine_combining` does.
+        The machine has one level if `placement` is None, or if no measurements have its number of
+        levels.   op, dtype: add the times of combining, as `machine_combining` does.
         """
         if placement is not None:
             checked_placement(placement, "a measured machine with ranks placed")
@@ -220,9 +224,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def disagreement(self) -> float | None:
-        """The quality of the whole profile; None if unknown.
+        """The median, over all sizes, of the disagreement of the two experiments; None if unknown.
 
-        It is the median, over all sizes, of the disagreement between the two experiments.
+        It measures the quality of the whole profile.
         """
         known = [p.disagreement for p in self.points if p.disagreement is not None]
         return median(known) if known else None
@@ -234,7 +238,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return msgspec.structs.replace(self, race_results=ordered)
 
     def check(self, fingerprint: Fingerprint) -> None:
-        """Raise ForeignProfile, which names every difference, if the fingerprint differs."""
+        """Raise ForeignProfile, which names every difference, if the fingerprint is another one."""
         if differences := self.fingerprint.differences(fingerprint):
             made = self.provenance
             hosts = ", ".join(list(made.hosts)[:3]) + (", …" if len(made.hosts) > 3 else "")
@@ -267,7 +271,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @staticmethod
     def from_json(text: str | bytes, name: str = "the profile") -> "Profile":
-        """Read a profile; `name` is what errors call it.  Raises DamagedProfile."""
+        """Read a profile; errors call it `name`.  Raises DamagedProfile."""
         if not isinstance(text, str | bytes):
             raise InvalidArgument(f"read {name}", f"it is {shown(text)}", "give its text, or bytes")
 
@@ -317,7 +321,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> "Profile":
-        """Read a profile file.  Raises DamagedProfile that says what is wrong, and where."""
+        """Read a profile file.  Raises DamagedProfile, which says what is wrong and where."""
         if not isinstance(path, str | os.PathLike):
             raise InvalidArgument("a profile", f"its path is {shown(path)}", "give text or a Path")
         name = f"the profile {os.fspath(path)}"
@@ -333,10 +337,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return Profile.from_json(text, name)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the profile, atomically: the file holds the old or the new one, never a half.
+        """Write the profile, atomically: the file always holds the whole old or new profile.
 
-        Makes the directories it needs; returns the path.  Raises InvalidArgument if the file cannot
-        be written, and leaves nothing behind then.
+        Makes missing directories, and returns the path.  If the file cannot be written, raises
+        InvalidArgument and leaves nothing behind.
         """
         target = Path(path)
         document = self.to_json()
@@ -353,9 +357,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 def is_profile(content: bytes) -> bool:
-    """Whether the content of a file is a profile by its format: of any version, also a damaged one.
+    """Whether the content of a file has the format of a profile, of any version, even if damaged.
 
-    A truncated one counts as long as its beginning is there.
+    The content may be truncated after its beginning.
     """
     content = content.removeprefix(b"\xef\xbb\xbf")
     if re.match(rb'\s*\{\s*"format":\s*"%b"' % FORMAT.encode(), content):

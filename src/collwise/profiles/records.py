@@ -1,4 +1,4 @@
-"""What a profile is made of: measured sizes, the medians they came from, provenance, races won."""
+"""The parts of a profile: measured sizes, their medians, provenance, and results of races."""
 
 import platform
 from collections import Counter
@@ -16,7 +16,7 @@ from collwise.system.integers import MOST_RANKS
 from collwise.system.quantities import LARGEST_SIZE
 
 Mode: TypeAlias = Literal["nonblocking", "blocking"]
-"""How messages were sent: `Isend`, or `Send`."""
+"""The mode of sending messages: `Isend`, or `Send`."""
 MODES: tuple[Mode, Mode] = ("nonblocking", "blocking")
 """All modes, indexed by whether sends are blocking."""
 Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
@@ -28,7 +28,7 @@ Bounds: TypeAlias = tuple[float, float]
 
 
 class ProfileRecord(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """Base class of a profile's records, which refuses numbers that are not finite."""
+    """Base class of the parts of a profile; it refuses numbers that are not finite."""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
@@ -44,13 +44,13 @@ Record = TypeVar("Record", bound=ProfileRecord)
 
 
 class MeasuredSize(ProfileRecord, frozen=True, kw_only=True):
-    """t0 and λ of messages of one size, sent in one way."""
+    """t0 and λ of messages of one size and one mode of sending."""
 
     nbytes: Count
     mode: Mode
     t0_s: Positive
     lam: Positive
-    """λ as measured; a value below 1 is used as 1."""
+    """λ as measured; a value below 1 counts as 1."""
     t0_interval_s: Bounds | None
     lam_interval: Bounds | None
     t0_experiments_s: tuple[Positive | None, Positive | None]
@@ -62,8 +62,9 @@ class MeasuredSize(ProfileRecord, frozen=True, kw_only=True):
     """The number of the library's protocol for this size, from 0 in each mode."""
     verdict: str
     fitted: bool = False
-    """Whether t0 was read off a line through all sizes of the same protocol, because this size's
-    own samples could not tell t0 from 0."""
+    """Whether t0 was read from a line through all sizes of the same protocol, because this size's
+    own samples could not tell t0 from 0.
+    """
 
 
 class MedianTime(ProfileRecord, frozen=True, kw_only=True):
@@ -79,7 +80,7 @@ class MedianTime(ProfileRecord, frozen=True, kw_only=True):
 
 
 class CombineTime(ProfileRecord, frozen=True, kw_only=True):
-    """How long the slowest rank takes to combine two vectors of nbytes."""
+    """The time in which the slowest rank combines two vectors of nbytes."""
 
     op: str
     """The operator's name in the planner: sum, max, …"""
@@ -92,16 +93,18 @@ class CombineTime(ProfileRecord, frozen=True, kw_only=True):
 
 
 class PortTime(ProfileRecord, frozen=True, kw_only=True):
-    """For how long a message of nbytes keeps the port busy that the ranks of a group share."""
+    """The time for which a message of nbytes keeps a group's shared port busy."""
 
     nbytes: Count
     senders: Count
     """The number of ranks that sent at once."""
     port_s: NotNegative
-    """0 where all senders took no longer than one alone: then the port is no limit."""
+    """The seconds; 0 if all senders together took no longer than one alone."""
     port_interval_s: Bounds | None
     rank_s: Positive | None = None
-    """For how long a message keeps its sender itself busy, if one sender alone fills the port."""
+    """Seconds for which a message keeps its sender itself busy; None unless one sender fills the
+    port.
+    """
     rank_interval_s: Bounds | None = None
     repetitions: Count
 
@@ -115,10 +118,10 @@ class ReadTime(ProfileRecord, frozen=True, kw_only=True):
 
 
 class MeasuredLevel(ProfileRecord, frozen=True, kw_only=True):
-    """What was measured inside the groups of one level, and on the port that a group shares."""
+    """The measurements inside the groups of one level, and of the port that a group shares."""
 
     name: str
-    """What a group of the level is called, such as "node"."""
+    """The word for a group of the level, such as "node"."""
     ranks: Count
     """The number of ranks that took part."""
     points: tuple[MeasuredSize, ...]
@@ -150,9 +153,9 @@ def check_points(points: tuple[MeasuredSize, ...]) -> None:
 
 
 def ranks_per_node_of(ranks_of_nodes: Iterable[int]) -> str:
-    """How ranks lie on nodes, as nodes x ranks on each: "2x16", or "2x16 1x8".
+    """The placement of ranks on nodes, as nodes x ranks on each: "2x16", or "2x16 1x8".
 
-    ranks_of_nodes: the number of ranks on each node.   It does not say which ranks are where.
+    ranks_of_nodes: the number of ranks on each node.   The text does not say which ranks are where.
     """
     nodes = sorted(Counter(ranks_of_nodes).items(), reverse=True)
     return " ".join(f"{count}x{ranks}" for ranks, count in nodes)
@@ -182,15 +185,15 @@ class Provenance(ProfileRecord, frozen=True, kw_only=True):
 
     @property
     def ranks_per_node(self) -> str:
-        """How the ranks lay on nodes, as `ranks_per_node_of` writes it."""
+        """The placement of the ranks on nodes, as `ranks_per_node_of` writes it."""
         return ranks_per_node_of(self.hosts.values())
 
 
 class Measurements(ProfileRecord, frozen=True, kw_only=True):
-    """What was measured with one placement of ranks, and how well.
+    """The measurements with one placement of ranks, and their quality.
 
-    Where ranks share nodes, or nodes lie in racks, `levels` are the inner levels, the innermost
-    first, and `points` are those of the outermost level.
+    If ranks share nodes, or nodes lie in racks, `levels` are the inner levels, the innermost first,
+    and `points` belong to the outermost level.
     """
 
     verdict: str
@@ -201,9 +204,9 @@ class Measurements(ProfileRecord, frozen=True, kw_only=True):
     combining: tuple[CombineTime, ...] = ()
     levels: tuple[MeasuredLevel, ...] = ()
     groups: dict[str, tuple[Index, ...]] = msgspec.field(default_factory=dict)
-    """For every host, its group at each level beyond nodes."""
+    """Maps every host to its group at each level beyond nodes."""
     reading: tuple[ReadTime, ...] = ()
-    """Reads inside a node, if memory carries data there; sizes ascend."""
+    """Times of reads, if memory carries data inside nodes; sizes ascend."""
 
     def __post_init__(self) -> None:
         check_points(self.points)
@@ -213,7 +216,7 @@ class Measurements(ProfileRecord, frozen=True, kw_only=True):
             raise ValueError("combining: an operator, type and length is there twice")
 
     def at_lower_ends(self) -> "Measurements":
-        """What was measured, with each time and λ at the lower end of its 95 % interval."""
+        """The measurements with each time and λ at the lower end of its 95 % interval."""
         levels = (
             replace(level, points=_lowest(level.points), port=_lowest(level.port))
             for level in self.levels
@@ -226,9 +229,10 @@ class Measurements(ProfileRecord, frozen=True, kw_only=True):
         )
 
     def combining_times(self, op: str, dtype: str) -> list[tuple[int, float]]:
-        """How long combining takes for an operator and a type: (bytes, seconds), ascending.
+        """Times of combining for an operator and a type: (bytes, seconds), ascending.
 
-        If the pair was not measured, another operator's times on the type, or else any pair's.
+        If the pair was not measured, the times of another operator on the type, or else of any
+        pair.
         """
 
         def alike(time: CombineTime) -> tuple[bool, bool]:
@@ -253,7 +257,7 @@ _INTERVALS = {
 
 
 def _lowest(records: tuple[Record, ...]) -> tuple[Record, ...]:
-    """The records, each value at the lower end of its interval, but at least a picosecond."""
+    """The records with each value at the lower end of its interval, but at least a picosecond."""
     lowest = []
     for record in records:
         known = {value: getattr(record, ends, None) for value, ends in _INTERVALS.items()}
@@ -265,17 +269,17 @@ def _lowest(records: tuple[Record, ...]) -> tuple[Record, ...]:
 Form: TypeAlias = Literal["blocking", "persistent"]
 FORMS: tuple[Form, ...] = ("blocking", "persistent")
 USUAL_WITHIN = 0.05
-"""A race whose medians are not known to ± this share is uncertain, if nothing else was asked."""
+"""A race is uncertain if its medians are not known to ± this share, unless another was given."""
 
 
 class RacedOwn(ProfileRecord, frozen=True, kw_only=True):
-    """The fastest of the library's own algorithms in a race, beside its default.
+    """The fastest of the library's own algorithms in a race, its default excluded.
 
-    speedup_low, speedup_high: 95 % interval of the default's time divided by its time.
+    speedup_low, speedup_high: 95 % interval of the default's time divided by this algorithm's.
     """
 
     name: str
-    """What the library calls it."""
+    """The library's name of the algorithm."""
     settings: dict[str, int]
     median_s: NotNegative
     speedup_low: NotNegative
@@ -292,23 +296,23 @@ class RaceResult(ProfileRecord, frozen=True, kw_only=True):
     nbytes: Index
     root: Index
     sources: Index = 0
-    """How many ranks had data, in a collective with sources; nbytes is then their total."""
+    """The number of ranks with data, in a collective with sources; nbytes is then their total."""
     algorithm: str
     settings: dict[str, Any]
-    """Its settings, as JSON values only: fractions as strings, lists instead of tuples."""
+    """The algorithm's settings, as JSON values: fractions as strings, lists instead of tuples."""
     ours_s: NotNegative
     library_s: NotNegative
     speedup_low: NotNegative
     speedup_high: NotNegative
     decision: Literal["collwise", "library"]
     ranks_per_node: str = ""
-    """How the ranks lay on nodes (`ranks_per_node_of`); empty in version 1, for any way."""
+    """The placement of the ranks on nodes (`ranks_per_node_of`); empty in version 1: any."""
     former: str | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="placement")
-    """What `ranks_per_node` was called in files of versions 2 to 5; only read."""
+    """The name of `ranks_per_node` in files of versions 2 to 5; only read."""
     engine: str = ""
     """The engine that executed what was timed, as in `Provenance`."""
     learned: bool = False
-    """Whether the times are of a program's own calls while it ran, instead of a race's."""
+    """Whether the times are those of a program's own calls, instead of a race's."""
     own: RacedOwn | None = None
     """None where the library's own algorithms were not raced to the end, and before version 7."""
 
@@ -329,7 +333,7 @@ class RaceResult(ProfileRecord, frozen=True, kw_only=True):
 
     @property
     def key(self) -> tuple[str, str, int, int, int, int, str]:
-        """What the race was about; a profile has one result for each key."""
+        """The subject of the race; a profile has one result for each key."""
         problem = self.collective, self.form, self.ranks, self.nbytes, self.root, self.sources
         return *problem, self.ranks_per_node
 
@@ -344,7 +348,7 @@ UNITS = {
 
 
 def local_provenance(**known: Any) -> Provenance:
-    """The provenance of a profile made now, here; the campaign's part is filled in later.
+    """The provenance of a profile that is made now on this host; the campaign's fields come later.
 
     known: the fields that only MPI and the measuring program can tell.
     """

@@ -1,4 +1,4 @@
-"""Where profiles live: one file for each kind of machine, or the one COLLWISE_PROFILE names."""
+"""The files of saved profiles: one for each kind of machine, or the one COLLWISE_PROFILE names."""
 
 import hashlib
 import logging
@@ -47,9 +47,9 @@ def saved() -> list[Path]:
 
 
 def named(name: str | None) -> Path:
-    """The file that a name means: its path, or the beginning of a saved one's name.
+    """The saved profile's file that `name` means: a path, or the beginning of a file's name.
 
-    None: the only one that is saved.   Raises InvalidArgument if it is not clear which is meant.
+    None: the only saved one.   Raises InvalidArgument if not exactly one file matches.
     """
     every = saved()
     if name is not None and os.path.isfile(name):  # noqa: PTH113 - never raises
@@ -71,12 +71,12 @@ class _Owned(msgspec.Struct):
 
 
 def of_this_machine(vendor: str = "") -> tuple[Path, str]:
-    """The file to plan by if none is named, and a remark where several would do.
+    """The file of the profile to plan with by default, and a remark if several would do.
 
-    vendor: only of profiles measured with this MPI library, such as "Open MPI".
-
-    It is the one that COLLWISE_PROFILE names, or else, of the profiles measured on this machine (on
-    emulated hosts: on their network), the one saved last.   Raises DamagedProfile if there is none.
+    vendor: consider only profiles measured with this MPI library, such as "Open MPI".
+    The file is the one that COLLWISE_PROFILE names, if it is set.  Otherwise it is the one saved
+    last of the profiles of this machine (on emulated hosts: of their network).   Raises
+    DamagedProfile if there is none.
     """
     every = saved()
     if chosen():
@@ -104,7 +104,7 @@ def _fits(path: Path, vendor: str) -> bool:
 
 
 def default_path(fingerprint: Fingerprint) -> Path:
-    """The file of the profile with this fingerprint, unless COLLWISE_PROFILE names another."""
+    """The file for a profile with this fingerprint, or the one that COLLWISE_PROFILE names."""
     if path := chosen():
         return path
     library = re.sub(r"[^a-z0-9.]+", "-", fingerprint.mpi_library.lower()).strip("-")[:40]
@@ -117,7 +117,8 @@ def default_path(fingerprint: Fingerprint) -> Path:
 def add_learned(fingerprint: Fingerprint, results: Iterable[RaceResult]) -> None:
     """Add results that programs learned to the saved profile with this fingerprint, if any.
 
-    Results of races stay.   Raises InvalidArgument if the file cannot be written, and as `find`.
+    A learned result never replaces the result of a race.  Raises InvalidArgument if the file cannot
+    be written, and the errors of `find`.
     """
     path = default_path(fingerprint)
     try:
@@ -132,7 +133,7 @@ def add_learned(fingerprint: Fingerprint, results: Iterable[RaceResult]) -> None
 
 
 def find(fingerprint: Fingerprint) -> Profile | None:
-    """The saved profile of a machine with this fingerprint, None if there is none.
+    """The saved profile of a machine with this fingerprint; None if there is none.
 
     Raises DamagedProfile if the file cannot be read, or COLLWISE_PROFILE names a file that does not
     exist, and ForeignProfile if the profile is another machine's.
@@ -162,7 +163,10 @@ def find(fingerprint: Fingerprint) -> Profile | None:
 
 
 def loaded(profile: object) -> Profile:
-    """The profile in a named file; raises InvalidArgument for anything but a name."""
+    """Read the profile in the file with this name.
+
+    Raises InvalidArgument for anything but a name, and the errors of `Profile.load`.
+    """
     if isinstance(profile, str | PathLike):
         return Profile.load(profile)
     raise InvalidArgument(

@@ -1,4 +1,4 @@
-"""Sessions that measure, plan, race and learn; comparisons of simulations.  Results are data.
+"""Sessions that measure, plan and race; comparisons of simulations.  Results are data.
 
 Read `outcomes` (a task, and what a race decided about it), then `agenda` (which races come first),
 `own_candidates` (which of the library's own algorithms race), `session` (runs races on MPI),

@@ -1,4 +1,4 @@
-"""Which tasks a session races first, how long races take, how many the budget covers.  No MPI."""
+"""Orders the tasks of a session, and estimates how long races take.  This module needs no MPI."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,12 +15,13 @@ from collwise.system import formatting
 from collwise.tuning.outcomes import Task
 
 RUNS = 120
-"""Collectives that a race runs until it decides.
+"""The number of collectives that a race runs until it decides.
 
 All competitors are checked, warmed up and tried once; the four or so that are then left run six
-times more.  The ranks synchronize before each run."""
+times more.  The ranks synchronize before each run.
+"""
 LEAST_S = 0.05
-"""Least seconds of a race, in which requests are made and bytes are compared."""
+"""The least seconds of a race, for making requests and comparing bytes."""
 AGENDA_SHARE = 0.1
 """The share of the budget for planning items; later items have only their lower bounds."""
 
@@ -29,9 +30,9 @@ AGENDA_SHARE = 0.1
 class Item:
     """A race to be run.
 
-    gain: how many times as fast as the best algorithm of libraries the plan is, by the model; None
-    if the model does not know.   cost_s: seconds until the race decides, by the model.   spent_s:
-    seconds that a program spends on such calls; 0 if that is not known.
+    gain: the predicted time of the best algorithm of libraries divided by the plan's; None if the
+    model does not know.   cost_s: predicted seconds until the race decides.   spent_s: seconds that
+    a program spends on such calls; 0 if unknown.
     """
 
     task: Task
@@ -49,7 +50,7 @@ class Item:
         *,
         planned: bool = True,
     ) -> "Item":
-        """A task with its plan on a measured machine.   placement: of the ranks in its levels.
+        """The item of a task with a plan.   placement: of the ranks in the machine's levels.
 
         planned: False to use the lower bound, which takes no search, as the time of the plan; then
         no gain is known.
@@ -72,8 +73,8 @@ class Item:
 def most_useful_first(items: Iterable[Item]) -> list[Item]:
     """The items in the order in which to race them.
 
-    If it is known what a program spends on calls, those first whose races may save most.  If not,
-    collectives take turns, each with its sizes in their order.
+    If `spent_s` is known, items come first whose races may save most.  Otherwise collectives take
+    turns, each with its sizes in their order.
     """
     items = list(items)
     if any(item.spent_s for item in items):
@@ -93,8 +94,8 @@ def agenda(
 ) -> list[Item]:
     """The items of all tasks, the most useful first.
 
-    tasks: maps a task to the seconds that a program spends on it.   has_time: returns whether to
-    go on planning.
+    tasks: maps a task to the seconds that a program spends on it.   has_time: a function that says
+    whether there is time to go on planning; later items have only lower bounds.
     """
     first = most_useful_first(Item(task, None, LEAST_S, spent) for task, spent in tasks.items())
     return most_useful_first(
@@ -103,7 +104,7 @@ def agenda(
 
 
 def covered(items: Sequence[Item], budget_s: float) -> int:
-    """For how many of the items, in their order, the budget is enough: at least the first one."""
+    """The number of items, in their order, for which the budget is enough, but at least 1."""
     ends_s = list(accumulate(item.cost_s for item in items))
     return min(max(1, bisect_right(ends_s, budget_s)), len(items))
 
@@ -111,10 +112,10 @@ def covered(items: Sequence[Item], budget_s: float) -> int:
 def share_s(
     items: Sequence[Item], budget_s: float, done: Sequence[Item] = (), spent_s: float = 0.0
 ) -> float:
-    """The first item's share of the budget, in seconds: all items that the budget covers share it.
+    """The first item's share of the budget, in seconds; all items that the budget covers share it.
 
     done: items that were raced before, in `spent_s` seconds.   If they took longer than expected,
-    the others are expected to take longer in the same proportion.
+    the other items are expected to take longer in the same proportion.
     """
     pace = max(1.0, spent_s / sum(item.cost_s for item in done)) if done else 1.0
     within = items[: covered(items, budget_s / pace)]
@@ -133,7 +134,7 @@ def announcement(items: Sequence[Item], budget_s: float) -> str:
 
 
 def not_raced(tasks: Mapping[Task, float], profile: Profile, ranks_per_node: str) -> list[Task]:
-    """The tasks for which the profile lacks a race of either form with the same placement."""
+    """The tasks of which the profile lacks a race, in one form or both, with the same placement."""
     known = {race.key for race in profile.race_results}
 
     def is_known(task: Task, form: Form) -> bool:

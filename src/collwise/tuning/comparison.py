@@ -1,4 +1,4 @@
-"""Compares two records: which times and which λ have changed, and how certain that is."""
+"""Compares two records: which times and λ have changed, and how certain that is."""
 
 from collections.abc import Iterator
 from math import exp, hypot, inf, isfinite, log
@@ -51,9 +51,9 @@ class ComparedCell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Comparison(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The quantities that two records have in common, the worst first; also the JSON document.
 
-    a, b: the files.   fail_above: the ratio beyond which a worse value fails.   only_in_a,
-    only_in_b: how many values the other record lacks.   machines: how the machines differ, a line
-    for each difference.
+    a, b: the files.   fail_above: the ratio beyond which a worse value fails; None if none fails.
+    only_in_a, only_in_b: how many values the other record lacks.   machines: one line for each
+    difference of the machines.
     """
 
     format: str = "collwise comparison"
@@ -71,7 +71,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 def compare(first: Record, second: Record, fail_above: float | None = None) -> Comparison:
     """Compare two records value by value.
 
-    fail_above: a value that is significantly worse fails beyond this ratio; None: nothing fails.
+    fail_above: a significantly worse value fails if its ratio exceeds this; None: no value fails.
     Raises InvalidArgument if the records have nothing in common.
     """
     ones, others = ({one[:2]: one for one in _quantities(record)} for record in (first, second))

@@ -1,9 +1,10 @@
-"""Proves that exported rules are in force, and races them once more.
+"""Proves that exported rules are in force, and races the chosen algorithms once more.
 
-The library is started twice, with the file and without it: `main` runs on the ranks.  A rule is in
-force if a plain call with the file leaves the fingerprint that its algorithm leaves without the
-file, and the default another one.  Sizes just outside of a rule keep the default's fingerprint.
-Rules for several ranks on each of several nodes are checked only where the ranks lie so.
+The library is started twice, with and without the rules: `main` runs on the ranks.  A rule is in
+force if a plain call with the rules has the same fingerprint as a call of the rule's algorithm
+without them, and the library's default has another one.  Sizes just outside of a rule must keep the
+default's fingerprint.  A rule for several ranks on each of several nodes is checked only if the
+ranks are placed in that way.
 """
 
 import json
@@ -29,16 +30,17 @@ from collwise.system.launcher import ask, command_line
 RACE_S = 2.0
 """Seconds for each race."""
 _START_S, _EACH_S = 120.0, 20.0
-"""Seconds allowed for starting ranks, and for each rule beside its races."""
+"""The seconds allowed for starting ranks, and for each rule besides its races."""
 
 
 class Checked(NamedTuple):
-    """What was found out about one rule.
+    """The result of the check of one rule.
 
-    in_force: None if fingerprints cannot tell, as where the default leaves the same.   here: how
-    the ranks lay, if that is not how the rule needs them, so that nothing was checked.
+    in_force: None if fingerprints cannot tell, for example if the default has the same one.
     elsewhere: whether sizes outside of the rule kept the default.   speedup: the default's time
-    divided by the algorithm's, at the first raced size; None if it cannot run without the file.
+    divided by the algorithm's, at the first raced size; None if the algorithm cannot run without
+    the rules.   here: the ranks' placement if it does not suit the rule, so that nothing was
+    checked; else empty.
     """
 
     rule: Rule
@@ -68,9 +70,9 @@ class Checked(NamedTuple):
 
 
 def check(rules: Sequence[Rule], environment: Mapping[str, str]) -> list[Checked]:
-    """Check rules that these variables put in force.  Starts ranks of this machine.
+    """Check rules that the variables in `environment` put in force; this starts ranks here.
 
-    Raises RanksLost if they do not finish, NoMPI if they cannot be started.
+    Raises RanksLost if the ranks do not finish, NoMPI if they cannot be started.
     """
     checked = []
     for ranks in sorted({rule.ranks for rule in rules}):
@@ -87,9 +89,9 @@ def check(rules: Sequence[Rule], environment: Mapping[str, str]) -> list[Checked
 
 
 def _in_force(plain: object, forced: object, default: object) -> bool | None:
-    """Whether a call with the file was the rule's algorithm, by fingerprints; None: unknown.
+    """Whether a call with the rules ran the rule's algorithm, by fingerprints; None if unknown.
 
-    forced: the algorithm's; None if it cannot run without the file.
+    forced: the algorithm's fingerprint; None if it cannot run without the rules.
     """
     if forced is None:
         return None if plain == default else True
@@ -97,7 +99,7 @@ def _in_force(plain: object, forced: object, default: object) -> bool | None:
 
 
 def _outside(rule: Rule, others: Sequence[Rule]) -> list[int]:
-    """Message sizes near a rule that no rule is about, in whole vectors of all ranks."""
+    """Message sizes just outside a rule that no other rule covers, in whole vectors of ranks."""
     step = 8 * rule.ranks
     near = rule.first // step * step - step, (rule.last // step + 2) * step
     served = [one for one in others if one.method == rule.method]
@@ -105,7 +107,7 @@ def _outside(rule: Rule, others: Sequence[Rule]) -> list[int]:
 
 
 def _ran(rules: Sequence[Rule], environment: Mapping[str, str]) -> list[dict[str, Any]]:
-    """What ranks tell about each rule, in one launch with these variables."""
+    """The ranks' answers about each rule, from one launch with these environment variables."""
     asked = [
         [rule.collective, rule.raced, rule.name, rule.changed, _outside(rule, rules)]
         for rule in rules
@@ -123,7 +125,7 @@ def _ran(rules: Sequence[Rule], environment: Mapping[str, str]) -> list[dict[str
 
 
 def main(question: str) -> None:
-    """Print, on rank 0, what is found out about each of the rules in a question, which is JSON."""
+    """Print, on rank 0, the answers about the rules in `question`, which is JSON."""
     from collwise.comm.communicator import Comm
     from collwise.mpi.runtime.world import describe, world
     from collwise.tuning.session import Session
@@ -161,7 +163,7 @@ def main(question: str) -> None:
 
 
 def _seen(comm: Any, method: str, nbytes: int) -> str | None:
-    """The fingerprint of a method's call; None if it has none.  Collective."""
+    """The fingerprint of a call of `method`; None if it has none.  Collective."""
     from collwise.mpi.library.fingerprints import broadcast_tree, summed
 
     if method == "Bcast":

@@ -1,7 +1,7 @@
-"""Rules for an MPI library's own file, from the races in a profile.  Needs no MPI itself.
+"""Makes rules for an MPI library's own file from the races in a profile.  Needs no MPI itself.
 
-A rule names the winner of a race if that is one of the library's own algorithms, or else the
-fastest of them if it was clearly faster than the default.
+A rule names the winner of a race if that is one of the library's own algorithms.  Otherwise it
+names the library's fastest algorithm if that was clearly faster than the default.
 """
 
 import sys
@@ -23,18 +23,18 @@ from collwise.system.launcher import INSTALL, ask
 _DESCRIBE = "collwise.mpi.library.description"
 
 Chosen: TypeAlias = tuple[str, Mapping[str, int]]
-"""One of the library's algorithms by name, with the settings that a race was run with."""
+"""The name of one of the library's algorithms, and its settings in a race."""
 
 
 class Exported(NamedTuple):
-    """The rules for a file, and what it cannot say, a line for each."""
+    """The rules for a file, and one line for each result that the file cannot express."""
 
     rules: tuple[Rule, ...]
     unsaid: tuple[str, ...]
 
 
 def installed_library() -> Installed:
-    """What the installed library says about itself.  Raises NoMPI."""
+    """The description of the installed MPI library.  Raises NoMPI."""
     answers, trouble = ask([sys.executable, "-m", _DESCRIBE])
     if not answers:
         raise NoMPI("asking the MPI library for its algorithms", trouble, INSTALL)
@@ -46,7 +46,8 @@ def exported(
 ) -> Exported:
     """The rules that the races of a profile give.
 
-    commuting: whether all operators that programs use commute.
+    form: the format of the library's file.   library: the installed library.   commuting: whether
+    all operators that programs use commute.
     Raises InvalidArgument if there is no rule.
     """
     unsaid: list[str] = []
@@ -81,7 +82,7 @@ def exported(
 
 
 def _not_for_files(race: RaceResult, profile: Profile) -> str:
-    """Why no library's file can say what a race taught; empty if one may."""
+    """The reason why no library's file can express a race's result; empty if one can."""
     if race.root:
         return f"the root is rank {race.root}"
     if race.sources not in (0, race.ranks):
@@ -94,9 +95,10 @@ def _not_for_files(race: RaceResult, profile: Profile) -> str:
 def _rules(
     races: Mapping[int, RaceResult], form: RuleFormat, library: Installed, unsaid: list[str]
 ) -> Iterator[Rule]:
-    """The rules from races of one collective on one number of ranks, by the bytes of the races.
+    """The rules from races of one collective on one number of ranks.
 
-    unsaid: gets a line for what was won, but by no algorithm that the library has.
+    races: maps the bytes of a race to the race.   unsaid: receives a line for each winner that the
+    library does not have.
     """
     winners: dict[int, Chosen | None] = {}
     for nbytes, race in races.items():
@@ -133,7 +135,7 @@ def _rules(
 
 
 def _chosen(race: RaceResult) -> Chosen | str | None:
-    """The algorithm that a rule is to name; None for the default, or why there is none."""
+    """The algorithm that a rule is to name, None for the default, or why there is no algorithm."""
     if race.decision == "collwise" and (name := own_algorithm(race.algorithm)) is not None:
         return name, {key: int(value) for key, value in race.settings.items()}
     if race.own is not None and is_clear(race.own.speedup_low, race.own.speedup_high):
@@ -149,7 +151,7 @@ def _about(race: RaceResult) -> str:
 
 
 def _evidence(race: RaceResult) -> str:
-    """A line about a race that gave a rule."""
+    """A line about a race that led to a rule."""
     gain = race.own or race
     return (
         f"{'learned' if race.learned else 'raced'} with {formatting.size(race.nbytes)}:"

@@ -1,6 +1,6 @@
-"""What the MPI library does at each size, by its fingerprints, and where that changes.
+"""Finds out, by fingerprints, what the MPI library does at each size, and where that changes.
 
-Rank 0 decides what is looked at next, since it does so by its clock.
+Rank 0 chooses each next call, because the choice depends on its clock.
 """
 
 import time
@@ -32,24 +32,24 @@ from collwise.tuning.known_shapes import (
 )
 
 SUM, COMMUTES, IN_ORDER = "MPI.SUM", "user's, commuting", "user's, not commuting"
-"""The operators, as tables name them."""
+"""The names of the operators in tables."""
 UNNAMED = "none of ours"
 MOST_RANKS = 256
-"""Expressions of more ranks are too long."""
+"""The most ranks: expressions of more ranks are too long."""
 _ROUNDINGS = [
     (rng.choice((-1, 1), MOST_RANKS) * 2.0 ** rng.uniform(0, 8, MOST_RANKS)).tolist()
     for rng in map(np.random.default_rng, range(24))
 ]
-"""Contributions of the ranks to sums.  Few orders round all of these sums alike."""
+"""Contributions of the ranks to sums.  Few orders of combining round all of these sums equally."""
 Subject: TypeAlias = tuple[str, str]
-"""A collective, and an operator where it combines."""
+"""The name of a collective, and of its operator if it combines (else empty)."""
 
 
 class Seen(NamedTuple):
-    """What the library did.
+    """What the library did in one call.
 
-    shape: its name, or why there is none.   example: the tree, or an expression.
-    parents: of a tree that was seen, as in `BroadcastTree`.   ranks_agree, elements_agree: as in
+    shape: the name of the algorithm, or why there is none.   example: the tree, or an expression.
+    parents: those of the tree, as in `BroadcastTree`.   ranks_agree, elements_agree: as in
     `Combination`; None if nothing is combined.
     """
 
@@ -61,7 +61,10 @@ class Seen(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """Sizes, in bytes, from the first to the last at which the library was seen to do the same."""
+    """A range of sizes, in bytes, at which the library was seen to do the same.
+
+    first, last: the smallest and the largest of these sizes.
+    """
 
     collective: str
     operator: str
@@ -71,7 +74,7 @@ class Stretch(NamedTuple):
 
 
 class Inspection(NamedTuple):
-    """What was seen, and sentences that say what was left out."""
+    """What was seen at which sizes, and sentences that say what was left out."""
 
     ranks: int
     library: str
@@ -89,7 +92,8 @@ def inspect(
 ) -> Inspection:
     """Inspect what the library's collectives do.   Collective; only rank 0 gets the result.
 
-    sizes: bytes to look at, >= 1, ascending; then each change between two of them is narrowed down.
+    sizes: bytes, >= 1, ascending.  Where two successive sizes differ, sizes between them narrow
+    down the change, as long as `budget_s` seconds last.
     Raises InvalidArgument for one rank, and for more than MOST_RANKS.
     """
     if not 2 <= comm.Get_size() <= MOST_RANKS:
@@ -128,7 +132,7 @@ def inspect(
 def _looks(
     seen: dict[Subject, dict[int, Seen]], sizes: Sequence[int]
 ) -> Iterator[tuple[Subject, int]]:
-    """What to look at next; `seen` has what came of it when this is asked for more."""
+    """Yield the next (subject, bytes) to look at; the result must be in `seen` before the next."""
     for nbytes in sizes:
         for subject in seen:
             yield subject, _rounded(subject, nbytes)
@@ -146,12 +150,12 @@ def _step(subject: Subject) -> int:
 
 
 def _rounded(subject: Subject, nbytes: int) -> int:
-    """The size in whole elements."""
+    """The size, rounded up to whole elements."""
     return -(-nbytes // _step(subject)) * _step(subject)
 
 
 def _look(comm: Communicator, collective: str, operator: str, nbytes: int) -> Seen:
-    """What the library does.   Collective; only rank 0 looks for a name."""
+    """What the library does in one call.   Collective; only rank 0 looks for a name."""
     if not operator:
         parents, _, why_not = broadcast_tree(comm, nbytes)
         if comm.Get_rank() or why_not:
@@ -162,7 +166,7 @@ def _look(comm: Communicator, collective: str, operator: str, nbytes: int) -> Se
     agree = told.ranks_agree, told.elements_agree
 
     def alike(these: Set[object], known: Set[object]) -> bool:
-        """Whether these are known, or some of them where a vector has no p blocks for p ranks."""
+        """Whether the sets are equal; for fewer than p² elements, `these` may be a subset."""
         return these == known or (nbytes < ranks**2 * ELEMENT and these < known)
 
     if operator != SUM:

@@ -1,6 +1,7 @@
-"""Names for what a library's collective does: those of our algorithms that do the same.
+"""Names for what a library's collective does: the names of our algorithms that do the same.
 
-A tree has a name whichever rank stands where; expressions have one if the same ranks combine.
+A tree has a name for any placement of ranks in it.  Expressions have a name if the same ranks
+combine.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,18 +17,18 @@ from collwise.schedule.program import Schedule
 from collwise.verifier.contributions import expressions_of
 
 Parents: TypeAlias = Sequence[int | None]
-"""By rank, the rank that it receives from; None for the root."""
+"""For each rank, the rank that it receives from; None for the root."""
 MOST_RANKS = 32
-"""On more ranks, only algorithms that combine and are `usual` are looked at: others take long."""
+"""The most ranks for which all algorithms that combine are examined; beyond, only `usual` ones."""
 _SHAPING = ("k", "radix", "lam")
-"""Settings that make the shape; algorithms with others, but segments, have no name here."""
+"""Settings that determine the shape; algorithms with others, except segments, get no names."""
 _BINOMIAL = ("knomial(k=2)", "binomial")
-"""Ours is one tree, this is the libraries', unless the ranks are a power of two."""
+"""Our name of the binomial tree, and its replacement: the usual name in libraries."""
 
 
 @cache
 def known_trees(ranks: int) -> dict[str, Parents]:
-    """Broadcast trees by name, the best known first."""
+    """Broadcast trees by name, the best-known algorithm first."""
     trees: dict[str, Parents] = {}
     for name, schedule in _schedules("broadcast", ranks):
         peers = [{op.peer for op in here if isinstance(op, Recv)} for here in schedule.lists]
@@ -38,7 +39,7 @@ def known_trees(ranks: int) -> dict[str, Parents]:
 
 @cache
 def known_expressions(collective: str, ranks: int) -> dict[str, frozenset[str]]:
-    """What algorithms that combine leave, by name: expressions with lower ranks on the left."""
+    """Maps an algorithm's name to the expressions of its results, with lower ranks on the left."""
     of_trees = {name: frozenset([_up(one)]) for name, one in known_trees(ranks).items()}
     of_schedules = {
         name: frozenset(sided(one) for here in expressions_of(schedule) for one in here)
@@ -50,7 +51,7 @@ def known_expressions(collective: str, ranks: int) -> dict[str, frozenset[str]]:
 
 
 def name_of_tree(parents: Parents) -> str:
-    """The name of a tree, or how wide and deep it is."""
+    """The name of a tree, or a phrase on its depth and its largest number of children."""
     shape, known = tree_text(parents, numbered=False), known_trees(len(parents))
     same = (n for n, one in known.items() if tree_text(one, numbered=False) == shape)
     deep = max(accumulate((word == "(") - (word == ")") for word in shape))
@@ -61,7 +62,10 @@ def name_of_tree(parents: Parents) -> str:
 
 
 def name_of_expressions(collective: str, ranks: int, fits: Callable[[frozenset[str]], bool]) -> str:
-    """The first algorithm whose expressions fit, and all `usual` ones; empty if there are none."""
+    """The names, joined by "or", of the first algorithm that fits and of all `usual` ones that fit.
+
+    fits: whether an algorithm's expressions fit what was seen.   Empty if no algorithm fits.
+    """
     known = known_expressions(collective, ranks)
     fitting = [name for name, expressions in known.items() if fits(expressions)]
     usual = {one.short_name for one in algorithms_for(collective) if one.usual}
@@ -70,7 +74,10 @@ def name_of_expressions(collective: str, ranks: int, fits: Callable[[frozenset[s
 
 
 def tree_text(parents: Parents, *, numbered: bool = True) -> str:
-    """A tree as text: "0(1 2(3))" where 0 sends to 1 and 2, and 2 to 3."""
+    """A tree as text: "0(1 2(3))" if 0 sends to 1 and 2, and 2 to 3.
+
+    numbered: False for the shape alone, with a dot for each rank and children sorted.
+    """
 
     def text(rank: int) -> str:
         below = [text(child) for child, parent in enumerate(parents) if parent == rank]
@@ -91,7 +98,7 @@ def _up(parents: Parents) -> str:
 
 
 def _schedules(collective: str, ranks: int) -> Iterator[tuple[str, Schedule]]:
-    """Our algorithms' schedules: those that libraries use first, then those without settings."""
+    """Yield labels and schedules of our algorithms: usual ones first, then by few settings."""
     every = algorithms_for(collective, levels=False)
     named = [one for one in every if {*one.parameters} <= {*_SHAPING, "segment"}]
     done = set[str]()

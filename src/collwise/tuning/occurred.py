@@ -38,7 +38,7 @@ class _Summary(msgspec.Struct):
 
 
 def read_summary(path: Path) -> _Summary:
-    """The calls in a file; needs no MPI.  Raises InvalidArgument if the file is no summary."""
+    """The calls in a file.  Raises InvalidArgument if the file is no summary."""
     try:
         summary = decode_json(read_input(path), _Summary)
         if summary.format != FORMAT:
@@ -55,7 +55,7 @@ def _asked(path: Path) -> str:
 
 
 def tasks_of(path: Path, ranks: int) -> dict[Task, float]:
-    """A map from the tasks to race for a program's calls to the seconds that rank 0 spent on each.
+    """Map the tasks to race for a program's calls to the seconds that rank 0 spent on each.
 
     Only calls on `ranks` ranks count.  Calls are one task if their sizes are so near that one race
     decides about all of them.  The calls on which rank 0 spent most time come first, then the most
@@ -97,7 +97,7 @@ def _task(call: _Call) -> Task | None:
 
 
 def _near(one: Task, other: Task) -> bool:
-    """Whether a race of one task would decide about the other: if sizes are near, with a margin."""
+    """Whether a race of one task would decide the other: their sizes are near, with a margin."""
     a, b = one.problem, other.problem
     alike = (a.collective, len(a.sources)) == (b.collective, len(b.sources))
     return alike and ratio(a.nbytes, b.nbytes) ** 2 <= REACH

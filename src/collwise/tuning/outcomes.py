@@ -130,9 +130,10 @@ class RaceVerdict:
         return self.race.speedup(self.race.best)
 
     def own(self, candidates: Mapping[str, Candidate]) -> RacedOwn | None:
-        """The library's fastest other algorithm; None if none ran to the end, or times are wrong.
+        """The result of the library's fastest other algorithm, for the profile.
 
-        candidates: the library's own that were to be raced, by label.
+        None if none ran to the end, or if a time is impossible.   candidates: the library's own
+        algorithms that were to be raced, by label.
         """
         best = candidates.get(self.race.best_own)
         if best is None or self.race.impossible:
@@ -148,7 +149,7 @@ class RaceVerdict:
 
     @property
     def serves(self) -> str:
-        """What serves such calls now: "collwise", "library" (its default) or "library:binomial"."""
+        """What runs such calls: "collwise", "library" (its default) or a "library:…" algorithm."""
         own = self.used == "collwise" and own_algorithm(self.ours) is not None
         return self.ours.partition("/")[2] if own else self.used
 
@@ -288,8 +289,8 @@ class Outcome:
 class Tuning:
     """The results of a session; equal on all ranks.
 
-    profile: what was measured, with the results of the races.   unraced: tasks left out for want of
-    time, each with the speed-up that the model predicts, or None if that is unknown.
+    profile: the measurements, with the results of the races.   unraced: tasks for which there was
+    no time, each with the speed-up that the model predicts, or None if that is unknown.
     """
 
     profile: Profile

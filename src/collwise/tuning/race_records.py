@@ -86,7 +86,7 @@ class RaceRecord(msgspec.Struct, frozen=True):
 
     @property
     def repetitions(self) -> int:
-        """How often those competitors ran that stayed to the end of the race."""
+        """The number of repetitions of the competitors that stayed to the end of the race."""
         return max(len(one.samples_s) for one in self.competitors)
 
     def is_about(self, task: Task) -> bool:
@@ -117,10 +117,10 @@ class RaceRecord(msgspec.Struct, frozen=True):
 class Sweep(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The races of one run of `collwise bench`.
 
-    within: each race went on until its medians were known to ± this share; 0 if no such share was
-    asked for, then USUAL_WITHIN says which races are noisy.   order: of the ranks.   algorithm: the
-    only one that was raced; None for the best few.   cells: the races as JSON documents, of which
-    `RaceRecord` reads a part.
+    within: each race went on until its medians were known to ± this share; 0 if no share was
+    requested, and then USUAL_WITHIN says which races are noisy.   order: of the ranks.   algorithm:
+    the only one that was raced; None for the best few.   cells: the races as JSON documents, of
+    which `RaceRecord` reads a part.
     """
 
     format: str = SWEEP
@@ -138,7 +138,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return msgspec.convert(self.cells, list[RaceRecord])
 
     def uncertain(self, form: Form) -> list[RaceRecord]:
-        """The races whose medians are less certain than was asked for."""
+        """The races whose medians are less certain than `within` (or USUAL_WITHIN) requires."""
         return [race for race in self.races if race.forms[form].uncertainty > self._yardstick]
 
     @property
@@ -146,7 +146,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self.within or USUAL_WITHIN
 
     def verdict(self, form: Form) -> str:
-        """STABLE if all medians are as certain as asked; else a text that says how many are not."""
+        """STABLE if all medians are certain enough; else a text that says how many are not."""
         if not (wide := self.uncertain(form)):
             return STABLE
         most = max(race.forms[form].uncertainty for race in wide)
@@ -197,7 +197,7 @@ class _Header(msgspec.Struct):
 
 
 class Record(msgspec.Struct, frozen=True):
-    """What was read from a file: races, a profile, or both."""
+    """The content of a file: races, a profile, or both."""
 
     path: Path
     kind: str

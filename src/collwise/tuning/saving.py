@@ -1,4 +1,4 @@
-"""Merges new measurements into a saved profile; what was not measured again stays in it."""
+"""Merges new measurements into a saved profile; data that was not measured again stays in it."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ from collwise.system.files import locked
 
 
 class Merged(NamedTuple):
-    """A profile to save, and phrases on what became of the data of the profile saved before."""
+    """A profile to save, with phrases on the data of the previously saved profile."""
 
     profile: Profile
     kept: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Merged(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        """The phrases as lines for people; empty if no profile was saved before."""
+        """The phrases as lines of text; empty if no profile was saved before."""
         return [f"{name:<9}{'; '.join(what)}" for name, what in self.document.items() if what]
 
     @property
@@ -90,7 +90,7 @@ def _known(profile: Profile) -> tuple[list[RaceResult], tuple[str, ...]]:
 
 
 def save_merged(profile: Profile, path: Path) -> Merged:
-    """Save a profile merged with the one in the file; other processes may save there meanwhile.
+    """Save a profile merged with the file at `path`, where other processes may save meanwhile.
 
     Raises InvalidArgument if the file cannot be written.
     """
@@ -204,7 +204,7 @@ def _combining(old: Measurements, new: Measurements) -> tuple[CombineTime, ...]:
 
 
 def _levels(measured: Measurements) -> str:
-    """A phrase on how many levels the measurements tell apart."""
+    """A phrase with the number of levels of the measurements."""
     return f"with {len(measured.levels) + 1} levels" if measured.levels else "as one level"
 
 
@@ -216,7 +216,7 @@ def _of_level(old: MeasuredLevel, new: MeasuredLevel) -> MeasuredLevel:
 
 
 def _in_segments(points: Sequence[MeasuredSize]) -> tuple[MeasuredSize, ...]:
-    """The points, sorted by mode of sending and size, with newly found segments (protocols)."""
+    """The points, sorted by mode of sending and size, with segments (protocols) found again."""
     numbered: list[MeasuredSize] = []
     for mode in MODES:
         of_mode = sorted((p for p in points if p.mode == mode), key=lambda p: p.nbytes)

@@ -1,4 +1,4 @@
-"""Is the library's default bad here?  What races of it show, and what mends that.  No MPI."""
+"""Finds calls for which races show the library's default to be slow, and says what to do."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ from collwise.profiles.records import Bounds
 from collwise.tuning.outcomes import Task
 
 STEP, FAR = 1.5, 10.0
-"""How many times as long one element more takes at a cliff, and the default beyond its bound."""
+"""Least ratios of findings: for one element more (a cliff), and for the default over its bound."""
 NEXT, TWICE, MESSAGES = "one element more", "twice the bytes", "messages"
 OWN_REMEDY = "let collwise tune or collwise export choose it"
 _COMPOSITION = "make these calls in its place"
@@ -31,10 +31,11 @@ _REMEDIES = {
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Something that takes clearly longer than it should.
+    """A call that takes clearly longer than it should.
 
-    what: such as "allreduce of 8 bytes".   instead: what takes less, or "messages" for the lower
-    bound.   ratio: `takes_s` / `instead_s`, with its 95 % interval.   remedy: what mends it.
+    what: such as "allreduce of 8 bytes".   instead: what takes less time, or "messages" for the
+    lower bound.   ratio: `takes_s` / `instead_s`, with its 95 % interval.   remedy: what to do
+    about it.
     """
 
     what: str
@@ -47,10 +48,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Scan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What was found, the worst first; a document as it stands.
+    """The findings, the worst first, as a JSON document.
 
-    medians_s: seconds of all that was raced, by task and label.   left_out: tasks for which there
-    was no time.   spent_s: seconds that the scan took.
+    medians_s: maps a task and a label to the median seconds.   left_out: tasks for which there was
+    no time.   spent_s: seconds that the scan took.
     """
 
     format: str = "collwise scan"
@@ -64,17 +65,18 @@ class Scan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 def neighbours(task: Task) -> dict[str, Task]:
-    """The task with one element more, and with twice the bytes, by label."""
+    """Two tasks, by label: this one with one element more, and with twice the bytes."""
     sources = task.problem.sources
     nbytes = sources[0].nbytes if sources else task.problem.nbytes
     return {NEXT: task.resized(nbytes + 1), TWICE: task.resized(2 * nbytes)}
 
 
 def findings(task: Task, race: Race, bound_s: float) -> dict[str, Finding]:
-    """What a race shows, by the label that shows it, such as the fastest alternative or a cliff.
+    """The findings of a race, by the label of the faster competitor, or NEXT for a cliff.
 
-    The library's fastest algorithm is shown, too, since with it programs stay as they are.
-    bound_s: the lower bound, which shows something if the default never came near it; or 0.
+    The library's fastest other algorithm is included, too, because programs need no change for it.
+    bound_s: the lower bound in seconds, which is a finding if the default is far above it; 0 for
+    none.
     """
     last = len(race.samples[LIBRARY])
     stayed = [label for label, times_s in race.samples.items() if len(times_s) == last]
@@ -92,7 +94,7 @@ def findings(task: Task, race: Race, bound_s: float) -> dict[str, Finding]:
 def _compared(
     task: Task, race: Race, slow: str, quicker: Sequence[str], times: float
 ) -> Iterator[tuple[str, Finding]]:
-    """A finding for each that is clearly quicker, and by more than so many times."""
+    """Yield a finding for each label in `quicker` that is clearly faster by more than `times`."""
     kind = task.problem.kind
     names = {label: str(other) for label, other in neighbours(task).items()} | {
         LIBRARY: str(task),

@@ -1,4 +1,4 @@
-"""A tuning session: measure this machine, plan, race the best few against the library, learn."""
+"""A tuning session: measure this machine, plan, race the best candidates against the library."""
 
 import logging
 import os
@@ -48,13 +48,15 @@ MEASURING_SHARE = 0.4
 SCAN_SHARE = 0.1
 """The share of a scan's time that measuring may take."""
 FULL_RACES = 4
-"""A scan plans for a race with every algorithm of the library, and its confirmation, this many
-times the seconds of its other races."""
+"""A scan's race of all library algorithms may take this multiple of a usual race's seconds.
+
+The time includes a second race, which confirms findings.
+"""
 LARGEST_PROVED = 256
-"""Schedules for up to this many ranks are proved correct before they run."""
+"""The most ranks for which schedules are proved correct before they run."""
 
 Progress = Callable[[str, float], None]
-"""A function called with what the session is doing, and how far it is, from 0 to 1 (on rank 0)."""
+"""A function that rank 0 calls with what the session is doing, and the part done, from 0 to 1."""
 
 
 def check_raceable(task: Task) -> None:
@@ -162,11 +164,11 @@ class Session:
         known: Profile | None = None,
         announce: Callable[[str], object] = lambda line: None,
     ) -> Tuning:
-        """Measure, plan, race and learn; the most useful races come first (`agenda`).
+        """Measure, plan and race; the most useful races come first (`agenda`).
 
         tasks: what to race, with the seconds that a program spends on each task, or 0.   budget_s:
-        seconds for the session; once they are over, no task is begun except the first.  If
-        measuring takes longer than its share, the races still have their share.
+        seconds for the session; after them only the first task is begun.  If measuring takes longer
+        than its share, the races still have their share.
         known: an earlier profile to use instead of measuring.   announce: called on rank 0 with a
         line about the races before they begin.
         Raises InvalidArgument for values out of range, WrongResult for a wrong byte, on all ranks.
@@ -219,13 +221,13 @@ class Session:
         algorithm: str | None = None,
         within: float = 0.0,
     ) -> Outcome:
-        """Plan one task, prove candidates correct (up to LARGEST_PROVED ranks), race them, decide.
+        """Plan one task, prove candidates correct (up to LARGEST_PROVED ranks), and race them.
 
         After a doubtful outcome (`Outcome.doubtful`) a second race, with another seed, decides.
         budget_s: seconds for the race; a second race has what is left of them, but at least half.
         repetitions: the largest number of repetitions.   algorithm: race only this algorithm.
         within: the race ends once the medians are known to ± this share.
-        Raises what planning and racing raise, on all ranks.
+        Raises the errors of planning and racing, on all ranks.
         """
         placement = self.levels.placement
         named = None if algorithm is None else own_choice(task.problem.collective, algorithm)
@@ -276,12 +278,12 @@ class Session:
         return outcome(self.seed + 1, max(left_s, budget_s / 2)) if first.doubtful else first
 
     def scan(self, tasks: Sequence[Task], budget_s: float, known: Profile | None = None) -> Scan:
-        """Race the library's defaults with what else a program could call, each finding twice.
+        """Race the library's defaults against other calls that a program could make.
 
-        tasks: in this order, each with an equal share of the time that is left, or with what it
-        needs by the last time of its collective.  Without a part of that it is left out.
-        budget_s: seconds.   known: a profile to use instead of measuring.   Raises as `tune` does,
-        and InvalidArgument for one rank.
+        A second race has to confirm each finding.   tasks: in this order, each gets an equal share
+        of the time that is left, or more if calls of its collective took long before.  A task is
+        left out if the time that is left is too short.   budget_s: seconds.   known: a profile to
+        use instead of measuring.   Raises as `tune` does, and InvalidArgument for one rank.
         """
         comm, begin = self.private.comm, time.monotonic()
         if comm.size < 2:
@@ -318,7 +320,7 @@ class Session:
     def _scanned(
         self, task: Task, estimated: Plan, budget_s: float
     ) -> tuple[Race, Sequence[Finding]]:
-        """A race of a task with all of its rivals, and what a second race confirms of it."""
+        """A race of a task with all of its rivals, and the findings that a second race confirms."""
         timed = partial(
             self.compare,
             task.problem,

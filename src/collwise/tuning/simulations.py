@@ -66,8 +66,8 @@ class LinkWaits(NamedTuple):
 class Simulation:
     """A simulated schedule, with the trace of its messages.
 
-    settings: the settings of the schedule's algorithm.   bound: a time that no schedule of the
-    problem can beat.
+    settings: the settings of the schedule's algorithm.   bound: a lower bound of the problem's
+    time.
     """
 
     name: str
@@ -133,7 +133,7 @@ def simulations(
     The fastest simulation comes first.  The reasons say, by name, why algorithms were left out.
     algorithm: the only one to simulate; by default all that apply, or on more than SEARCHED_RANKS
     ranks the fastest by the model.   settings: the algorithm's settings, as text; the planner
-    chooses those not given.   reason: why the problem's order of combining is asked for.
+    chooses those not given.   reason: why contributions are combined in the problem's order.
     Raises UnknownName or InvalidArgument for an algorithm, setting or machine that does not fit the
     problem, or for too many messages.
     """
@@ -209,7 +209,7 @@ class _Simulator:
 
     @cached_property
     def bound(self) -> Bound:
-        """The time on this machine that no schedule of the problem can beat."""
+        """A lower bound of the time of any schedule of the problem on this machine."""
         return self.problem.lower_bounds(self.machine)[0]
 
     def run(self, algorithm: Algorithm, typed: Mapping[str, str]) -> Simulation:

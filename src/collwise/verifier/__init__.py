@@ -1,11 +1,11 @@
-"""Proves that a schedule is right, whoever made it, or explains the first violation.
+"""Proves that a schedule is right, or explains its first violation.
 
-Read `dataflow` first (matching messages, and what every rank holds), then `deadlock`,
-`contributions` (of which ranks' vectors a result is combined), `port_rules` and `link_rules` (in
-ideal time no port does two things at once, and no link carries two messages).  These modules use
-`partition` and `violations`.  What a rank has at the start and must have in the end is derived from
-the table of collectives (`Problem.input_of`, `Problem.output_of`).  The verifier knows nothing of
-algorithms, and does not trust the timing engine: it checks the engine's results as well.
+Read `dataflow` first (matching messages, and the data that every rank holds), then `deadlock`,
+`contributions` (which ranks' vectors a result combines), `port_rules` and `link_rules` (no port
+does two things at once, and no link carries two messages).  These modules use `partition` and
+`violations`.  What a rank has at the start and must have at the end follows from the table of
+collectives (`Problem.input_of`, `Problem.output_of`).  The verifier knows no algorithms.  It does
+not trust the timing engine, but checks the engine's results as well.
 """
 
 from fractions import Fraction
@@ -28,7 +28,7 @@ __all__ = ["check_flow", "check_ports", "verify"]
 ASSUMED = tuple(Machine.postal(t0_s=1, lam=lam) for lam in (1, Fraction(9, 5)))
 """The machines on which `verify` checks the ports if the caller gives no machine."""
 AT_PORTS = Machine.hockney(alpha_s=1, beta_s="1/100", gamma_s="1/10")
-"""One more machine, for collectives that combine: here a combine keeps both ports busy."""
+"""One more machine for collectives that combine; on it a combine keeps both ports busy."""
 
 
 def verify(
@@ -37,13 +37,13 @@ def verify(
     """Prove that a schedule does what its collective promises; raise InvalidSchedule if not.
 
     First the data flow is checked (`check_flow`).  Then the schedule is timed on the machine, and
-    it is checked that no port sends or receives two messages at once (`check_ports`).
+    `check_ports` checks that no port sends or receives two messages at once.
     machine: None for postal machines with λ = 1 and 9/5; a schedule that combines is then also
     timed on AT_PORTS, unless its program needs posted receives.
-    topology: the network, on whose links no two messages may pass at once; the machine must have
-    links.   InvalidSchedule tells rank, step and block of the first violation.
-    Raises UnknownName for a collective that is not in the table, and InvalidArgument for a topology
-    of another size, or on a machine without links.
+    topology: the network, on whose links no two messages may pass at once; None for no network.
+    InvalidSchedule names rank, step and block of the first violation.  Raises UnknownName for a
+    collective that is not in the table, and InvalidArgument for a topology of another size, or for
+    a topology and a machine without links.
     """
     machines = ASSUMED if machine is None else (machine,)
     check_simulable("a proof of a schedule", schedule, machines[0], topology)
@@ -54,13 +54,13 @@ def verify(
 
 
 def check_flow(schedule: Schedule) -> None:
-    """Prove all that needs no machine: matching messages, data flow and progress.
+    """Prove what needs no machine: matching messages, data flow and progress.
 
     Every send has a matching receive with the same blocks.  A rank sends only data that it holds,
-    and receives nothing twice.  In the end every output is complete; where the collective combines,
-    it has every contribution once, in the order that the problem promises, and no element is cut.
-    There is no deadlock, be sends buffered or blocking; if the program needs posted receives, no
-    send waits for its receiver.   Raises the same errors as `verify`.
+    and receives no data twice.  At the end every output is complete.  Where the collective
+    combines, an output has every contribution once, in the order that the problem promises, and no
+    element is cut.  There is no deadlock, with buffered or blocking sends; if the program needs
+    posted receives, all receives are taken as posted.   Raises the same errors as `verify`.
     """
     problem = schedule.problem
     find_collective(problem.collective)

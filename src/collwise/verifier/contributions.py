@@ -1,8 +1,8 @@
-"""Checks of which ranks' vectors every combined piece is made, and in which order.
+"""Checks which ranks' vectors every combined piece contains, and in which order.
 
 A value is an expression: one rank's contribution, or two values combined.  Equal expressions have
-the same number, so ranks that end with equal numbers end with the same bits, whatever the operator.
-The schedule is evaluated with these numbers in place of vector elements.
+equal numbers, so ranks that end with equal numbers end with the same bits, whatever the operator
+is.  The schedule is evaluated with these numbers in place of vector elements.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,9 +20,10 @@ _REMEDY = "combine every rank's contribution exactly once, in the order that was
 
 
 class _Value(NamedTuple):
-    """What is known of an expression.   ranks: a bit for each rank whose contribution it has.
+    """The contributions in an expression.
 
-    in_order: whether it combines these contributions in the order of the ranks.
+    ranks: a bit for each rank that contributed.   in_order: whether the contributions are combined
+    in the order of the ranks.
     """
 
     ranks: int
@@ -30,7 +31,7 @@ class _Value(NamedTuple):
 
 
 class Expressions:
-    """All expressions found so far, by number; number r below p is the contribution of rank r."""
+    """All expressions so far, by number; numbers r < p are the contributions of ranks r."""
 
     def __init__(self, ranks: int) -> None:
         self.values = [_Value(1 << rank, True) for rank in range(ranks)]
@@ -38,7 +39,7 @@ class Expressions:
 
     @property
     def pairs(self) -> Iterable[tuple[int, int]]:
-        """The operands of each expression that is no rank's contribution, by its number."""
+        """The operands (left, right) of all combined expressions, by ascending number."""
         return self._numbers
 
     def combine(self, left: int, right: int) -> int:
@@ -59,9 +60,9 @@ def _lowest(ranks: int) -> int:
 
 
 def check_contributions(lists: Lists, problem: Problem, partition: Partition) -> None:
-    """Check that each piece of an output has every contribution once, in the order promised.
+    """Check that each piece of an output has every contribution once, in the promised order.
 
-    To be called after `check_partners`, `check_holdings` and `check_progress`.  Raises
+    Call this after `check_partners`, `check_holdings` and `check_progress`.  Raises
     InvalidSchedule.
     """
     expressions = Expressions(problem.ranks)
@@ -91,9 +92,9 @@ def check_contributions(lists: Lists, problem: Problem, partition: Partition) ->
 
 
 def expressions_of(schedule: Schedule) -> tuple[tuple[str, ...], ...]:
-    """By rank, the expressions that the rank's result has, each once, such as "((0 1) 2)".
+    """For each rank, the distinct expressions in its result, such as "((0 1) 2)".
 
-    The schedule has to be right: `check_flow` raises nothing.
+    The schedule must be right: `check_flow` raises nothing.
     """
     lists, problem = schedule.lists, schedule.problem
     expressions = Expressions(problem.ranks)
@@ -107,7 +108,7 @@ def expressions_of(schedule: Schedule) -> tuple[tuple[str, ...], ...]:
 def _evaluate(
     lists: Lists, problem: Problem, partition: Partition, expressions: Expressions
 ) -> list[list[int]]:
-    """By rank, the numbers of the expressions in the rank's output at the end, piece by piece."""
+    """For each rank, the expression numbers in its output at the end, piece by piece."""
 
     @cache
     def in_pieces(blocks: tuple[Block, ...]) -> tuple[Block, ...]:

@@ -1,4 +1,4 @@
-"""Checks data flow by the lists of operations alone: matching messages, and what ranks hold."""
+"""Checks data flow by lists of operations: matching messages, and the data that ranks hold."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -30,7 +30,7 @@ from collwise.verifier.violations import (
 
 
 def check_operations(lists: Lists, itemsize: int = 1) -> None:
-    """Check each operation alone: its peer, its blocks and its slots.
+    """Check the peer, the blocks and the slots of each operation.
 
     itemsize: bytes of an element; no element may be cut.   Raises InvalidSchedule.
     """
@@ -87,7 +87,10 @@ def _reject_peer(lists: Lists, rank: int, step: int, peer: int) -> NoReturn:
 
 
 def check_partners(lists: Lists) -> None:
-    """Check that the k-th send from a to b has the same blocks as the k-th receive at b from a."""
+    """Check that the k-th send from a to b has the same blocks as the k-th receive at b from a.
+
+    Raises InvalidSchedule.
+    """
     sent = [_by_peer(operations, Send) for operations in lists]
     received = [_by_peer(operations, Recv) for operations in lists]
     unequal = [
@@ -104,7 +107,7 @@ def check_partners(lists: Lists) -> None:
 def _by_peer(
     operations: Sequence[Operation], kind: type[Send] | type[Recv]
 ) -> dict[int, list[tuple[Block, ...]]]:
-    """By peer, the blocks of each send (or each receive, by `kind`) of a rank, in list order."""
+    """Maps each peer to the blocks of each send to (or, by `kind`, receive from) it, in order."""
     messages: dict[int, list[tuple[Block, ...]]] = {}
     for op in operations:
         if isinstance(op, kind):
@@ -134,8 +137,8 @@ def _reject_partners(lists: Lists, a: int, b: int) -> NoReturn:
 def check_holdings(lists: Lists, problem: Problem, partition: Partition) -> None:
     """Check that ranks read only data that they hold, and receive only data that is new to them.
 
-    Operations are checked in list order, and in the end that the output is complete.
-    Raises InvalidSchedule.
+    Operations are checked in list order, and finally that each output is complete.  Raises
+    InvalidSchedule.
     """
     strange = ~reduce(or_, partition.inputs)
     for rank, (operations, output) in enumerate(zip(lists, partition.outputs, strict=True)):
@@ -178,7 +181,7 @@ def check_holdings(lists: Lists, problem: Problem, partition: Partition) -> None
 
 
 def _touching(lists: Lists, rank: int, slot: int, partition: Partition, pieces: int) -> list[int]:
-    """The steps of a rank at which any of `pieces` are written into a slot, or used up there."""
+    """The steps at which a rank writes any of `pieces` into a slot, or uses them up there."""
     return [
         step
         for step, op in enumerate(lists[rank])

@@ -1,4 +1,4 @@
-"""Checks for deadlocks: runs the schedule without times, to see whether ranks wait in a circle."""
+"""Checks for deadlocks by running the schedule without times."""
 
 from collections.abc import Sequence
 from typing import NoReturn, TypeAlias
@@ -16,13 +16,13 @@ _Step: TypeAlias = tuple[int, int, int]
 def check_progress(
     lists: Lists, dependencies: Sequence[Sequence[Sequence[int]]], *, posted: bool = False
 ) -> None:
-    """Run all lists of operations to their ends; raises InvalidSchedule for a deadlock.
+    """Run all lists of operations to their ends; raise InvalidSchedule for a deadlock.
 
-    dependencies: per rank and operation, the earlier operations whose data the operation reads.
-    Every rank has a port for sends and a port for receives, each of which works in list order.  A
+    dependencies: for each rank and operation, the earlier operations whose data it reads.
+    Every rank has a port for sends and a port for receives, and each works in list order.  A
     buffered send completes once the rank holds its data.  A blocking send completes only when the
     receiver has also reached the matching receive.  So a schedule that completes with blocking
-    sends completes with buffered ones as well.
+    sends also completes with buffered ones.
     posted: whether all receives are posted at the start, so that no send waits for its receiver.
     """
     awaited = [awaited_receives(*row) for row in zip(lists, dependencies, strict=True)]
@@ -33,7 +33,7 @@ def check_progress(
 
 
 class _Run:
-    """A run of the lists of all ranks, and the messages that every port still has to do."""
+    """A run of the lists of all ranks, with the messages left at every port."""
 
     def __init__(self, lists: Lists, awaited: Sequence[Sequence[int]], *, buffered: bool) -> None:
         self.lists, self.buffered = lists, buffered
@@ -48,7 +48,7 @@ class _Run:
         self.in_flight: dict[tuple[int, int], int] = {}
 
     def is_stuck(self) -> bool:
-        """Run the lists as far as possible; returns whether any send or receive is left undone."""
+        """Run the lists as far as possible; return whether any send or receive is left."""
         active = list(range(len(self.lists)))
         while active:
             rank = active.pop()
@@ -58,7 +58,7 @@ class _Run:
         return any(self.sends) or any(self.receives)
 
     def _send(self, rank: int) -> int | None:
-        """Do a rank's next send; returns the receiver, which may go on; None if it has to wait."""
+        """Do a rank's next send; return the receiver, which may go on, or None if it must wait."""
         if not self.sends[rank]:
             return None
         _, peer, receives = self.sends[rank][-1]
@@ -77,7 +77,7 @@ class _Run:
         return bool(receives) and receives[-1][1] == peer
 
     def _receive(self, rank: int) -> int | None:
-        """Do a rank's next receive; returns a rank that may go on; None if it cannot be done."""
+        """Do a rank's next receive; return a rank that may go on, or None if it must wait."""
         receives = self.receives[rank]
         if not receives:
             return None
@@ -93,7 +93,7 @@ class _Run:
         return (self.sends if port[1] is Send else self.receives)[port[0]][-1]
 
     def _waits_for(self, port: _Port) -> _Port:
-        """The port for which a stuck port waits; it is not done either, as all messages match."""
+        """The port for which a stuck port waits; it is unfinished too, since all messages match."""
         rank, kind = port
         _, peer, receives = self._next(port)
         if kind is Recv:

@@ -15,9 +15,9 @@ from collwise.verifier.violations import Lists, reject_timing
 def check_links(lists: Lists, timing: Timing, machine: Machine, topology: Topology | None) -> None:
     """Prove that a timing obeys the law of a network.
 
-    Every message takes the topology's route.  Its header and its tail pass at the times that the
-    machine's law demands.  If it waited for a link, another message held that link until it began.
-    No link is held by two messages at once.
+    Every message takes the topology's route.  Its header and tail pass each link at the times that
+    the machine's law demands.  If it waited for a link, another message held that link until it
+    began.  No link is held by two messages at once.
     Raises InvalidSchedule with the rank and step of a send.
     """
     if not (isinstance(machine, Wormhole) or (isinstance(machine, Hockney) and topology)):

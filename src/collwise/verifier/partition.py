@@ -1,4 +1,4 @@
-"""Blocks as sets of pieces: all data is cut at the boundaries of all blocks.
+"""Blocks as sets of pieces; the pieces are the data between the boundaries of all blocks.
 
 A set of pieces is an int, with a bit for each piece.
 """
@@ -58,7 +58,7 @@ class Partition:
         return reduce(or_, map(self._sets.__getitem__, blocks), 0)
 
     def overlap(self, blocks: Iterable[Block]) -> bool:
-        """Whether two of the blocks have a piece in common: then their sum is not their union."""
+        """Whether two of the blocks have a piece in common."""
         sets = [self._sets[block] for block in blocks]
         return sum(sets) != reduce(or_, sets, 0)
 
@@ -75,7 +75,7 @@ def _shifted(block: Block, shift: int) -> Block:
 
 
 def _cut_alike(cuts: set[tuple[int, int]], shifted: set[tuple[Block, int]]) -> set[tuple[int, int]]:
-    """All cuts, with those added by which a block and its shifted copy have the same pieces.
+    """All cuts, and further ones so that a block and its shifted copy are cut at the same places.
 
     shifted: (block, shift) pairs of copies.
     """

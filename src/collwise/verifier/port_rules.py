@@ -23,7 +23,7 @@ from collwise.verifier.violations import IMPOSSIBLE_TIMING, Lists, reject_timing
 
 
 class _Rules(NamedTuple):
-    """The times that a machine demands for messages of one size and distance, or these in ticks."""
+    """Least times for messages of one size and distance, in exact seconds or in ticks."""
 
     busy: Fraction
     """The least time from the start of the send until the sender is free."""
@@ -34,8 +34,7 @@ class _Rules(NamedTuple):
     processing: Fraction
     """How long the message keeps the receiver's processor busy in LogGP; 0 in other laws."""
     receipt: Fraction
-    """The least time at a port from the receipt before to this; other than `gap` where memory is
-    read."""
+    """The least time at a port from the previous receipt to this one, a read or `gap`."""
 
 
 class _Event(NamedTuple):
@@ -55,12 +54,13 @@ def check_ports(
     """Prove that a timing of a schedule obeys the laws of a machine, port by port.
 
     No send begins while its port is busy, or before its data is received.  No message is received
-    before its latency is over, or less than its t0 after the message before it.  Ports work in list
-    order; but a LogGP rank receives in the order of arrival, and its single processor does one
-    thing at a time.  On a network with links, no link carries two messages at once
-    (`link_rules.check_links`).  With levels, a port that a group shares passes one at a time.
-    In memory that ranks share, the sends of one publication begin together, when the first of them
-    is next at the port, and keep it busy once; receipts are as far apart as reads take.
+    before its latency is over, or less than its t0 after the previous message.  Ports work in list
+    order.  In LogGP, however, a rank receives in the order of arrival, and its single processor
+    does one thing at a time.  On a network, no link carries two messages at once
+    (`link_rules.check_links`).  With levels, a port that a group shares passes one message at a
+    time.
+    In shared memory, the sends of one publication begin together, when the first of them is next at
+    the port, and keep the port busy once.  Receipts are as far apart as reads take.
     Raises InvalidSchedule with rank and step.
     """
     lists = schedule.lists
@@ -132,7 +132,8 @@ def check_ports(
 def _rules(machine: Machine, size: int, hops: int) -> _Rules:
     """The rules for messages of `size` bytes, in exact seconds.
 
-    hops: the links that a message passes; on a machine with levels, the level that it crosses.
+    hops: the number of links on the message's route; on a machine with levels, the level that the
+    message crosses.
     """
     gap, latency = machine.at(hops, size) if isinstance(machine, Levels) else machine.message(size)
     if isinstance(machine, LogGP):
@@ -148,7 +149,7 @@ def _rules(machine: Machine, size: int, hops: int) -> _Rules:
 def _check_shared_ports(lists: Lists, timing: Timing, machine: Levels) -> None:
     """Check that messages leave a group, and enter it, as far apart as its shared port demands.
 
-    A timing does not tell when a message entered a group.  So it is checked that the message is not
+    A timing does not say when a message entered a group.  So this checks that the message is not
     received before the earliest time at which it can have passed all ports.
     """
     placement = machine.placement
@@ -192,9 +193,9 @@ def _check_named(
     nbytes: int,
     peer: int | None = None,
 ) -> None:
-    """Check that an operation of a timing is in the schedule: at this step of the rank.
+    """Check that the schedule has an operation of a timing at this step of the rank.
 
-    peer: the other rank of a message; None for a combine.
+    kind, nbytes: of the operation.   peer: the other rank of a message; None for a combine.
     """
     op = schedule.lists[rank][step] if step < len(schedule.lists[rank]) else None
     if (
@@ -217,7 +218,7 @@ def _check_named(
 
 
 class _RankTiming:
-    """The events of one rank, and the rules that they have to keep."""
+    """The events of one rank, and the rules that they must obey."""
 
     def __init__(self, lists: Lists, rank: int, readers: Collection[int]) -> None:
         """readers: the ranks that share memory with this one."""
@@ -227,9 +228,9 @@ class _RankTiming:
         self.receipts: list[_Event] = []
 
     def check_complete(self, free: Collection[type], finish: Fraction) -> None:
-        """Check that each operation is in the timing once, and the rank finishes with the last one.
+        """Check that each operation is in the timing once, and the rank finishes with the last.
 
-        A combine is an event of both ports.   free: types of operations that take no time; they are
+        A combine is an event of both ports.   free: types of operations that take no time and have
         no events.   finish: when the rank finishes according to the timing, in ticks.
         """
         events = self.sends + self.receipts
@@ -250,9 +251,9 @@ class _RankTiming:
             raise InvalidSchedule(asked, seen, IMPOSSIBLE_TIMING, rank=self.rank)
 
     def check_sends(self) -> None:
-        """Check that a port sends one by one, in list order; combines may overtake sends.
+        """Check that a port sends one message at a time, in order; combines may overtake sends.
 
-        The sends of one publication begin and end with the first of them, and count as one.
+        The sends of one publication begin and end together, and count as one.
         """
         times = {event.step: (event.begin, event.end) for event in self.sends}
         for event in self.sends:
@@ -272,7 +273,7 @@ class _RankTiming:
                 before = event
 
     def check_receipts(self) -> None:
-        """Check that a port receives in list order, its receipts at least a gap apart."""
+        """Check that each port receives in list order, with receipts at least a gap apart."""
         for port in _by_port(self.receipts):
             for before, event in pairwise(sorted(port, key=itemgetter(1, 2))):
                 if event.end < before.end + event.gap:
@@ -293,7 +294,7 @@ class _RankTiming:
     def check_data(self, writers: Sequence[Sequence[int]]) -> None:
         """Check that no operation begins before the data that it reads is there.
 
-        writers: by step, the earlier steps that wrote this data.
+        writers: for each step, the earlier steps that wrote its data.
         """
         events = {event.step: event for event in (*self.sends, *self.receipts)}
         done: dict[int, int] = {}
@@ -308,6 +309,6 @@ class _RankTiming:
 
 
 def _by_port(events: Sequence[_Event]) -> list[list[_Event]]:
-    """One list of events for each port, which includes the events that keep all ports busy."""
+    """For each port, the list of its events and of those that keep all ports busy."""
     ports = {event.port for event in events} - {None} or {None}
     return [[event for event in events if event.port in (port, None)] for port in ports]

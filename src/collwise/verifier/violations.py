@@ -12,7 +12,7 @@ IMPOSSIBLE_TIMING = "mend the timing: it says what the machine or its network ca
 
 
 def describe_blocks(blocks: Iterable[Block]) -> str:
-    """Blocks in words; of more than three only the first three, and how many more there are."""
+    """Blocks in words: the first three, and how many more there are."""
 
     def one(block: Block) -> str:
         if block.length < 1:
@@ -48,9 +48,10 @@ def describe(operation: Operation) -> str:
 def reject(
     lists: Lists, rank: int, step: int, seen: str, remedy: str, block: Block | None = None
 ) -> NoReturn:
-    """Raise InvalidSchedule for the operation at a rank's step.   seen: what is wrong with it.
+    """Raise InvalidSchedule for the operation at a rank's step.
 
-    remedy: what to do.   block: where it is wrong; None for its first block that is not empty.
+    seen: what is wrong.   remedy: what to do.   block: the block that is wrong; None for the
+    operation's first non-empty one.
     """
     op = lists[rank][step]
     if block is None:

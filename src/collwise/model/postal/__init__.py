@@ -1,13 +1,13 @@
 """Exact theory of the postal model [BarNoyKipnis1994], [Bruck1996] §2.
 
-A message keeps its sender busy for 1 (t0 is the unit of time) and is received λ >= 1 after the send
-began; a rank sends one message and receives one message at a time.  Trees also exist for
-λ < 1, as LogP allows it: a message may arrive before the next one can be sent.
+The unit of time is t0: a message keeps its sender busy for 1 and is received λ >= 1 after the send
+began.  A rank sends one message and receives one message at a time.  Trees also exist for λ < 1, as
+LogP allows it: a message may arrive before its sender can send the next one.
 
-Read in this order: `growth` (how many ranks, how long), `alpha` (where to split), `table` (the
-look-up table, the triangles of the "Christmas tree"), `lambda_tree` (the trees themselves),
-`census` (combining on all ranks).  Below them is `_scaled`, the same in integers.  All values are
-exact (`int`, `Fraction`) but for the asymptotic ones, which are irrational floats.
+Read in this order: `growth` (how many ranks are reached, and when), `alpha` (where to split ranks),
+`table` (the look-up table, the triangles of the "Christmas tree"), `lambda_tree` (the trees
+themselves), `census` (combining on all ranks).  Below them is `_scaled`, the same in integers.  All
+values are exact (`int`, `Fraction`), except irrational limits, which are floats.
 """
 
 from collwise.model.postal._scaled import SMALLEST_LATENCY, Grade

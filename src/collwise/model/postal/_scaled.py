@@ -1,8 +1,8 @@
-"""The postal model in integers: the core under all of `collwise.model.postal`.
+"""The postal model in integers, on which all of `collwise.model.postal` is built.
 
 With λ = num/den in lowest terms, N_λ changes only at multiples of 1/den [Bruck1996 §2.5].  So times
-here are whole multiples of 1/den, "scaled": a send takes den, a message arrives after num.
-Nothing here needs λ >= 1: in LogP a message may arrive before the next one can be sent.
+here are numbers of 1/den ("scaled"): a send takes den, and a message arrives after num. λ may be
+below 1, as in LogP: a message may arrive before its sender can send the next one.
 """
 
 from fractions import Fraction
@@ -24,9 +24,9 @@ SMALLEST_LATENCY = Fraction(1, 1024)
 def latency(
     lam: Number, least: Fraction = Fraction(1), most: int | None = LARGEST_LATENCY
 ) -> Fraction:
-    """λ as an exact fraction, in units of t0.
+    """Return λ as an exact fraction, in units of t0.
 
-    Raises InvalidArgument if lam < least, BeyondLimits if it is above most.
+    Raises InvalidArgument if lam < least, BeyondLimits if lam > most (None: no limit).
     """
     value = exact(lam, "the latency lam")
     if value < least:
@@ -40,9 +40,10 @@ def latency(
 def reached_scaled(t: int, num: int, den: int) -> int:
     """N_λ(t/den), the largest number of ranks that can hold the message at time t/den, t >= 0.
 
-    A rank j hops below the source, on whose path i other messages were sent first, is reached at
-    i + jλ.  The i are spread over the j senders of the path in C(i + j − 1, j − 1) ways, each a
-    different rank; summed over all i <= m = ⌊t − jλ⌋ these are C(m + j, j) ranks.
+    Consider a rank that is j hops below the source, where i other messages were sent first on its
+    path.  It is reached at i + jλ.  There are C(i + j − 1, j − 1) ways to spread the i over the j
+    senders of the path, each for a different rank.  Summed over all i <= m = ⌊t − jλ⌋ these are C(m
+    + j, j) ranks.
     """
     total = hops = 0
     while t >= 0:
@@ -54,10 +55,10 @@ def reached_scaled(t: int, num: int, den: int) -> int:
 
 @lru_cache(maxsize=1 << 14)
 def time_scaled(n: int, num: int, den: int) -> int:
-    """T_λ(n)·den for n >= 1, by bisection; the bounds are ⌈log2 n⌉ rounds of a binomial tree.
+    """T_λ(n)·den, the scaled least time to reach n >= 1 ranks, by bisection.
 
-    Such a round costs 1 or λ, or something in between; n − 1 sends of one rank are another upper
-    bound.
+    The bounds are those of ⌈log2 n⌉ rounds of a binomial tree, each of 1 or λ, or between.  Another
+    upper bound is n − 1 sends of one rank.
     """
     if n == 1:
         return 0
@@ -74,11 +75,11 @@ def time_scaled(n: int, num: int, den: int) -> int:
 
 
 class Grade(NamedTuple):
-    """A step of N_λ: the λ-tree of all that can be reached by `time`, as two smaller trees.
+    """A step of N_λ: the tree of all ranks that are reached by `time`, from two smaller trees.
 
     time: in units of t0.   size: N_λ(time), the number of ranks.   kept: the index of the grade
-    with which the source goes on, 1 after its send began.   given: that of the grade which the
-    receiver starts, λ after it.   Grade 0 is a rank alone, and refers to itself.
+    that the source continues with, 1 after its send began.   given: the index of the grade that the
+    receiver starts, λ after that send began.   Grade 0 is a rank alone, and refers to itself.
     """
 
     time: Fraction
@@ -90,11 +91,11 @@ class Grade(NamedTuple):
 def staircase(n: int, lam: Fraction) -> list[Grade]:
     """The steps of N_λ up to the first size >= n, n >= 1, in time linear in their number.
 
-    N_λ grows exactly at i + jλ with i >= 0, j >= 1: at λ, and 1 and λ after each time at which it
-    grows.  Two indices, p and q, advance behind the end of the list: the next time is the earlier
-    of times[p] + 1 and times[q] + λ, and the steps just before p and q are those that hold at t − 1
-    and at t − λ, whose sizes the recursion of [Bruck1996] (1) adds.  In t0, there are at most
-    min(den·t, (t+1)²/2λ) steps up to time t.
+    N_λ grows exactly at i + jλ with i >= 0, j >= 1: at λ, and at 1 and λ after each time at which
+    it grows.  Two indices, p and q, follow the end of the list.  The next time is the earlier of
+    times[p] + 1 and times[q] + λ.  The steps just before p and q are those at t − 1 and t − λ,
+    whose sizes are added by the recursion of [Bruck1996] (1).  Up to time t (in t0) there are at
+    most min(den·t, (t+1)²/2λ) steps.
     """
     grades = [Grade(Fraction(0), 1, 0, 0)]
     if n == 1:

@@ -1,7 +1,8 @@
 """Where to split: the optimal first splits of n ranks, and the α that give them.
 
-The source of n ranks sends to a leader; it keeps n' of the ranks, the leader is given n'' = n − n'.
-A rule n' = round(αn) needs no tree in memory [Bruck1996 §2.4]; this module says which α are legal.
+The source of n ranks sends to a second rank, the leader.  The source then informs n' of the ranks,
+itself included, and the leader the other n'' = n − n'. The rule n' = round(αn) needs no tree in
+memory [Bruck1996 §2.4]; this module says which α are optimal.
 """
 
 from fractions import Fraction
@@ -23,7 +24,7 @@ def split(n: int, alpha: Number) -> int:
 
     n: number of ranks, >= 2.   alpha: in [1/2, 1), exact (a float is its shortest decimal); 1/2 is
     the binomial tree.
-    Returns n', 1 <= n' <= n − 1; the leader of the others is given n − n'.
+    Returns n', 1 <= n' <= n − 1; the leader gets the other n − n'.
     Raises InvalidArgument if n < 2 or alpha is outside [1/2, 1).
     Source: [Bruck1996] §2.4 (its `round` is round-half-up: 2.5 becomes 3).
 
@@ -40,11 +41,11 @@ def split(n: int, alpha: Number) -> int:
 
 
 def partitions(n: int, lam: Number) -> tuple[int, int]:
-    """(n_min, n_max): the least and the most that an optimal source of n ranks can keep.
+    """(n_min, n_max): the least and the greatest number of ranks that an optimal source can keep.
 
     n: number of ranks, >= 2.   lam: latency in units of t0, >= 1, exact.
-    Returns numbers of ranks: every split (n', n − n') with n_min <= n' <= n_max finishes at T_λ(n)
-    if both parts are then informed optimally, and no other does.
+    If both parts are then informed optimally, a split (n', n − n') finishes at T_λ(n) if and only
+    if n_min <= n' <= n_max.
     Raises InvalidArgument if n < 2 or lam < 1.
     Source: [Bruck1996] §2.4, §2.5.
 
@@ -59,12 +60,12 @@ def partitions(n: int, lam: Number) -> tuple[int, int]:
 
 
 def alpha_range(n: int, lam: Number) -> AlphaRange:
-    """(low, high): the α that split n ranks optimally are those in [low, high).
+    """(low, high): exactly the α in [low, high) split n ranks optimally.
 
     n: number of ranks, >= 2.   lam: latency in units of t0, >= 1, exact.
-    Returns exact ratios: min(round(αn), n − 1) is an optimal n' if and only if low <= α < high.
-    high is 1 where n_max = n − 1 (any α up to 1 keeps n − 1).  low can be below 1/2 (for λ = 2,
-    n = 14 it is 11/28), high never is: `split` accepts every α in [max(low, 1/2), high).
+    Returns exact ratios: min(round(αn), n − 1) is an optimal n' if and only if low <= α < high.  If
+    n_max = n − 1, high is 1. low can be below 1/2 (11/28 for λ = 2, n = 14), but high cannot.
+    `split` accepts every α in [max(low, 1/2), high).
     Raises InvalidArgument if n < 2 or lam < 1.
     Source: [Bruck1996] §2.4, §2.5.
     """
@@ -73,18 +74,19 @@ def alpha_range(n: int, lam: Number) -> AlphaRange:
 
 
 def _rounding_range(n: int, n_min: int, n_max: int) -> AlphaRange:
-    """[low, high) of the α with n_min <= min(round_half_up(αn), n − 1) <= n_max, below α = 1."""
+    """The range [low, high) of α < 1 with n_min <= min(round_half_up(αn), n − 1) <= n_max."""
     high = _ONE if n_max == n - 1 else Fraction(2 * n_max + 1, 2 * n)
     return Fraction(2 * n_min - 1, 2 * n), high
 
 
 def alpha_intersection(n: int, lam: Number) -> AlphaRange | None:
-    """(low, high): one fixed α in [low, high) splits every number of ranks 2 … n optimally.
+    """(low, high): any α in [low, high) splits every number of ranks 2 … n optimally; None if no α
+    does.
 
     n: the largest number of ranks, >= 2.   lam: latency in units of t0, >= 1, exact.
-    Returns exact ratios, or None if no α serves all of 2 … n.
+    The bounds are exact ratios.  The time is linear in the number of triangles (about log² n).
     Raises InvalidArgument if n < 2 or lam < 1.
-    Source: [Bruck1996] §2.4 (Figs 6, 7), §2.5.  Linear in the number of triangles (about log² n).
+    Source: [Bruck1996] §2.4 (Figs 6, 7), §2.5.
 
     >>> alpha_intersection(250, 2) == (Fraction(287, 466), Fraction(289, 466))
     True

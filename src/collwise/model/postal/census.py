@@ -1,13 +1,14 @@
 """Global combine in the postal model: the census algorithm, for any n [Bruck1996] §3.
 
-For an integer latency k, every rank does the same, relative to its own number.  It keeps two
-running values: after round r, T_i combines the N_ε(r) contributions d_i, d_(i+1), …, and S_i the
-same without d_i.  In round r every rank sends its T or its S, as both were after round r − 1; in
-round r + k − 1 what it is sent is appended to both.  So N_ε(r) = N_ε(r−1) + N_ε(r−k) − ε_(r−k): the
-deficiency ε_j is 1 where S is sent instead of T, so that N_ε ends at n and not at N_k(t) above it.
+For an integer latency k, every rank does the same, relative to its own number i.  It keeps two
+running values.  After round r, T_i combines the N_ε(r) contributions d_i, d_(i+1), …, and S_i
+combines the same ones without d_i.  In round r every rank sends T or S as it was after round r − 1.
+The receiver appends the message to both of its values in round r + k − 1.  So N_ε(r) = N_ε(r−1) +
+N_ε(r−k) − ε_(r−k).  The deficiency ε_j is 1 if S is sent instead of T; it makes N_ε end at n
+instead of N_k(t) above it.
 
-The paper says it the other way round (S where ε is 0), which combines too few contributions for
-every n >= 2; its [Bruck1996] scheme for n = N_k(t) alone is right, and runs downwards from i.
+The paper exchanges the two (S where ε is 0), which combines too few contributions for every n >= 2.
+Its scheme for n = N_k(t) alone is right, and runs downwards from i.
 """
 
 from fractions import Fraction
@@ -21,15 +22,16 @@ from collwise.model.postal.growth import growth
 from collwise.system.integers import checked_integer
 
 MAX_ROUNDS = 1 << 22
-"""The most rounds of a census, since they are listed one by one."""
+"""The most rounds of a census; they are listed one by one."""
 
 
 class CensusRound(NamedTuple):
-    """One message of every rank: rank j sends to rank j − shift (mod n), all at once.
+    """One message of every rank: rank j sends to rank j − shift (mod n), and all ranks do so at
+    once.
 
     sent: the round in which the message is sent, from 1.
     state: which running value is sent, "T" or "S", as it was after round sent − 1.
-    shift: how far down the receiver is, 1 … n−1.
+    shift: the distance from sender to receiver, 1 … n−1.
     received: the round after which both of the receiver's values contain the message.
     contributions: how many ranks' contributions the message combines, >= 1.
     """
@@ -42,10 +44,11 @@ class CensusRound(NamedTuple):
 
 
 def deficiencies(n: int, lam: Number) -> tuple[int, ...]:
-    """(ε_0, …, ε_(t−λ)), each 0 or 1, with which the census of n ranks ends at n, t = T_λ(n).
+    """The deficiencies (ε_0, …, ε_(t−λ)), each 0 or 1, of the census of n ranks, where t = T_λ(n).
 
     n: number of ranks, >= 1.   lam: latency in units of t0, an integer >= 1.
-    Returns () for n = 1.  The surplus N_λ(t) − n is paid greedily: ε_j = 1 takes N_λ(t−λ−j) off.
+    Returns () for n = 1. ε_j = 1 takes N_λ(t−λ−j) off the surplus N_λ(t) − n; the ε_j are chosen
+    greedily from j = 0 on.
     Raises InvalidArgument if n < 1, lam < 1, lam is no integer, or t is above MAX_ROUNDS.
     Source: [Bruck1996] §3.1, which leaves the choice open.
 
@@ -68,12 +71,13 @@ def deficiencies(n: int, lam: Number) -> tuple[int, ...]:
 
 
 def census_rounds(n: int, lam: Number) -> tuple[CensusRound, ...]:
-    """What every rank sends in the census of n ranks; the last message is received in round T_λ(n).
+    """The messages of the census of n ranks, in the order of sending; the last arrives in round
+    T_λ(n).
 
     n: number of ranks, >= 1.   lam: latency in units of t0, an integer >= 1.
-    Returns the messages in the order of their sending.  Where S would be sent while it is still
-    empty, no message is sent.  Every T_i combines every contribution exactly once, from d_i up to
-    d_(i−1): each rank in another order, so the operator must be commutative.
+    No message is sent in a round in which S would be sent but is still empty.  Every T_i combines
+    every contribution exactly once, from d_i up to d_(i−1).  This order differs between ranks, so
+    the operator must be commutative.
     Raises InvalidArgument if n < 1, lam < 1, or lam is no integer.
     Source: [Bruck1996] §3.1, with S and T exchanged.
 
@@ -97,14 +101,14 @@ def census_rounds(n: int, lam: Number) -> tuple[CensusRound, ...]:
 
 
 def census_time(n: int, k: int, lam: Number) -> Fraction:
-    """Time of the census for latency k where the latency is λ, everything as early as possible.
+    """Time, in units of t0, of the census that was made for latency k if the latency is λ.
 
     n: number of ranks, >= 1.   k: the integer >= 1 for which `census_rounds` are made.
     lam: latency in units of t0, >= 1, exact.
-    Returns the time in units of t0.  A message is sent as soon as the one before it has left and
-    all receipts that it contains are there.  For k = λ it is T_λ(n); for k = ⌊λ⌋, qλ + r, where
-    T_k(n) = qk + r, 0 <= r < k, at most `delay_send_time`; for k = ⌈λ⌉ at most T_k(n) − (k − λ),
-    less than `delay_receive_time`, where λ is no integer and n >= 2.
+    A message is sent as soon as the previous one has left and all receipts that it contains are
+    there.  For k = λ the time is T_λ(n).  For k = ⌊λ⌋ it is qλ + r, where T_k(n) = qk + r and 0 <=
+    r < k, at most `delay_send_time`.  For k = ⌈λ⌉ it is at most T_k(n) − (k − λ); this is less than
+    `delay_receive_time` if λ is no integer and n >= 2.
     Raises InvalidArgument if n < 1, k is no integer >= 1, or lam < 1.
 
     >>> census_time(64, 2, "2.5"), census_time(64, 3, "2.5")
@@ -127,11 +131,12 @@ def census_time(n: int, k: int, lam: Number) -> Fraction:
 
 
 def delay_receive_time(n: int, lam: Number) -> Fraction:
-    """T_⌈λ⌉(n): the paper's time if every receipt is delayed until ⌈λ⌉ after its sending.
+    """T_⌈λ⌉(n), in units of t0: the paper's time if every message is received ⌈λ⌉ after its
+    sending.
 
     n: number of ranks, >= 1.   lam: latency in units of t0, >= 1, exact.
-    Returns the time in units of t0.  It is an upper bound: see `census_time`.  (The paper's
-    recursion for it, read literally with "t >= λ", lets the last receipt be in time: ⌈λ⌉ − λ less.)
+    This is an upper bound of `census_time`. (The paper's recursion for it, read literally with "t
+    >= λ", does not delay the last receipt, and is ⌈λ⌉ − λ less.)
     Raises InvalidArgument if n < 1 or lam < 1.
     Source: [Bruck1996] §3.2.
 
@@ -143,11 +148,10 @@ def delay_receive_time(n: int, lam: Number) -> Fraction:
 
 
 def delay_send_time(n: int, lam: Number) -> Fraction:
-    """λ/⌊λ⌋·T_⌊λ⌋(n): the paper's time if every sending is stretched to λ/⌊λ⌋.
+    """λ/⌊λ⌋·T_⌊λ⌋(n), in units of t0: the paper's time if every send is stretched to λ/⌊λ⌋.
 
     n: number of ranks, >= 1.   lam: latency in units of t0, >= 1, exact.
-    Returns the time in units of t0.  It is an upper bound: see `census_time`.
-    Raises InvalidArgument if n < 1 or lam < 1.
+    This is an upper bound of `census_time`.   Raises InvalidArgument if n < 1 or lam < 1.
     Source: [Bruck1996] §3.3.
     """
     n, value = checked_integer(n, "delay_send_time(n, lam)", "n"), latency(lam)
@@ -155,7 +159,7 @@ def delay_send_time(n: int, lam: Number) -> Fraction:
 
 
 def delay_receive_growth(lam: Number) -> float:
-    """γ(⌈λ⌉): the factor by which the ranks that delay-receive serves grow per t0 in the long run.
+    """γ(⌈λ⌉): the factor per t0 by which the ranks of a delay-receive census grow in the long run.
 
     lam: latency in units of t0, >= 1, any rational.   Raises InvalidArgument if lam < 1.
     Source: [Bruck1996] §3.2.
@@ -164,10 +168,12 @@ def delay_receive_growth(lam: Number) -> float:
 
 
 def delay_send_growth(lam: Number) -> float:
-    """γ(⌊λ⌋)^(⌊λ⌋/λ): by this factor the ranks served by delay-send grow per t0 in the long run.
+    """γ(⌊λ⌋)^(⌊λ⌋/λ): the factor per t0 by which the ranks of a delay-send census grow in the long
+    run.
 
     lam: latency in units of t0, >= 1, any rational.   Raises InvalidArgument if lam < 1.
-    Below `break_even(⌊λ⌋)` it is above `delay_receive_growth`, from there on below.
+    It is larger than `delay_receive_growth` below `break_even(⌊λ⌋)`, and at most as large from
+    there on.
     Source: [Bruck1996] §3.3.
     """
     value = latency(lam)
@@ -175,7 +181,7 @@ def delay_send_growth(lam: Number) -> float:
 
 
 def _integer_latency(lam: Number, asked: str) -> int:
-    """λ as an integer.  Raises InvalidArgument if it is none, or lam < 1."""
+    """Return λ as an integer.  Raises InvalidArgument if it is no integer, or lam < 1."""
     value = latency(lam)
     if value.denominator > 1:
         choice = f"{floor(value)} (delay-send) or {ceil(value)} (delay-receive)"

@@ -1,7 +1,7 @@
-"""How many ranks a broadcast reaches, how long it takes, how fast it grows.
+"""Growth of broadcasts: how many ranks are reached (N_λ), how soon (T_λ), and the rate γ.
 
-N_λ(t) = N_λ(t−1) + N_λ(t−λ) for t >= λ and 1 before [Bruck1996 (1)]; T_λ is its inverse; γ(λ) is
-its growth per unit of time.
+N_λ(t) = N_λ(t−1) + N_λ(t−λ) for t >= λ, and 1 before [Bruck1996 (1)].  T_λ(n) is the least t with
+N_λ(t) >= n, and γ(λ) is the growth of N_λ per unit of time.
 """
 
 from fractions import Fraction
@@ -64,7 +64,7 @@ def scaling(lam: Number) -> tuple[int, int]:
 
 
 def growth(lam: Number) -> float:
-    """γ(λ): by this factor N_λ grows per t0 in the long run; the root of x^λ = x^(λ−1) + 1.
+    """γ(λ): the factor by which N_λ grows per t0 in the long run; the root of x^λ = x^(λ−1) + 1.
 
     lam: latency in units of t0, >= 1, any rational.
     Returns a float in (1, 2], a few units in the last place from the irrational root.
@@ -75,15 +75,15 @@ def growth(lam: Number) -> float:
 
 
 def log_growth(lam: float) -> float:
-    """The logarithm of γ(λ), without loss where γ is close to 1 (λ is large)."""
+    """The logarithm of γ(λ), without loss of digits for γ close to 1 (large λ)."""
     return log1p(exp(_log_excess(lam)))
 
 
 def _log_excess(lam: float) -> float:
     """ln(γ(λ) − 1): the root w of (λ−1)·ln(1 + e^w) + w, by Newton's method.
 
-    The function is increasing and convex, so the steps from w = 0, right of the root, go left only;
-    they end where rounding would turn them back.
+    The function is increasing and convex, so the steps from w = 0, right of the root, only go left.
+    They end when rounding would reverse them.
     """
     w = 0.0
     while True:
@@ -96,11 +96,11 @@ def _log_excess(lam: float) -> float:
 
 
 def break_even(k: int) -> float:
-    """The λ in (k, k+1) at which delay-send and delay-receive grow equally fast.
+    """The λ in (k, k+1), in units of t0, at which delay-send and delay-receive grow equally fast.
 
-    k: ⌊λ⌋, >= 1.  Below the value delay-send (the census for ⌊λ⌋) is the faster for many ranks,
-    above it delay-receive (the census for ⌈λ⌉).
-    Returns λ in units of t0: k·ln γ(k) / ln γ(k+1), a float.  Asymptotic: few ranks may differ.
+    k: ⌊λ⌋, >= 1.  Below the result delay-send (the census for ⌊λ⌋) is faster for many ranks, and
+    above it delay-receive (the census for ⌈λ⌉).  For few ranks this may differ.
+    Returns k·ln γ(k) / ln γ(k+1), a float.
     Raises InvalidArgument if k is no integer or k < 1.
     Source: [Bruck1996] §3.3, Table 2.
     """

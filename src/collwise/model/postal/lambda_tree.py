@@ -1,4 +1,4 @@
-"""The λ-trees: built greedily in O(n), by doubling in O(log n), or only timed.
+"""The λ-trees, which are optimal broadcast trees: built greedily, by doubling, or only timed.
 
 Rank 0 is the source.  Times are exact, in units of t0, from the start of the broadcast.
 """
@@ -18,7 +18,7 @@ from collwise.system.integers import checked_integer
 
 
 class Edge(NamedTuple):
-    """One message of a broadcast; the send begins at `sent`, the child holds it at `received`."""
+    """One message of a broadcast: its send begins at `sent`; the child has it at `received`."""
 
     parent: int
     child: int
@@ -55,7 +55,7 @@ def greedy_tree(n: int, lam: Number) -> tuple[Edge, ...]:
 
 @dataclass(frozen=True, slots=True)
 class GradedTree:
-    """λ-trees of all sizes N_λ(t) up to the first that holds n ranks; sub-trees are shared.
+    """λ-trees of all sizes N_λ(t) up to the first that holds n ranks; they share sub-trees.
 
     lam: latency in units of t0.   grades: by ascending time and size.
     """
@@ -64,10 +64,10 @@ class GradedTree:
     grades: tuple[Grade, ...]
 
     def edges(self, n: int) -> tuple[Edge, ...]:
-        """A λ-tree of n ranks, spelt out: its n − 1 messages, the last received at T_λ(n).
+        """The n − 1 messages of a λ-tree of n ranks; the last one is received at T_λ(n).
 
-        n: number of ranks, 1 <= n <= grades[-1].size.  Each sub-tree has consecutive ranks,
-        and its first rank informs the others.   O(n).
+        n: number of ranks, 1 <= n <= grades[-1].size.  Each sub-tree has consecutive ranks, and its
+        first rank informs the others.   O(n).
         Raises InvalidArgument if n is not in that range.
         """
         n = checked_integer(n, "GradedTree.edges(n)", "n")
@@ -95,11 +95,11 @@ class GradedTree:
 
 
 def doubling(n: int, lam: Number) -> GradedTree:
-    """λ-trees of sizes N_λ(t), bottom-up, each from two earlier ones; nothing of size n is built.
+    """λ-trees of sizes N_λ(t), each made of two earlier ones, without building all n ranks.
 
     n: number of ranks, >= 1.   lam: latency in units of t0, >= 1/1024, exact (below 1 in LogP).
-    Returns one grade for each time at which N_λ grows, up to the first size >= n: O(log n) of them
-    for a fixed integer λ, O(min(f·log n, log² n)) for λ = u/f.
+    Returns one grade for each time at which N_λ grows, up to the first size >= n.  These are O(log
+    n) for a fixed integer λ, and O(min(f·log n, log² n)) for λ = u/f.
     Raises InvalidArgument if n < 1 or lam < 1/1024.
     Source: [Bruck1996] §2.3, §2.5 (2).
 
@@ -113,10 +113,11 @@ def doubling(n: int, lam: Number) -> GradedTree:
 def tree_time(split_rule: Callable[[int], int], n: int, lam: Number) -> Fraction:
     """Time of the recursive broadcast in which the source of m ranks keeps split_rule(m) of them.
 
-    split_rule: from m, 2 <= m <= n, to the number kept, 1 … m−1; always the same for the same m.
+    split_rule: from m, 2 <= m <= n, to the number of ranks kept, 1 … m−1; always the same for the
+    same m.
     n: number of ranks, >= 1.   lam: latency in units of t0, >= SMALLEST_LATENCY, exact.
-    Returns the time in units of t0, at least T_λ(n): T(m) = max(T(kept) + 1, T(given) + λ),
-    T(1) = 0.  Each m that occurs is worked out once, and none by recursive calls.
+    Returns the time in units of t0, at least T_λ(n).  It is T(n), where T(1) = 0 and T(m) =
+    max(T(kept) + 1, T(m − kept) + λ).  Each m is worked out once, without recursive calls.
     Raises InvalidArgument if n < 1, lam is too small, or split_rule keeps none or more than m − 1.
     Source: [Bruck1996] §2.4 (Fig 12).
 

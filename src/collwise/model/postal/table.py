@@ -1,7 +1,8 @@
 """The small look-up table of α, and the triangles that it comes from.
 
-The numbers of ranks with equal T_λ form a triangle in the plane of (α, n): its top is the largest
-of them, N_λ(t), where the split is forced; below it the choice widens [Bruck1996 §2.5].
+The numbers of ranks n with equal T_λ(n) form a triangle in the plane of (α, n).  Its top is the
+largest of them, N_λ(t), for which only one split is optimal; the smaller n is, the more splits are
+[Bruck1996 §2.5].
 """
 
 from bisect import bisect_left
@@ -19,9 +20,10 @@ from collwise.system.integers import checked_integer
 
 @dataclass(frozen=True, slots=True)
 class AlphaTable:
-    """One legal α for every number of ranks 2 … tops[-1], stored per triangle.
+    """One optimal α for every number of ranks 2 … tops[-1], stored once per triangle.
 
-    lam: latency in units of t0.   tops: N_λ(t) > 1, ascending.   alphas: N_λ(t−1)/N_λ(t).
+    lam: latency in units of t0.   tops: the values N_λ(t) > 1, ascending.   alphas: N_λ(t−1)/N_λ(t)
+    for each.
     """
 
     lam: Fraction
@@ -52,13 +54,13 @@ class AlphaTable:
 
 
 def alpha_table(n: int, lam: Number) -> AlphaTable:
-    """The look-up table of α for all numbers of ranks up to n: one entry per triangle.
+    """The look-up table of α for all numbers of ranks up to n, with one entry per triangle.
 
     n: largest number of ranks, >= 1 (for 1 the table is empty).
     lam: latency in units of t0, >= 1, exact.
-    Returns the tops N_λ(t) >= 2 up to the first that is >= n, so that n itself can be looked up.
-    For λ = 1.293 the tops from 2 to 2^8, 2^16, 2^24 number 35, 136, 301, as in the paper's Fig 9;
-    len(table) is one more wherever the last triangle is cut off by n, as it is in all three.
+    The tops are those from 2 up to the first that is >= n, so that n itself can be looked up.  For
+    λ = 1.293 there are 35, 136 and 301 tops from 2 to 2^8, 2^16 and 2^24, as in the paper's Fig 9.
+    len(table) is one more if n cuts the last triangle, as in all three cases.
     Raises InvalidArgument if n < 1 or lam < 1.
     Source: [Bruck1996] §2.4 (Figs 8, 9).
 
@@ -79,7 +81,7 @@ class Corner(NamedTuple):
 
 
 class Triangle(NamedTuple):
-    """The α-ranges of all n with one T_λ(n), without the effect of rounding."""
+    """The α-ranges of all numbers of ranks with one T_λ, without the effect of rounding."""
 
     top: Corner
     left: Corner
@@ -90,8 +92,9 @@ def corners(n: int, lam: Number) -> Triangle:
     """The triangle of the α-ranges to which n belongs.
 
     n: number of ranks, >= 2.   lam: latency in units of t0, >= 1, exact.
-    Returns its corners (α, number of ranks): the top at N_λ(t), t = T_λ(n), and the two bottoms at
-    the least number of ranks with the same time.  All are one point if that is N_λ(t).
+    Returns its corners (α, number of ranks).  The top is at N_λ(t), t = T_λ(n); the two bottom
+    corners are at the least number of ranks with the same time.  If that is N_λ(t), all are one
+    point.
     Raises InvalidArgument if n < 2 or lam < 1.
     Source: [Bruck1996] §2.5.
     """
@@ -108,7 +111,7 @@ def corners(n: int, lam: Number) -> Triangle:
 
 
 class AsymptoticTriangle(NamedTuple):
-    """The α of the three corners for n → ∞, floats."""
+    """The limits of the α of the three corners as n → ∞, floats."""
 
     top: float
     left: float
@@ -116,14 +119,14 @@ class AsymptoticTriangle(NamedTuple):
 
 
 def asymptotic_corners(lam: Number) -> AsymptoticTriangle:
-    """Where the corners of the triangles go as n grows.
+    """The limits of the α of a triangle's corners as n grows.
 
     lam: latency in units of t0, >= 1, exact.
-    Returns the α of the top β^f, the left bottom 1 − β^(u−1), the right bottom β^(f−1), where
+    Returns β^f for the top, 1 − β^(u−1) for the left bottom and β^(f−1) for the right bottom, where
     λ = u/f in lowest terms and β = lim N'(t')/N'(t'+1) = γ(λ)^(−1/f).  The paper prints β^(u−1) for
     the right bottom, an erratum: `corners` tends to β^(f−1), which is 1 for integer λ.
-    The limits are floats, approached slowly if f is large: at n = 10^12 the triangles of λ = 9/5
-    are within 0.002 of them, those of λ = 39/20 within 0.04.
+    `corners` approaches the limits slowly if f is large: at n = 10^12 within 0.002 for λ = 9/5, and
+    within 0.04 for λ = 39/20.
     Raises InvalidArgument if lam < 1.
     Source: [Bruck1996] §2.5.
     """

@@ -1,14 +1,14 @@
-"""How nodes are wired, and which links a message takes: routes over directed links.
+"""Networks: which nodes are linked, and the route of a message over directed links.
 
     topology.Mesh(16, 16).route(0, 18)           # link ids, first along the row, then the column
     topology.parse("torus:4x4x8").distance(0, 127)
 
 Read in this order: `base` (what a topology is), the kinds (`complete`, `hypercube`, `lattice` with
-meshes and tori), `embedded` (ranks placed on some nodes), `numbering` (ranks as a mesh, the
+meshes and tori), `embedded` (ranks placed on some nodes), `numbering` (ranks as a mesh, and the
 snake through it), `notation` (topologies as text).
 
-The word of a new kind is in `FORMS` of `notation`; `--topology` explains it in
-`cli/machine_options.py`, and `figures/mesh_diagram.py` says whether it can be drawn.  Tests compare
+A new kind needs its word in `FORMS` of `notation` and an explanation of `--topology` in
+`cli/machine_options.py`; `figures/mesh_diagram.py` says whether it can be drawn.  Tests compare
 routes with breadth-first search (`SMALL` in `tests/model/test_topology.py`).
 """
 

@@ -16,8 +16,8 @@ MAX_NODES = 1 << 31
 class Topology(ABC):
     """Nodes, directed links, and a fixed route from each node to every other node.
 
-    Ranks are nodes, except where they are `Embedded`.  Links are numbered, so that a simulator can
-    keep one clock for each in a list.  Topologies never change, and equal ones hash alike.
+    Ranks are nodes, except in `Embedded`.  Links have numbers (ids), so that a simulator can keep
+    one clock for each in a list.  Topologies never change, and equal ones have equal hashes.
     """
 
     @property
@@ -33,12 +33,12 @@ class Topology(ABC):
     @property
     @abstractmethod
     def shape(self) -> tuple[int, int]:
-        """(rows, columns) of the mesh in which algorithms see the ranks, row by row."""
+        """(rows, columns) of the mesh that algorithms assume; ranks fill it row by row."""
 
     @property
     @abstractmethod
     def links(self) -> int:
-        """The number of link ids, from 0 on; some belong to no link (at the edges of a mesh)."""
+        """The number of link ids, from 0 on; at the edges of a mesh some ids have no link."""
 
     @abstractmethod
     def route(self, source: int, target: int) -> tuple[int, ...]:
@@ -60,7 +60,7 @@ class Topology(ABC):
 
     @abstractmethod
     def describe(self) -> str:
-        """The topology in a few words, for people."""
+        """The topology in a few words."""
 
     def _check(self, source: int, target: int) -> None:
         integers = _is_integer(source) and _is_integer(target)
@@ -83,9 +83,9 @@ def _is_integer(value: object) -> bool:
 
 
 def checked_topology(topology: object, ranks: int, asked: str) -> Topology:
-    """The topology, if it is one and has a node for every rank; else raise InvalidArgument.
+    """Return `topology` if it is a Topology with a node for every rank.
 
-    asked: what the topology is for.
+    asked: what it is for, which the error says.   Raises InvalidArgument otherwise.
     """
     if not isinstance(topology, Topology):
         remedy = "give one of collwise.topology, such as topology.parse('mesh:16x16')"
@@ -97,7 +97,11 @@ def checked_topology(topology: object, ranks: int, asked: str) -> Topology:
 
 
 def checked_sizes(kind: str, names: tuple[str, ...], sizes: Iterable[object]) -> tuple[int, ...]:
-    """The sizes as integers; raise InvalidArgument for one below 1, or if nodes are too many."""
+    """Return the sizes as integers.
+
+    kind, names: words for the error.   Raises InvalidArgument for a size below 1, and for more than
+    MAX_NODES nodes.
+    """
     named = zip(names, sizes, strict=True)
     integers = tuple(checked_integer(size, f"a {kind}", name) for name, size in named)
     if (nodes := prod(integers)) > MAX_NODES:

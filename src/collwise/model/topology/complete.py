@@ -1,4 +1,4 @@
-"""The complete graph: no two messages share a link."""
+"""The complete graph, in which no two messages share a link."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,10 +9,10 @@ from collwise.model.topology.numbering import near_square
 
 @dataclass(frozen=True)
 class Complete(Topology):
-    """A link of its own from each rank to every other rank: link source·ranks + target.
+    """A complete graph: a link from each rank to every other one, with id source·ranks + target.
 
-    ranks: from 1 to 2^31.   Ids from a rank to itself have no link.   Ranks are seen as the mesh
-    nearest to a square.   Raises InvalidArgument for a number out of range.
+    ranks: from 1 to 2^31.   Ids with source = target have no link.   Algorithms see the ranks as
+    the mesh nearest to a square.   Raises InvalidArgument for a number out of range.
     """
 
     ranks: int

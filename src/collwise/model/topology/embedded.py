@@ -13,15 +13,15 @@ from collwise.system.integers import Shape, checked_integer, checked_shape
 
 @dataclass(frozen=True, init=False, repr=False)
 class Embedded(KeptHash, Topology):
-    """Rank i sits on node places[i]; nodes without a rank still pass messages on.
+    """A topology with rank i on node places[i]; nodes without a rank still forward messages.
 
-    topology: where the nodes are.   places: distinct nodes, one for each rank.   shape: the mesh in
-    which algorithms see the ranks; not given, it is the topology's own if every node has a rank,
+    topology: the nodes and links.   places: distinct nodes, one for each rank.   shape: the mesh in
+    which algorithms see the ranks.  By default it is the topology's own if every node has a rank,
     and the mesh nearest to a square otherwise.
 
     Routes and distances take ranks.  Links are those of `topology`, so `ends` returns nodes, not
     ranks.   Raises InvalidArgument for no places, a node out of range or used twice, or a shape
-    that does not hold the ranks.
+    with another number of ranks.
 
     >>> from collwise.model.topology import Hypercube
     >>> ring = Embedded(Hypercube(3), [0, 1, 3, 2, 6, 4])

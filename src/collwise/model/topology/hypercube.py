@@ -11,9 +11,9 @@ from collwise.system.integers import checked_integer
 class Hypercube(Topology):
     """2^dimension nodes; two are linked, both ways, if their numbers differ in one bit.
 
-    dimension: from 1 to 31.   Link node·dimension + j leads from a node across bit j.   A route
-    changes the bits that differ, from the lowest to the highest.   Ranks are seen as a mesh of
-    2^⌊d/2⌋ × 2^⌈d/2⌉.   Raises InvalidArgument for a dimension out of range.
+    dimension: d, from 1 to 31.   Link node·d + j leads from a node to the one that differs in bit
+    j.   A route changes the bits that differ, from the lowest to the highest.   Algorithms see the
+    ranks as a mesh of 2^⌊d/2⌋ × 2^⌈d/2⌉.   Raises InvalidArgument for a dimension out of range.
     """
 
     dimension: int

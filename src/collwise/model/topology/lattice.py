@@ -1,9 +1,9 @@
 """Meshes, as on Intel's Delta and Paragon, and tori, as in Cray's T3D: lattices of nodes.
 
-Nodes are numbered so that the last coordinate runs fastest.  With k dimensions, counted from the
-last, link 2k·node + 2·dimension leads to the next node along that dimension, and + 1 to the
-previous one; where there is none, the id has no link.  A message goes along the last dimension
-first, then along the one before.
+Nodes are numbered so that the last coordinate runs fastest.  Let k be the number of dimensions,
+which are counted from the last one, 0.  Link 2k·node + 2·dimension leads to the next node along the
+dimension, and the link after it to the previous node.  If there is no such node, the id has no
+link.  A message goes along the last dimension first, then along the one before.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from collwise.model.topology.base import Topology, checked_sizes
 
 
 class Lattice(Topology):
-    """Rows of nodes along each dimension, in which neighbours are linked both ways."""
+    """Nodes in rows along each dimension; neighbours are linked both ways."""
 
     sizes: tuple[int, ...]
     wraps: ClassVar[bool]
@@ -97,12 +97,13 @@ class Torus(Lattice):
     """Rings in two or three dimensions: Torus(rows, columns) or Torus(x, y, z).
 
     sizes: 2 or 3 numbers from 1, with at most 2^31 nodes.   A ring of one node has no links, and
-    one of two nodes has one link each way.   A message takes the shorter way round each ring, and
-    goes towards the next node where both are equal.  Virtual channels, which keep real tori free of
+    one of two nodes has one link each way.   A message takes the shorter way round each ring; if
+    both are equal, it goes towards the next node.  Virtual channels, which keep real tori free of
     deadlock, are not modelled.
 
-    Ranks of a torus of x × y × z are seen as the mesh nearer to a square, x × (y·z) or (x·y) × z.
-    Raises InvalidArgument for a size out of range.   Source: [ScottThorson1994] (the T3D).
+    Algorithms see the ranks of a torus of x × y × z as the mesh x × (y·z) or (x·y) × z, whichever
+    is nearer to a square.  Raises InvalidArgument for a size out of range.   Source:
+    [ScottThorson1994] (the T3D).
     """
 
     sizes: tuple[int, ...]

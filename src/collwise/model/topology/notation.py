@@ -1,4 +1,4 @@
-"""Topologies as people write them: mesh:16x16, torus:4x4x8, hypercube:6, complete:32."""
+"""Reads topologies from text: mesh:16x16, torus:4x4x8, hypercube:6, complete:32."""
 
 import re
 from collections.abc import Callable
@@ -12,7 +12,10 @@ from collwise.model.topology.lattice import Mesh, Torus
 
 
 class Notation(NamedTuple):
-    """How one kind of topology is written: its class, its possible numbers of sizes, an example."""
+    """How one kind of topology is written.
+
+    make: its class.   sizes: the possible numbers of sizes.   example: a text.
+    """
 
     make: Callable[..., Topology]
     sizes: tuple[int, ...]
@@ -28,7 +31,7 @@ FORMS = {
 
 
 def parse(text: str) -> Topology:
-    """The topology that is written as kind:sizes, in either case, with x or × between sizes.
+    """Read a topology from text of the form kind:sizes, in either case, with x or × between sizes.
 
     Raises UnknownName for a kind that does not exist, InvalidArgument for sizes that are missing,
     too many, no integers or out of range.

@@ -1,4 +1,4 @@
-"""Ranks as a mesh, row by row, and the snake that runs through it."""
+"""Ranks numbered as a mesh, row by row, and the snake through the mesh."""
 
 from math import isqrt
 from typing import Any, overload
@@ -8,9 +8,9 @@ from collwise.system.integers import Ints, Shape, checked_integer, checked_shape
 
 
 def near_square(ranks: int) -> Shape:
-    """The (rows, columns) nearest to a square, rows <= columns, with exactly `ranks` places.
+    """The (rows, columns) nearest to a square with rows·columns = ranks and rows <= columns.
 
-    Raises InvalidArgument if ranks < 1, or of more ranks than MPI can number.
+    Raises InvalidArgument if ranks < 1, or for more ranks than MPI can number.
 
     >>> near_square(120), near_square(7)
     ((10, 12), (1, 7))
@@ -27,7 +27,7 @@ def snake_rank(position: Ints, columns: int) -> Ints: ...
 def snake_rank(position: Any, columns: int) -> Any:
     """The rank at a position of the snake: row 0 from left to right, row 1 from right to left, ….
 
-    position: from 0 on, an integer or an array.   columns: of the mesh, >= 1; not checked.
+    position: from 0 on, an integer or an array.   columns: of the mesh, >= 1.  Neither is checked.
     Ranks are numbered row by row.   Source: [Hambrusch1998] §2 (snake-like row-major order).
 
     >>> [snake_rank(position, 3) for position in range(6)]
@@ -38,7 +38,7 @@ def snake_rank(position: Any, columns: int) -> Any:
 
 
 snake_position = snake_rank
-"""The position of a rank on the snake: the same function, since it is its own inverse."""
+"""The position of a rank on the snake; `snake_rank` is its own inverse."""
 
 
 def snake(shape: Shape) -> tuple[int, ...]:

@@ -362,3 +362,41 @@ for _ in range(3):
 if comm.rank == 0:
     print(result[0])
 """
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("inside", ["memory", "messages"])
+def test_below_thread_multiple_blocking_calls_stay_in_memory(mpi: Library, inside: str) -> None:
+    if inside == "memory" and not list(CORE.parent.glob("_engine.*so")):
+        pytest.skip("the extension is not built")
+    program = """if True:
+        import mpi4py
+        mpi4py.rc.thread_level = "funneled"
+        import numpy as np
+        from mpi4py import MPI
+        import collwise as cw
+        named = {"allreduce": "recursive_doubling"}
+        comm = cw.Comm(MPI.COMM_WORLD, profile=False, algorithms=named, record=True)
+        data, total = np.full(3000, comm.rank + 1.0), np.zeros((3, 3000))
+        for _ in range(20):
+            comm.Allreduce(data, total[0])
+            comm.Iallreduce(data, total[1]).Wait()
+            request = comm.Allreduce_init(data, total[2])
+            request.Start()
+            request.Wait()
+            request.Free()
+            assert (total == 6).all()
+        if comm.rank == 0:
+            print(MPI.Query_thread() == MPI.THREAD_FUNNELED)
+            for calls in comm.calls():
+                print(calls.way, calls.algorithm, calls.why)
+    """
+    ran = mpi.run(3, "-c", program, limit_s=LIMIT_S, COLLWISE_NODE=inside)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    funneled, blocking, *others = ran.stdout.splitlines()
+    assert funneled == "True"
+    assert blocking.startswith(
+        "blocking allreduce/recursive_doubling " if inside == "memory" else "blocking library "
+    )
+    why = "library the library's own: MPI offers less than MPI_THREAD_MULTIPLE"
+    assert others == [f"{way} {why}" for way in ("nonblocking", "persistent")]

@@ -96,6 +96,7 @@ class Decision:
     derived communicators on one node, if this one is on several.   progress: whether a helper
     thread can advance schedules while the program computes.   check_limit_s: how long checked calls
     wait for all ranks; 0 if calls are not checked.   engine: the name of rank 0's engine.
+    within_memory: whether memory of one node carries all data; then blocking calls need no helper.
     falls_back: whether the library serves calls without a plan; if not, such calls raise.
     """
 
@@ -110,6 +111,7 @@ class Decision:
     check_limit_s: float = 0.0
     engine: str = ""
     one_node_profile: Profile | None = None
+    within_memory: bool = False
     falls_back: bool = True
     learn: float = 0.0
 
@@ -157,6 +159,7 @@ class Decision:
             progress=world.thread_multiple,
             check_limit_s=check_limit_s(),
             engine=world.engine,
+            within_memory=world.within_memory,
             one_node_profile=near,
             falls_back=falls_back(),
             learn=_share(learn),
@@ -182,6 +185,7 @@ class Decision:
             ranks_per_node=ranks_per_node,
             level_placement=level_placement,
             machine=machine,
+            within_memory=world.within_memory,
         )
 
     @property
@@ -327,7 +331,7 @@ class Decision:
             decided = verdict(self._races(problem.ranks), problem, form)
         if decided is not None and not keeps_order(decided.algorithm, problem):
             decided, machine = None, machine or _ANY_MACHINE
-        if not self.progress:
+        if not self.progress and not (self.within_memory and form == "blocking"):
             decided = Verdict(LIBRARY, "MPI offers less than MPI_THREAD_MULTIPLE")
         elif problem.ranks == 1:
             decided = Verdict(LIBRARY, "there is one rank")

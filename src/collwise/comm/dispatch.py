@@ -188,13 +188,15 @@ class Dispatch:
             return Handler(None, None, self._tally(way, method, None, op))
         asked: CallProblem | None = self._problem(posed)
         assert asked is not None
-        chosen = self.chosen(asked, form_of(way), timed=False)
+        chosen = self.chosen(asked, form_of(way, self.decision.progress), timed=False)
         plan, own = chosen.plan, self._own(way, method, chosen.own)
         if plan is None and not isinstance(own, Switched):
-            self.decision.check_fallback(asked, form_of(way))
+            self.decision.check_fallback(asked, form_of(way, self.decision.progress))
         elif plan is not None and not self.duplicate.exists(local=way == "nonblocking"):
             if asked.problem.order == "fixed":
-                self.decision.check_fallback(asked, form_of(way), _NO_DUPLICATE)
+                self.decision.check_fallback(
+                    asked, form_of(way, self.decision.progress), _NO_DUPLICATE
+                )
             plan = asked = None  # once there is a duplicate, all caches are emptied
         tally = self._tally(way, method, asked, op)
         if isinstance(own, str):

@@ -88,6 +88,11 @@ class World(NamedTuple):
         line = f"note     {len(self.hosts)} ranks share {cores}: expect noise"
         return (line,) * self.oversubscribed
 
+    @property
+    def within_memory(self) -> bool:
+        """Whether memory carries all data, since all ranks share one node."""
+        return bool(self.sharing) and len(set(self.sharing)) == 1
+
     def part(self, ranks: Sequence[int]) -> "World":
         """The world of a communicator that has only these of the ranks."""
         return self._replace(

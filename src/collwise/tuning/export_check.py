@@ -19,7 +19,7 @@ import msgspec
 
 from collwise.errors import RanksLost
 from collwise.formats.selection_rules import Rule
-from collwise.measure.race import OWN
+from collwise.measure.race import BLOCKING, OWN
 from collwise.measure.statistics import Interval
 from collwise.planner.choose import problem_for
 from collwise.planner.plans import Candidate
@@ -142,7 +142,7 @@ def main(question: str) -> None:
                 given = {"sources": range(ranks), "nbytes": nbytes // ranks}
                 more = given if kind.has_sources else {"nbytes": nbytes}
                 problem, _ = problem_for(collective, ranks=ranks, **more)
-                race = session.compare(problem, {}, {}, RACE_S, own={one.label: one})
+                race = session.compare(problem, {}, {}, RACE_S, own={one.label + BLOCKING: one})
                 speedup = race.speedup(race.best_own) if race.best_own != race.library else None
             if speedup is not None:
                 by_hand = {collective: one.label.partition("/")[2]}

@@ -13,6 +13,7 @@ from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import ProfileFile
 from collwise.profiles.records import Provenance, RaceResult
 from collwise.tuning.comparison import Comparison
+from collwise.tuning.grid_results import GridCell
 from collwise.tuning.scanning import Scan
 
 Interval = tuple[float, float | None]
@@ -298,6 +299,19 @@ class Sweep(Document, kw_only=True):
     report_path: str | UnsetType = UNSET
 
 
+class Grid(Document, kw_only=True):
+    """`bench --grid --json`, and what `--record` keeps then.
+
+    wanted: how many cells all rounds have.
+    """
+
+    format: Literal["collwise grid"]
+    version: Literal[1]
+    libraries: list[str]
+    wanted: int
+    cells: list[GridCell]
+
+
 class Call(Document, kw_only=True):
     """Calls of one kind: how often, who served them, and what a tuning would be worth."""
 
@@ -505,6 +519,7 @@ DOCUMENTS: dict[str, type] = {
     "tune": Tuning,
     "measure": Measurement,
     "bench": Sweep,
+    "bench-grid": Grid,
     "compare": Comparison,
     "run": Calls,
     "wisdom-list": WisdomList,

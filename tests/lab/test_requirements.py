@@ -96,11 +96,21 @@ def test_more_ranks_than_places() -> None:
 
 @pytest.mark.parametrize("library", ["mpich", "openmpi"])
 def test_ranks_fill_hosts_one_after_the_other(library: mpi_launch.Library) -> None:
-    names = ["h0", "h1", "h2"]
-    arguments, _ = launch(library, "mpiexec", ["program", "x"], names, 3, 2, has_shim=True)
+    places = {"h0": 2, "h1": 1}
+    arguments, _ = launch(library, "mpiexec", ["program", "x"], places, has_shim=True)
     assert arguments[-4:] == ["-n", "3", "program", "x"]
-    hosts = "h0,h1" if library == "mpich" else "h0:2,h1:2"
-    assert hosts in arguments
+    assert "h0:2,h1:1" in arguments
     assert any("LD_PRELOAD" in argument for argument in arguments)
-    arguments, _ = launch(library, "mpiexec", ["program"], names, 3, 1, has_shim=False)
+    arguments, _ = launch(library, "mpiexec", ["program"], dict.fromkeys(places, 1), has_shim=False)
     assert not any("LD_PRELOAD" in argument for argument in arguments)
+
+
+def test_hosts_may_have_different_numbers_of_ranks() -> None:
+    cluster = Cluster(3, "5ms", "10mbit", mpi="none")
+    assert cluster._places(None, (5, 3, 8)) == {"h0": 5, "h1": 3, "h2": 8}
+    assert cluster._places(6, (5, 3, 8)) == {"h0": 5, "h1": 1}
+    assert cluster._places(None, (1, 2)) == {"h0": 1, "h1": 2}
+    with pytest.raises(InvalidArgument, match=r"with 5\+3\+8\+1 on them: there are 16 places"):
+        cluster._places(None, (5, 3, 8, 1))
+    with pytest.raises(InvalidArgument, match="at least one is needed"):
+        cluster._places(None, (1, 0))

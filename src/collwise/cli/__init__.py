@@ -2,9 +2,9 @@
 
 `COMMANDS` is the only list of commands; NAME is made by NAME_command.py.  Options that commands
 share: `problem_options`, `machine_options` (`planning_options` has both), `profile_option`, and
-`ranks_option`, which starts ranks.  `parameter_types` reads their values, `grouped_command` shows
-them in groups.  `output` prints and delivers results, `failures` turns exceptions into messages and
-exit codes.
+`ranks_option`, which starts ranks.  `bench_grid` starts one launch of `bench` after another.
+`parameter_types` reads their values, `grouped_command` shows them in groups.  `output` prints and
+delivers results, `failures` turns exceptions into messages and exit codes.
 
 Every command has `--json`, `--help`, and the exit codes 0, 1, 2, and 130 when interrupted.  An
 option about the problem is a field of `ProblemOptions` (which collectives have it: `ABOUT` in

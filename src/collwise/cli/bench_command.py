@@ -2,21 +2,25 @@
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from collwise.cli import output
+from collwise.cli.bench_grid import PLANNING_S, GridCells, over_networks
 from collwise.cli.grouped_command import GroupedCommand, gathered
 from collwise.cli.parameter_types import (
     BUDGET,
+    CELLS,
     COLLECTIVES,
     COUNTS,
     EXACT,
+    FILE,
     INTEGER,
     OUTPUT,
     PICTURE,
@@ -53,8 +57,6 @@ _NBYTES = 512
 """The default size."""
 _ALONE_S, _EACH_S = 5.0, 1.5
 """The most seconds for a race: for one alone, for each of several."""
-_PLANNING_S = 10.0
-"""Allowed for planning each race."""
 
 
 def _parse_order(text: str) -> Callable[[int], Sequence[int]]:
@@ -80,12 +82,15 @@ def _parse_order(text: str) -> Callable[[int], Sequence[int]]:
     return order
 
 
-class Grid(NamedTuple):
+@dataclass(frozen=True)
+class Ranges:
     """What to race: every collective with every size, on so many ranks; None: on all of them."""
 
     collectives: tuple[str, ...]
     sizes: tuple[int, ...]
     counts: tuple[int, ...] | None
+    measuring_s: float = _MEASURING_S
+    measures: bool = False
 
     @property
     def races(self) -> int:
@@ -106,7 +111,7 @@ class Grid(NamedTuple):
         return list(dict.fromkeys(tasks))
 
 
-def _grid(values: dict[str, Any]) -> Grid:
+def _raced(values: dict[str, Any]) -> "Ranges | GridCells":
     """Take the options that say what is raced out of all options."""
     collectives = tuple(dict.fromkeys(name for some in values.pop("collective") for name in some))
     sizes, counts = values.pop("sizes"), values.pop("counts")
@@ -121,19 +126,24 @@ def _grid(values: dict[str, Any]) -> Grid:
         first = _NBYTES if first is None else first
         factor = Fraction(2) if factor is None else factor
         sizes = size_range(first, first if last is None else last, factor)
-    return Grid(collectives or ("broadcast",), sizes or (_NBYTES,), counts)
+    grid_path, cells = values.pop("grid_path"), values.pop("cells")
+    if grid_path is not None:
+        return GridCells(grid_path, cells or ())
+    if cells is not None:
+        raise click.UsageError("--cells are those of a --grid: name its file, too")
+    return Ranges(collectives or ("broadcast",), sizes or (_NBYTES,), counts)
 
 
 def _check(options: dict[str, Any]) -> None:
     from collwise.algorithms.registry import find
     from collwise.planner.by_hand import own_choice
 
-    grid: Grid = options["grid"]
+    raced: Ranges | GridCells = options["raced"]
     if (algorithm := options["algorithm"]) is not None:
-        for collective in grid.collectives:
+        for collective in raced.collectives:
             if own_choice(collective, algorithm) is None:
                 find(algorithm, collective)
-    options["request"].check(grid.collectives)
+    options["request"].check(raced.collectives)
     record, resume = options["record_path"], options["resume"]
     if resume and record is None:
         raise click.UsageError("--resume goes on with a record: name it with --record")
@@ -154,14 +164,15 @@ def _earlier(record: Path, resume: bool) -> "Sweep | None":
 
 
 def _limit_s(options: dict[str, Any]) -> float:
-    grid: Grid = options["grid"]
-    return grid.races * (grid.budget_s(options["budget"]) + _PLANNING_S) + _MEASURING_S
+    raced: Ranges | GridCells = options["raced"]
+    each_s: float = raced.budget_s(options["budget"]) + PLANNING_S
+    return raced.races * each_s + raced.measuring_s
 
 
 @click.command("bench", cls=GroupedCommand)
 @gathered(
-    "grid",
-    _grid,
+    "raced",
+    _raced,
     click.option(
         "--collective",
         type=COLLECTIVES,
@@ -188,6 +199,13 @@ def _limit_s(options: dict[str, Any]) -> float:
         help="Race on the first 2, then the first 4, … of the ranks, as in 2,4,8"
         "  [default: on all].",
     ),
+    click.option(
+        "--grid",
+        "grid_path",
+        type=FILE,
+        help="Race all that this TOML file names, on the networks that it names.",
+    ),
+    click.option("--cells", type=CELLS, hidden=True, help="Numbers of cells, for a launch."),
 )
 @problem_options(default_sources=DEFAULT_SOURCES)
 @click.option("--algorithm", help="Race this algorithm, or library:NAME  [default: the best few].")
@@ -225,11 +243,12 @@ def _limit_s(options: dict[str, Any]) -> float:
 @click.option("--report", "report_path", type=OUTPUT, help="Write the sweep as an HTML page.")
 @profile_option
 @output.json_option
+@over_networks
 @on_ranks(_limit_s, _check)
 def command(
     comm: "Communicator",
     here: "World",
-    grid: Grid,
+    raced: Ranges | GridCells,
     request: ProblemOptions,
     algorithm: str | None,
     budget: float | None,
@@ -253,13 +272,15 @@ def command(
     blocking calls.  The slowest rank's time is what counts.  Who is 1.5 times behind leaves early.
 
     Several sizes, collectives or numbers of ranks make a sweep: a row for each race, as it ends.
-    Interrupted sweeps go on with --record FILE --resume.
+    Interrupted sweeps go on with --record FILE --resume.  --grid races on one network and placement
+    after another, emulated ones among them, with one MPI library after another.
 
     \b
         collwise bench -n 4 --collective allreduce --bytes 64k --op max
         collwise bench -n 2 --bytes 8:1M:2 --csv sweep.csv
         collwise bench -n 8 --collective all --on 2,4,8 -b 8 -e 64k -f 8
         collwise bench -n 8 --collective allgatherv --pattern equal --sources 3
+        collwise bench --grid grid.toml --record grid.json --report grid.html
         mpiexec -n 64 collwise bench --algorithm postal_tree --order random:1
     """  # noqa: D301
     from collwise.mpi.runtime.agreement import in_team, on_root
@@ -271,12 +292,12 @@ def command(
     order = tuple(range(comm.size) if rank_order is None else rank_order(comm.size))
     if rank_order is not None:
         comm, here = comm.Create_group(comm.group.Incl(order)), here.part(order)
-    counts, each_s, several = grid.counts or (comm.size,), grid.budget_s(budget), grid.races > 1
+    counts, each_s, several = raced.counts or (comm.size,), raced.budget_s(budget), raced.races > 1
     if counts[-1] > comm.size:
         seen = f"there are {formatting.count(comm.size, 'rank')}"
         raise InvalidArgument(f"races on {counts[-1]} ranks", seen, f"start -n {counts[-1]}")
-    tasks = {count: grid.tasks(request, count) for count in counts}
-    fingerprint, budget_s = here.fingerprint(), each_s * grid.races
+    tasks = {count: raced.tasks(request, count) for count in counts}
+    fingerprint, budget_s = here.fingerprint(), each_s * raced.races
     made = here.provenance(ranks=counts[-1], seed=seed, budget_s=budget_s)
 
     def begin() -> "tuple[Profile | None, Sweep]":
@@ -289,19 +310,19 @@ def command(
         )
         if record_path is not None and (earlier := _earlier(record_path, resume)):
             sweep = sweep.goes_on(record_path, earlier)
-        return profile_for(fingerprint, profile_path), sweep
+        return None if raced.measures else profile_for(fingerprint, profile_path), sweep
 
     saved, sweep = on_root(comm, begin)
     named = {"record": record_path, "csv": csv_path, "picture": picture, "report": report_path}
     paths = {kind: path for kind, path in named.items() if path is not None}
-    keeper = SweepKeeper(sweep, form, paths, None if as_json else _shown(grid))
-    what = f"{grid.races} times" if several else str(tasks[counts[-1]][0])
-    limit_s = budget_s + (0 if saved else _MEASURING_S)
+    keeper = SweepKeeper(sweep, form, paths, None if as_json else _shown(raced))
+    what = f"{raced.races} times" if several else str(tasks[counts[-1]][0])
+    limit_s = budget_s + (0 if saved else raced.measuring_s)
     beginning = f"racing {what} on {counts[-1]} ranks for {limit_s:g} s at most"
 
     def measure(team: "Communicator") -> Profile:
         with Session(team, here.part(range(team.size)), seed=seed) as session:
-            return session.measure(_MEASURING_S)
+            return session.measure(raced.measuring_s)
 
     def race(team: "Communicator") -> Sweep:
         world = here.part(range(team.size))
@@ -326,22 +347,22 @@ def command(
         output.write(*sweep_lines(sweep, form) if several else ())
         if rank_order is not None:
             output.write("order    the ranks are numbered as --order says")
-        if saved is None:
+        if saved is None and not raced.measures:
             output.write("note     no profile of this machine yet: measured for 3 s to plan with")
         output.write(*here.crowding)
 
     return partial(output.deliver, as_json, sweep.document, show, keeper.savings)
 
 
-def _shown(grid: Grid) -> "Callable[[Outcome, dict[str, str], str], None]":
+def _shown(raced: Ranges | GridCells) -> "Callable[[Outcome, dict[str, str], str], None]":
     """What prints a race as soon as it has ended: a row of the sweep, or the whole of it."""
     from collwise.report.sweep_tables import COLUMNS
     from collwise.report.tuning_tables import race_summary, race_table
 
-    rows = output.Rows({**COLUMNS, "collective": max(map(len, grid.collectives))})
+    rows = output.Rows({**COLUMNS, "collective": max(map(len, raced.collectives))})
 
     def show(outcome: "Outcome", row: dict[str, str], library: str) -> None:
-        if grid.races > 1:
+        if raced.races > 1:
             rows.add(row)
             return
         from collwise.planner.plans import source_lines

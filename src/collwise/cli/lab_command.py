@@ -7,7 +7,7 @@ from typing import Literal, NoReturn
 import click
 
 from collwise.cli import output
-from collwise.cli.parameter_types import BUDGET, FILE, POSITIVE
+from collwise.cli.parameter_types import BUDGET, FILE, POSITIVE, ROOMS
 from collwise.system.launcher import ended_by_signals
 
 _HOSTS, _LATENCY, _RATE = 8, "5ms", "10mbit"
@@ -24,7 +24,11 @@ _HOSTS, _LATENCY, _RATE = 8, "5ms", "10mbit"
     help="A TOML file with groups of hosts, and links between them, instead.",
 )
 @click.option("--ranks", "-n", type=POSITIVE, help="Ranks in all  [default: all hosts full].")
-@click.option("--ranks-per-host", type=POSITIVE, help="Ranks on each host  [default: 1].")
+@click.option(
+    "--ranks-per-host",
+    type=ROOMS,
+    help="Ranks on each host, or of the first, the second, … host: 5+3+8  [default: 1].",
+)
 @click.option(
     "--mpi",
     type=click.Choice(["mpich", "openmpi", "none"]),
@@ -40,7 +44,7 @@ def command(
     rate: str | None,
     network_path: Path | None,
     ranks: int | None,
-    ranks_per_host: int | None,
+    ranks_per_host: int | tuple[int, ...] | None,
     mpi: Literal["mpich", "openmpi", "none"] | None,
     addresses: str | None,
     timeout: float | None,
@@ -60,7 +64,8 @@ def command(
     from collwise.lab import Cluster
 
     if network_path is None:
-        hosts = _HOSTS if hosts is None else hosts
+        rooms = ranks_per_host if isinstance(ranks_per_host, tuple) else ()
+        hosts = hosts or len(rooms) or _HOSTS
         latency, rate = latency or _LATENCY, rate or _RATE
     cluster = Cluster(hosts, latency, rate, network=network_path, mpi=mpi, addresses=addresses)
     cluster.check(words, ranks, ranks_per_host)

@@ -139,6 +139,15 @@ def _parse_counts(text: str) -> tuple[int, ...]:
     return tuple(sorted(set(map(int, counts))))
 
 
+def _parse_rooms(text: str) -> int | tuple[int, ...]:
+    """Ranks on every host, such as 4, or on each of the first hosts: 5+3+8."""
+    if not re.fullmatch(r"[1-9][0-9]{0,4}(\+[1-9][0-9]{0,4})*", text):
+        seen, remedy = f"{text[:20]!r} is no number of ranks", "give one such as 4, or 5+3+8"
+        raise InvalidArgument("ranks on each host", seen, remedy)
+    first, *others = map(int, text.split("+"))
+    return (first, *others) if others else first
+
+
 def _parse_budget(text: str) -> float:
     """Seconds that a command may work, more than 0."""
     with suppress(InvalidArgument):
@@ -234,6 +243,8 @@ OUTPUT = FilePath(writes=True)
 PICTURE = FilePath(writes=True, suffixes=(".png", ".svg"))
 SIZE = ParsedType("bytes", parse_size)
 SIZES = ParsedType("bytes,first:last:factor,…", _parse_sizes)
+CELLS = ParsedType("numbers", lambda text: tuple(map(int, _items(text, "number"))))
+ROOMS = ParsedType("ranks", _parse_rooms)
 COUNTS = ParsedType("ranks,ranks,…", _parse_counts)
 PRECISION = ParsedType("percent", partial(parse_share, what="a precision"))
 BUDGET = ParsedType("seconds", _parse_budget)

@@ -8,7 +8,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -72,7 +72,7 @@ def on_ranks(
                 count = ranks or min(max(usable_cores(), 2), 16)
                 if (placement := options.get("placement")) is not None:
                     check_placement(placement, count)
-                sys.exit(_start(count, budget_s(options)))
+                sys.exit(start_ranks(count, budget_s(options), sys.argv[1:]))
             if not ours and launcher is not None and ranks not in (None, launcher.size):
                 raise already_started(ranks, launcher)
             from collwise.mpi.runtime.world import describe, world  # NoMPI if there is no library
@@ -100,8 +100,18 @@ def already_started(ranks: int | None, launcher: Launched) -> InvalidArgument:
     )
 
 
-def _start(count: int, budget_s: float) -> int:
-    """Run this very command on ranks; return its exit code."""
+def start_ranks(
+    count: int,
+    budget_s: float,
+    words: Sequence[str],
+    python: str = sys.executable,
+    *,
+    quiet: bool = False,
+) -> int:
+    """Run `collwise` with these words on ranks of this machine; return its exit code.
+
+    python: the interpreter.   quiet: whether what they print on standard output is dropped.
+    """
     if count > (most := max(MAX_PER_MACHINE, MAX_PER_CORE * usable_cores())):
         raise InvalidArgument(
             f"{count} ranks on this machine (-n {count})",
@@ -112,8 +122,8 @@ def _start(count: int, budget_s: float) -> int:
     with _status_file() as (file, name):
         fcntl.flock(file, fcntl.LOCK_EX)  # held until this process ends, however it does
         environment = {STATUS_FILE: f"{name}@{platform.node()}", **passed_on()}
-        arguments = [sys.executable, "-m", "collwise", *sys.argv[1:]]
-        code = start(count, arguments, environment, budget_s + START_UP_S)
+        arguments = [python, "-m", "collwise", *words]
+        code = start(count, arguments, environment, budget_s + START_UP_S, quiet=quiet)
         file.seek(0)
         status = file.read().split()
     if codes := [int(word) for word in status if word != _WORKING]:

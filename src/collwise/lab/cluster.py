@@ -140,7 +140,7 @@ class Cluster:
         command: Sequence[str | Path],
         ranks: int | None = None,
         *,
-        ranks_per_host: int | None = None,
+        ranks_per_host: int | Sequence[int] | None = None,
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
         timeout_s: float | None = None,
@@ -148,7 +148,8 @@ class Cluster:
     ) -> CompletedCommand:
         """Run a command under the MPI launcher, by default with one rank on each host.
 
-        ranks: how many; `ranks_per_host` on every host if None.  Ranks fill one host after another.
+        ranks: how many; all that fit if None.  Ranks fill one host after another.
+        ranks_per_host: on every host, or on each of the first hosts.
         environment: the command's environment variables; this process's if None.
         folder: where the command runs; the current folder if None.
         timeout_s: seconds after which the command is killed and LabFailed raised.
@@ -163,10 +164,10 @@ class Cluster:
         arguments = [str(argument) for argument in command]
         variables = alone(os.environ if environment is None else environment)
         folder = (folder or Path.cwd()).absolute()
-        per_host, count = self._count_ranks(ranks, ranks_per_host)
+        places = self._places(ranks, ranks_per_host)
         check_command(arguments, variables, folder)
         arguments, forced = launch(
-            self.library, self._mpiexec, arguments, self.names, count, per_host, has_shim=self._shim
+            self.library, self._mpiexec, arguments, places, has_shim=self._shim
         )
         variables |= {**forced, LAB: self.network.description}
         message = {"run": arguments, "environment": variables, "folder": str(folder)}
@@ -200,28 +201,40 @@ class Cluster:
             return CompletedCommand(code, report, _content(stdout), _content(stderr))
 
     def check(
-        self, command: Sequence[str], ranks: int | None = None, ranks_per_host: int | None = None
+        self,
+        command: Sequence[str],
+        ranks: int | None = None,
+        ranks_per_host: int | Sequence[int] | None = None,
     ) -> None:
         """Raise what `start` and `run` would raise, as far as that is known beforehand."""
         requirements.check()
-        self._count_ranks(ranks, ranks_per_host)
+        self._places(ranks, ranks_per_host)
         check_command(command, os.environ, Path.cwd())
         find_library(self._mpi)
         addresses.choose(self.network.hosts, self._range)
 
-    def _count_ranks(self, ranks: int | None, per_host: int | None) -> tuple[int, int]:
-        """The number of ranks on each host, and that of all ranks."""
+    def _places(
+        self, ranks: int | None, ranks_per_host: int | Sequence[int] | None
+    ) -> dict[str, int]:
+        """How many ranks run on each host that has any."""
         hosts = self.network.hosts
-        if per_host is None:
-            per_host = 1 if ranks is None else -(-ranks // hosts)
-        count = hosts * per_host if ranks is None else ranks
-        if per_host < 1 or count < 1:
+        if ranks_per_host is None:
+            ranks_per_host = 1 if ranks is None else -(-ranks // hosts)
+        listed = not isinstance(ranks_per_host, int)
+        rooms = [ranks_per_host] * hosts if isinstance(ranks_per_host, int) else [*ranks_per_host]
+        count = sum(rooms) if ranks is None else ranks
+        if min(rooms, default=0) < 1 or count < 1:
             raise InvalidArgument(f"{count} ranks", "at least one is needed", "give 1 or more")
-        if count > per_host * hosts:
-            asked = f"{count} ranks on {hosts} hosts with {per_host} on each"
-            seen = f"there are {per_host * hosts} places"
+        if count > sum(rooms) or len(rooms) > hosts:
+            each = f"{'+'.join(map(str, rooms))} on them" if listed else f"{rooms[0]} on each"
+            asked = f"{count} ranks on {hosts} hosts with {each}"
+            seen = f"there are {sum(rooms[:hosts])} places"
             raise InvalidArgument(asked, seen, "raise --ranks-per-host or --hosts")
-        return per_host, count
+        places: dict[str, int] = {}
+        for name, room in zip(self.names, rooms, strict=False):
+            places[name] = min(room, count)
+            count -= places[name]
+        return {name: number for name, number in places.items() if number}
 
     def _await_end(self, timeout_s: float | None, program: str) -> dict[str, Any]:
         answer = self._receive(timeout_s)

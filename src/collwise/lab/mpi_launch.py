@@ -82,45 +82,42 @@ def launch(
     library: Library,
     mpiexec: str,
     command: Sequence[str],
-    names: Sequence[str],
-    ranks: int,
-    ranks_per_host: int,
+    places: Mapping[str, int],
     *,
     has_shim: bool,
 ) -> tuple[list[str], dict[str, str]]:
     """The launcher's command line for the first host, and the environment variables to set.
 
-    names: of the hosts, which are filled with ranks one after the other.   has_shim: whether to
-    preload the poll shim.
+    places: how many ranks run on each host, in order.   has_shim: whether to preload the poll shim.
     """
     if library == "none":
         return [*command], {}
-    used = names[: -(-ranks // ranks_per_host)]
+    shared = max(places.values()) > 1
+    slots = ",".join(f"{name}:{number}" for name, number in places.items())
     preload = {}
     if has_shim:
-        longest = poll_shim.LONGEST_US if ranks_per_host == 1 else poll_shim.LONGEST_SHARED_US
+        longest = poll_shim.LONGEST_SHARED_US if shared else poll_shim.LONGEST_US
         preload["LD_PRELOAD"] = f"{SHARED_FROM_HOSTS}/{poll_shim.NAME}"
         preload[poll_shim.LONGEST_VARIABLE] = str(longest)
     environment = {}
     if library == "mpich":
         environment = dict(_MPICH)
-        if ranks_per_host == 1:
+        if not shared:
             environment["MPIR_CVAR_NOLOCAL"] = "1"
         options = ["-launcher", "ssh", "-launcher-exec", _ENTER, "-iface", DEVICE]
-        options += ["-hosts", ",".join(used), "-ppn", str(ranks_per_host)]
+        options += ["-hosts", slots]
         for name, value in preload.items():
             options += ["-genv", name, value]
     else:
-        parameters = {**_OPEN_MPI, "btl": "tcp,self" if ranks_per_host == 1 else "tcp,self,sm"}
-        if ranks_per_host == 1:
+        parameters = {**_OPEN_MPI, "btl": "tcp,self,sm" if shared else "tcp,self"}
+        if not shared:
             parameters["coll"] = "^han"  # it takes all emulated hosts for a single one
         options = ["--allow-run-as-root"]
         for name, value in _PRRTE.items():
             options += ["--prtemca", name, value]
         for name, value in parameters.items():
             options += ["--mca", name, value]
-        slots = ",".join(f"{name}:{ranks_per_host}" for name in used)
         options += ["--host", slots, "--map-by", "slot", "--bind-to", "none"]
         for name, value in preload.items():
             options += ["-x", f"{name}={value}"]
-    return [mpiexec, *options, "-n", str(ranks), *command], environment
+    return [mpiexec, *options, "-n", str(sum(places.values())), *command], environment

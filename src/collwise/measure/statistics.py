@@ -7,13 +7,15 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from collwise.errors import InvalidArgument
 
 CONFIDENCE = 0.95
 FEWEST = 6
 """The fewest repetitions with which a median is known with 95 % confidence."""
+RESAMPLED = 999
+"""How often a bootstrap draws."""
 
 
 class Interval(NamedTuple):
@@ -75,7 +77,30 @@ def ratio_interval(first: ArrayLike, second: ArrayLike) -> Interval:
     ratio = float(np.median(a) / np.median(b))
     if len(a) < FEWEST:
         return Interval(ratio, 0.0, float("inf"))
-    resampled = np.random.default_rng(0).integers(len(a), size=(999, len(a)))
-    ratios = np.median(a[resampled], axis=1) / np.median(b[resampled], axis=1)
+    resampled = np.random.default_rng(0).integers(len(a), size=(RESAMPLED, len(a)))
+    return _between(ratio, np.median(a[resampled], axis=1) / np.median(b[resampled], axis=1))
+
+
+def best_ratio_interval(firsts: Sequence[ArrayLike], seconds: Sequence[ArrayLike]) -> Interval:
+    """Least median of `firsts` / least median of `seconds`, by an unpaired percentile bootstrap.
+
+    firsts, seconds: each the samples of some competitors, which did not run in the same
+    repetitions.  If one of them has fewer than FEWEST samples, the interval is from 0 to infinity.
+    """
+    draws = np.random.default_rng(0)
+
+    def least(groups: Sequence[ArrayLike], resample: bool) -> NDArray[np.float64]:
+        arrays = [np.asarray(group, dtype=float) for group in groups]
+        if resample:
+            arrays = [draws.choice(array, (RESAMPLED, len(array))) for array in arrays]
+        return np.asarray(np.min([np.median(array, axis=-1) for array in arrays], axis=0))
+
+    ratio = float(least(firsts, False) / least(seconds, False))
+    if min(len(np.asarray(group)) for group in (*firsts, *seconds)) < FEWEST:
+        return Interval(ratio, 0.0, float("inf"))
+    return _between(ratio, least(firsts, True) / least(seconds, True))
+
+
+def _between(ratio: float, ratios: NDArray[np.float64]) -> Interval:
     low, high = np.quantile(ratios, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return Interval(ratio, float(low), float(high))

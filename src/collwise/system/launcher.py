@@ -133,8 +133,11 @@ def start(
     limit_s: float | None = None,
     *,
     stdin: int | None = subprocess.DEVNULL,
+    quiet: bool = False,
 ) -> int:
     """Run a command on `ranks` ranks, which share our output streams; return its exit code.
+
+    quiet: drop what they write on standard output.
 
     limit_s: seconds after which the ranks are ended, and NoMPI is raised.   environment: variables
     that the ranks get in addition.  A signal that ends this process ends the ranks first.
@@ -148,6 +151,7 @@ def start(
             command,
             env={**alone(), **environment},
             stdin=stdin,
+            stdout=subprocess.DEVNULL if quiet else None,
             start_new_session=True,
         )
         try:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from collwise.errors import InvalidArgument
+from collwise.errors import CollwiseError, InvalidArgument
 from collwise.system.files import read_input
 
 Form = TypeVar("Form")
@@ -20,7 +20,7 @@ def read_toml(
     """What a TOML file describes.
 
     form: the class that has the file's fields.   make: makes the result from an instance of it;
-    raises InvalidArgument for nonsense.   asked: what errors call the file.   page: the document
+    raises a CollwiseError for nonsense.   asked: what errors call the file.   page: the document
     that shows how to write it.
     Raises InvalidArgument, which names the place in the file.
     """
@@ -36,6 +36,6 @@ def read_toml(
         seen = f"it is no TOML ({problem})"
     except RecursionError:
         seen = "its lists are in each other too deeply"
-    except InvalidArgument as problem:
+    except CollwiseError as problem:
         seen, remedy = f"{problem.asked}: {problem.seen}", problem.remedy
     raise InvalidArgument(f"{asked} {path}", seen, remedy)

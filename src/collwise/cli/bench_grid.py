@@ -1,0 +1,295 @@
+"""`collwise bench --grid`: launches on one network after another, which race a grid's cells."""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property, wraps
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from collwise.cli import output
+from collwise.cli.grouped_command import said
+from collwise.cli.ranks_option import START_UP_S, start_ranks
+from collwise.errors import CollwiseError, InvalidArgument, NoMPI
+from collwise.system import formatting
+from collwise.system.files import decode_json, read_input, save_text
+from collwise.system.launcher import ended_by_signals, launched
+
+if TYPE_CHECKING:  # the help needs none of them
+    from collwise.tuning.grid import Grid, GridCollective, Launch
+    from collwise.tuning.grid_results import GridCell, Measured
+    from collwise.tuning.outcomes import Task
+
+STARTING_S = 6.0
+"""About what emulated hosts and ranks take to start and to end, in seconds."""
+PLANNING_S = 10.0
+"""Allowed for planning each race."""
+_TAKEN = ("--grid", "--record", "--resume", "--report", "--json", "--seed")
+
+
+@dataclass(frozen=True)
+class GridCells:
+    """The cells of a grid that one launch races; it has what `bench_command.Ranges` has."""
+
+    path: Path
+    numbers: tuple[int, ...]
+    counts: tuple[int, ...] | None = None
+    measures: bool = True
+
+    @cached_property
+    def _grid(self) -> "Grid":
+        from collwise.tuning.grid import Grid
+
+        return Grid.load(self.path)
+
+    @cached_property
+    def _cells(self) -> "list[tuple[GridCollective, int]]":
+        cells = self._grid.cells
+        if wrong := [number for number in self.numbers if not 0 <= number < len(cells)]:
+            seen, remedy = f"the last one is {len(cells) - 1}", "leave --cells to bench itself"
+            raise InvalidArgument(f"cell {wrong[0]} of {self.path}", seen, remedy)
+        return [cells[number] for number in self.numbers]
+
+    @property
+    def measuring_s(self) -> float:
+        """Seconds for measuring the machine."""
+        return self._grid.measuring_s
+
+    @property
+    def collectives(self) -> tuple[str, ...]:
+        """The names of the collectives."""
+        return tuple(dict.fromkeys(collective.name for collective, _ in self._cells))
+
+    @property
+    def races(self) -> int:
+        """How many races these are."""
+        return len(self.numbers)
+
+    def budget_s(self, asked: float | None) -> float:
+        """The most seconds for each race."""
+        return asked or self._grid.race_s
+
+    def tasks(self, request: object, ranks: int) -> "list[Task]":
+        """The races on so many ranks."""
+        from collwise.tuning.session import check_raceable
+
+        tasks = [collective.task(ranks, nbytes) for collective, nbytes in self._cells]
+        for task in tasks:
+            check_raceable(task)
+        return tasks
+
+
+def over_networks(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Make `bench` run the whole grid, unless a launcher has started it to race some cells."""
+
+    @wraps(run)
+    def decide(**options: Any) -> Any:
+        path: Path | None = getattr(options["raced"], "path", None)
+        if path is None or launched() is not None:
+            return run(**options)
+        if others := [
+            name for name in said(*click.get_current_context().params) if name not in _TAKEN
+        ]:
+            raise click.UsageError(f"the grid says what to race: leave {', '.join(others)} out")
+        if (record := options["record_path"]) is None:
+            raise click.UsageError("name a file for the grid's cells with --record")
+        names = ("report_path", "resume", "as_json", "seed")
+        return _Runner(path, record, **{name: options[name] for name in names}).run()
+
+    return decide
+
+
+class _Runner:
+    """Runs the launches of a grid that have not run yet.
+
+    Samples of every launch are in a folder beside the record, and survive whatever happens.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        record: Path,
+        *,
+        report_path: Path | None,
+        resume: bool,
+        as_json: bool,
+        seed: int,
+    ) -> None:
+        from collwise.tuning.grid import Grid
+
+        self.path, self.record, self.report_path = path.absolute(), record.absolute(), report_path
+        self.as_json, self.seed = as_json, seed
+        self.grid: Grid = Grid.load(path)
+        self.pythons = {name: _python(self.grid, name) for name in self.grid.libraries}
+        self.folder = self.record.with_name(f"{record.stem}-launches")
+        if self.folder.exists() and not resume:
+            remedy = "add --resume to go on with it, or name another file"
+            raise InvalidArgument(f"a new record {record}", f"{self.folder} is there", remedy)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            seen, remedy = problem.strerror or str(problem), "name another file with --record"
+            raise InvalidArgument(f"keep samples in {self.folder}", seen, remedy) from None
+        self.failed: list[str] = []
+        self.measured: dict[str, Measured] = {}
+        turns = product(range(self.grid.rounds), (1, 2))
+        for launch in (launch for turn in turns for launch in self.grid.launches(*turn)):
+            self._take(launch)
+
+    def run(self) -> None:
+        """Run what is left, write the record after every launch, and show the figures."""
+        grid = self.grid
+        first = [launch for turn in range(grid.rounds) for launch in grid.launches(turn)]
+        left = sum(launch.name not in self.measured for launch in first)
+        each_s = STARTING_S + grid.measuring_s + len(grid.collectives) * grid.race_s
+        self._say(
+            f"grid     {formatting.count(len(first), 'launch', 'launches')} of"
+            f" {formatting.count(len(grid.collectives), 'race')} on {', '.join(grid.libraries)};"
+            f" {len(first) - left} have run; the others take {_duration(left * each_s)} at most,"
+            " and what they decide is raced once more"
+        )
+        with ended_by_signals():
+            for turn in range(grid.rounds):
+                for number in (1, 2):
+                    for launch in grid.launches(turn, number):
+                        self._run(launch)
+        self._finish()
+
+    def _run(self, launch: "Launch") -> None:
+        if launch.name in self.measured or not (places := self._places(launch)):
+            return
+        self._say(f"launch   {launch}")
+        sweep = self.folder / f"{launch.name}.json"
+        words = ["bench", "--grid", self.path, "--cells", ",".join(map(str, places))]
+        words += ["--record", sweep, "--resume", "--seed", self.seed + launch.number]
+        words += ["--json"] * self.as_json
+        try:
+            with _launcher_beside(self.pythons[launch.library]):
+                code, warnings = self._start(launch, list(map(str, words)), len(places))
+        except CollwiseError as problem:
+            code, warnings = 1, ()
+            self._say(f"failed   {problem.asked}: {problem.seen}")
+        if code or not sweep.exists():
+            self.failed.append(str(launch))
+            self._say(f"failed   {launch}: it ended with code {code}; --resume tries it again")
+            return
+        save_text(self._ended(launch), json.dumps(warnings), "launch")
+        self._take(launch)
+        self._write()
+
+    def _start(self, launch: "Launch", words: list[str], races: int) -> tuple[int, Sequence[str]]:
+        """Run `collwise` with these words on a launch's ranks; the code, and the lab's warnings."""
+        network, python = self.grid.networks[launch.network], self.pythons[launch.library]
+        budget_s = self.grid.measuring_s + races * (2 * self.grid.race_s + PLANNING_S)
+        if not network.emulated:
+            return start_ranks(launch.rooms[0], budget_s, words, python, quiet=self.as_json), ()
+        from collwise.lab import Cluster
+
+        file = None if network.file is None else self.grid.folder / network.file
+        hosts = len(launch.rooms) if file is None else None
+        with Cluster(hosts, network.latency, network.rate, network=file) as cluster:
+            finished = cluster.run(
+                [python, "-m", "collwise", *words],
+                ranks_per_host=launch.rooms,
+                timeout_s=budget_s + START_UP_S,
+                capture="stdout" if self.as_json else False,
+            )
+        return finished.code, finished.report.warnings
+
+    def _places(self, launch: "Launch") -> list[int]:
+        """The cells to race: the second time, those that the first launches have decided."""
+        places = self.grid.cells_of(launch)
+        if launch.number == 1:
+            return places
+        decided = {
+            (cell.collective, cell.nbytes)
+            for cell in self._cells()
+            if (cell.network, cell.placement) == (launch.network, launch.placement) and cell.decided
+        }
+        cells = self.grid.cells
+        return [n for n in places if (str(cells[n][0]), cells[n][1]) in decided]
+
+    def _ended(self, launch: "Launch") -> Path:
+        return self.folder / f"{launch.name}.ended"
+
+    def _take(self, launch: "Launch") -> None:
+        """Read what a launch has measured, if it has ended."""
+        from collwise.tuning.grid_results import Measured
+        from collwise.tuning.race_records import read_sweep
+
+        if (ended := self._ended(launch)).exists():
+            warnings = decode_json(read_input(ended), tuple[str, ...])
+            sweep = read_sweep(self.folder / f"{launch.name}.json")
+            self.measured[launch.name] = Measured(launch, sweep, warnings)
+
+    def _cells(self) -> "list[GridCell]":
+        from collwise.tuning.grid_results import cells
+
+        return cells(self.grid, self.measured.values())
+
+    def _write(self) -> None:
+        from collwise.tuning.grid_results import document
+
+        text = json.dumps(document(self.grid, self._cells()), indent=1)
+        save_text(self.record, text + "\n", "record")
+
+    def _finish(self) -> None:
+        from collwise.report.grid_tables import cells_table, grid_page, summary
+        from collwise.tuning.grid_results import document
+
+        found = self._cells()
+        if not found:
+            raise NoMPI("a grid of races", "no launch has ended well", "see what is said above")
+        self._write()
+        if self.report_path is not None:
+            title = f"Grid of races on {', '.join(self.grid.libraries)}"
+            save_text(self.report_path, grid_page(title, found, self.grid.wanted), "page")
+        if self.as_json:
+            output.write_json(document(self.grid, found))
+        else:
+            if lost := [cell for cell in found if cell.lost]:
+                output.table(cells_table("Clearly lost", lost))
+            output.write(*summary(found), f"record   {self.record}", f"samples  {self.folder}")
+        sys.exit(1 if self.failed else 0)
+
+    def _say(self, line: str) -> None:
+        output.write(line, stream="err" if self.as_json else "out")
+
+
+def _python(grid: "Grid", library: str) -> str:
+    """The interpreter of a library's environment; ours for ""."""
+    if not (named := grid.libraries[library]):
+        return sys.executable
+    found = shutil.which(named if "/" not in named else (grid.folder / named).absolute())
+    if found is None:
+        remedy = "name the Python of an environment that has it and collwise, or leave it out"
+        raise InvalidArgument(f"the library {library}", f"there is no program {named}", remedy)
+    return found
+
+
+@contextmanager
+def _launcher_beside(python: str) -> Iterator[None]:
+    """A context in which the launcher is the one beside this interpreter, if there is one."""
+    variable, path = "COLLWISE_MPIEXEC", Path(python).with_name("mpiexec")
+    before = os.environ.get(variable)
+    if python != sys.executable and path.exists():
+        os.environ[variable] = str(path)
+    try:
+        yield
+    finally:
+        os.environ.pop(variable, None)
+        if before is not None:
+            os.environ[variable] = before
+
+
+def _duration(seconds: float) -> str:
+    """A duration as text, rounded up to minutes: 2 h 10 min."""
+    hours, minutes = divmod(-(-seconds // 60), 60)
+    return f"{hours:.0f} h {minutes:.0f} min" if hours else f"{minutes:.0f} min"

@@ -1,0 +1,211 @@
+"""What the launches of a grid have measured, cell by cell."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import isfinite
+from statistics import median
+from typing import Any, NamedTuple
+
+import msgspec
+
+from collwise.measure.race import BLOCKING, LIBRARIES, own_algorithm
+from collwise.measure.statistics import Interval, best_ratio_interval
+from collwise.tuning.grid import Grid, Launch
+from collwise.tuning.race_records import VERSION, Sweep
+
+GRID = "collwise grid"
+"""The format of the document of a grid."""
+WORST_DEFAULT, WORST_OWN = 0.97, 0.95
+"""A cell is lost if the interval of its speed-up over the better default, or over the best of the
+libraries' own algorithms, is wholly below this."""
+
+_Samples = dict[str, list[float]]
+
+
+class LibraryResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One library's part of a cell: the best of each kind, by the median of all launches.
+
+    default: its own choice, as a blocking call or a persistent request.   own: the best of its own
+    algorithms, the default among them.   ours: the best planned schedule on this library.
+    predicted_s: of `ours`.   lower_bound_s, t0_s, lam: by what the first launch measured.
+    warnings: why the emulated network, and not the library, may have set these times.
+    """
+
+    default: str
+    default_s: float
+    own: str
+    own_s: float
+    ours: str
+    ours_s: float
+    predicted_s: float | None
+    lower_bound_s: float
+    t0_s: float
+    lam: float
+    repetitions: int
+    launches: int
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def misprediction(self) -> float | None:
+        """The larger of measured and predicted time over the smaller one."""
+        times = self.ours_s, self.predicted_s or 0.0
+        return max(times) / min(times) if min(times) else None
+
+
+class GridCell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One cell.   Speed-ups: the fastest of all libraries' calls over our fastest on any library.
+
+    Intervals are of 95 %, by a bootstrap over the repetitions of all launches; None: unknown.
+    """
+
+    network: str
+    placement: str
+    emulated: bool
+    collective: str
+    ranks: int
+    nbytes: int
+    libraries: dict[str, LibraryResult]
+    speedup_over_better_default: float
+    speedup_over_better_default_interval: tuple[float, float] | None
+    speedup_over_best_own: float
+    speedup_over_best_own_interval: tuple[float, float] | None
+
+    @property
+    def fastest(self) -> LibraryResult:
+        """The library on which our schedule is fastest."""
+        return min(self.libraries.values(), key=lambda result: result.ours_s)
+
+    @property
+    def decided(self) -> bool:
+        """Whether a second launch should confirm it: a clear gain or a clear loss."""
+        interval = self.speedup_over_better_default_interval
+        return interval is not None and not interval[0] <= 1 <= interval[1]
+
+    @property
+    def lost(self) -> bool:
+        """Whether it is clearly slower than a default, or than the best of the libraries' own."""
+        pairs = (
+            (self.speedup_over_better_default_interval, WORST_DEFAULT),
+            (self.speedup_over_best_own_interval, WORST_OWN),
+        )
+        return any(interval is not None and interval[1] < worst for interval, worst in pairs)
+
+
+class Measured(NamedTuple):
+    """A launch, the sweep that it wrote, and the lab's warnings about its times."""
+
+    launch: Launch
+    sweep: Sweep
+    warnings: tuple[str, ...] = ()
+
+
+def cells(grid: Grid, launches: Iterable[Measured]) -> list[GridCell]:
+    """The cells that were raced, in the order of the grid."""
+    places: dict[tuple[str, str, int], dict[str, list[tuple[Measured, int]]]] = {}
+    for measured in launches:
+        launch, races = measured.launch, measured.sweep.races
+        for place, (collective, nbytes) in enumerate(grid.cells):
+            task = collective.task(sum(launch.rooms), nbytes)
+            for number, race in enumerate(races):
+                if race.is_about(task):
+                    key = launch.network, launch.placement, place
+                    found = places.setdefault(key, defaultdict(list))
+                    found[launch.library].append((measured, number))
+    ordered = (
+        (network, placement, place)
+        for network in grid.networks
+        for placement in grid.placements_on(network)
+        for place in range(len(grid.cells))
+    )
+    return [_cell(grid, *key, places[key]) for key in ordered if key in places]
+
+
+def _cell(
+    grid: Grid,
+    network: str,
+    placement: str,
+    place: int,
+    found: Mapping[str, Sequence[tuple[Measured, int]]],
+) -> GridCell:
+    collective, nbytes = grid.cells[place]
+    results: dict[str, LibraryResult] = {}
+    kept: dict[str, list[list[float]]] = defaultdict(list)
+    for library, pairs in found.items():
+        races = [measured.sweep.cells[number] for measured, number in pairs]
+        samples = _pooled(races)
+        default = _fastest(samples, lambda label: label in LIBRARIES)
+        own = _fastest(samples, lambda label: label in LIBRARIES or _is_own(label))
+        ours = _fastest(samples, lambda label: label not in LIBRARIES and not _is_own(label))
+        ours = ours or default  # no schedule of ours could run
+        for kind, label in {"default": default, "own": own, "ours": ours}.items():
+            kept[kind].append(samples[label])
+        predicted = {one["label"]: one["predicted_s"] for one in races[0]["competitors"]}
+        first = races[0]
+        results[library] = LibraryResult(
+            default=default,
+            default_s=median(samples[default]),
+            own=own,
+            own_s=median(samples[own]),
+            ours=ours,
+            ours_s=median(samples[ours]),
+            predicted_s=predicted.get(ours.removesuffix(BLOCKING)),
+            lower_bound_s=first["lower_bound_s"],
+            t0_s=first["t0_s"],
+            lam=first["lam"],
+            repetitions=len(samples[ours]),
+            launches=len(races),
+            warnings=tuple(
+                dict.fromkeys(line for measured, _ in pairs for line in measured.warnings)
+            ),
+        )
+    over_default = best_ratio_interval(kept["default"], kept["ours"])
+    over_own = best_ratio_interval(kept["own"], kept["ours"])
+    return GridCell(
+        network=network,
+        placement=placement,
+        emulated=grid.networks[network].emulated,
+        collective=str(collective),
+        ranks=races[0]["ranks"],
+        nbytes=nbytes,
+        libraries=results,
+        speedup_over_better_default=over_default.middle,
+        speedup_over_better_default_interval=_ends(over_default),
+        speedup_over_best_own=over_own.middle,
+        speedup_over_best_own_interval=_ends(over_own),
+    )
+
+
+def _is_own(label: str) -> bool:
+    return own_algorithm(label) is not None
+
+
+def _ends(interval: Interval) -> tuple[float, float] | None:
+    return (interval.low, interval.high) if isfinite(interval.high) else None
+
+
+def _pooled(races: Sequence[Mapping[str, Any]]) -> _Samples:
+    """The seconds of each competitor, over all launches."""
+    samples: _Samples = defaultdict(list)
+    for race in races:
+        for one in race["competitors"]:
+            samples[one["label"]] += one["samples_s"]
+    return samples
+
+
+def _fastest(samples: _Samples, among: Callable[[str], bool]) -> str:
+    """The fastest of those that have the most samples, since no race was left early; "" if none."""
+    labels = [label for label in samples if among(label)]
+    most = max((len(samples[label]) for label in labels), default=0)
+    stayed = [label for label in labels if len(samples[label]) == most]
+    return min(stayed, key=lambda label: median(samples[label]), default="")
+
+
+def document(grid: Grid, found: Sequence[GridCell]) -> dict[str, Any]:
+    """The cells as JSON.   wanted: how many all rounds have."""
+    return {
+        "format": GRID,
+        "version": VERSION,
+        "libraries": list(grid.libraries),
+        "wanted": grid.wanted,
+        "cells": msgspec.to_builtins(found),
+    }

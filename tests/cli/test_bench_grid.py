@@ -1,0 +1,79 @@
+"""`bench --grid`: launches one after another, their record, and how a grid goes on."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from json_documents import schema
+
+from tests.cli.conftest import Run
+from tests.cli.running import process
+from tests.mpi.launching import mpich
+
+GRID = """
+sizes = ["8"]
+race = "0.2s"
+measure = "0.5s"
+[networks]
+here = { placements = ["1x2"] }
+[[collectives]]
+name = "broadcast"
+[[collectives]]
+name = "allgatherv"
+counts = [1, 3]
+"""
+ASKED = ("bench", "--grid", "grid.toml", "--record", "r.json")
+
+
+@pytest.mark.mpi
+def test_a_grid_on_this_machine_goes_on_where_it_was(tmp_path: Path) -> None:
+    (tmp_path / "grid.toml").write_text(GRID)
+    ended = process(mpich(), tmp_path, *ASKED, "--report", "r.html")
+    assert ended.code == 0, ended
+    assert "grid     1 launch of 2 races on this library; 0 have run" in ended.out
+    assert "launch   this library on here, 1x2, round 1\n" in ended.out
+    assert "memory   " in ended.out
+    record = json.loads((tmp_path / "r.json").read_text())
+    jsonschema.Draft202012Validator(schema("bench-grid")).validate(record)
+    assert [cell["nbytes"] for cell in record["cells"]] == [8, 8]
+    assert record["wanted"] == 2
+    page = (tmp_path / "r.html").read_text()
+    assert "2 of 2 cells raced." in page
+    assert page.count("<svg") == 4
+
+    process(mpich(), tmp_path, *ASKED).refused("r-launches is there", "--resume")
+    first = tmp_path / "r-launches" / "this-library-here-1x2-0-1.json"
+    before = first.read_bytes()
+    again = process(mpich(), tmp_path, *ASKED, "--resume", "--json")
+    assert again.code == 0, again
+    assert "1 have run; the others take 0 min" in again.err
+    assert first.read_bytes() == before
+    assert json.loads(again.out)["cells"][0]["libraries"].keys() == {"this library"}
+
+
+@pytest.mark.mpi
+def test_a_launch_that_fails_is_told_and_the_others_go_on(tmp_path: Path) -> None:
+    """A program that is no interpreter stands in for an environment that is broken."""
+    (tmp_path / "grid.toml").write_text(
+        GRID.replace("[networks]", '[libraries]\n"" = ""\nbroken = "/bin/false"\n[networks]')
+    )
+    ended = process(mpich(), tmp_path, *ASKED)
+    assert ended.code == 1
+    assert "failed   broken on here, 1x2, round 1" in ended.out
+    assert "1 have run" in process(mpich(), tmp_path, *ASKED, "--resume").out
+    assert "Traceback" not in ended.out + ended.err
+
+
+def test_what_is_refused_before_anything_starts(collwise: Run, folder: Path) -> None:
+    (folder / "grid.toml").write_text(GRID)
+    collwise(*ASKED[:3]).refused("name a file for the grid's cells with --record")
+    collwise(*ASKED, "--collective", "reduce", "-b", 8).refused("leave", "--collective", "-b")
+    collwise("bench", "--cells", "1").refused("name its file, too")
+    (folder / "grid.toml").write_text(GRID.replace("[[", '[libraries]\nx = "no/python"\n[[', 1))
+    collwise(*ASKED).refused("there is no program no/python")
+    (folder / "grid.toml").write_text("sizes = 3")
+    collwise(*ASKED).refused("the grid")
+    (folder / "r.json").mkdir()
+    collwise(*ASKED).refused("r.json")
+    assert not (folder / "r-launches").exists()

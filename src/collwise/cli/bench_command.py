@@ -97,6 +97,11 @@ class Ranges:
         """How many races these are."""
         return len(self.collectives) * len(self.sizes) * len(self.counts or [None])
 
+    @property
+    def several(self) -> bool:
+        """Whether they make a table with a row for each race."""
+        return self.races > 1
+
     def budget_s(self, asked: float | None) -> float:
         """The most seconds for each race."""
         return asked or (_ALONE_S if self.races == 1 else _EACH_S)
@@ -292,7 +297,7 @@ def command(
     order = tuple(range(comm.size) if rank_order is None else rank_order(comm.size))
     if rank_order is not None:
         comm, here = comm.Create_group(comm.group.Incl(order)), here.part(order)
-    counts, each_s, several = raced.counts or (comm.size,), raced.budget_s(budget), raced.races > 1
+    counts, each_s, several = raced.counts or (comm.size,), raced.budget_s(budget), raced.several
     if counts[-1] > comm.size:
         seen = f"there are {formatting.count(comm.size, 'rank')}"
         raise InvalidArgument(f"races on {counts[-1]} ranks", seen, f"start -n {counts[-1]}")
@@ -362,7 +367,7 @@ def _shown(raced: Ranges | GridCells) -> "Callable[[Outcome, dict[str, str], str
     rows = output.Rows({**COLUMNS, "collective": max(map(len, raced.collectives))})
 
     def show(outcome: "Outcome", row: dict[str, str], library: str) -> None:
-        if raced.races > 1:
+        if raced.several:
             rows.add(row)
             return
         from collwise.planner.plans import source_lines

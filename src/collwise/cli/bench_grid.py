@@ -42,6 +42,7 @@ class GridCells:
     numbers: tuple[int, ...]
     counts: tuple[int, ...] | None = None
     measures: bool = True
+    several: bool = True
 
     @cached_property
     def _grid(self) -> "Grid":

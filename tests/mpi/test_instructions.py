@@ -15,6 +15,8 @@ from collwise.mpi.execution.instructions import (
     in_place,
     publications,
     rank_plan,
+    read_once,
+    reduce_local_form,
 )
 from collwise.schedule.operations import (
     Block,
@@ -273,3 +275,33 @@ def test_a_publication_ends_where_its_bytes_are_written_or_a_message_would_overt
     assert publications(rank_plan(twice), everybody) == [0, 1, 1]
     overtaking = [to(1, A), to(2, B), to(2, A), to(1, B)]
     assert publications(rank_plan(overtaking), everybody) == [0, 1, 2, 1]
+
+
+def test_what_a_combine_alone_reads_may_stay_where_it_was_published() -> None:
+    whole = (Block(0, 0, 16),)
+    received = [Recv(1, (A, B), X), Recv(2, whole, Y)]
+    combines = [Combine(X, Slot.INPUT, Slot.OUTPUT, (A, B)), Combine(Slot.OUTPUT, Y, Y, whole)]
+    lists: dict[str, tuple[list[Operation], list[bool]]] = {
+        "each by one": ([*received, *combines], [True, True]),
+        "sent on, too": ([*received, Send(3, (A,), X), *combines], [False, True, False]),
+        "copied, too": ([*received, Copy(X, Slot.OUTPUT, (B,)), *combines], [False, True]),
+        "combined in parts": (
+            [*received, *(Combine(X, Slot.INPUT, Slot.OUTPUT, (one,)) for one in (A, B))],
+            [False, False],
+        ),
+        "in the user's memory": (
+            [Recv(1, whole), Combine(Slot.OUTPUT, Slot.INPUT, Slot.OUTPUT, whole)],
+            [False],
+        ),
+        "twice by one": ([received[0], Combine(X, X, Slot.OUTPUT, (A, B))], [False]),
+    }
+    for name, (operations, once) in lists.items():
+        plan = rank_plan(operations)
+        found = read_once(plan)
+        assert [place >= 0 for place in found] == once, name
+        for place, message in zip(found, plan.messages, strict=True):
+            reader = plan.instructions[place]
+            assert place < 0 or (isinstance(reader, Combine) and message.slot in reader[:2]), name
+    # The result of `MPI_Reduce_local` is where its right operand was, and is copied from there.
+    right = Recv(1, whole, X), Combine(Slot.INPUT, X, Slot.OUTPUT, whole)
+    assert read_once(rank_plan(list(reduce_local_form(right)))) == [2]

@@ -511,9 +511,10 @@ static void loops(void) {
                                         "land", "lor", "lxor", "replace"};
     char memory[3][67];
     for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
-        for (const char *type = "bhiqBHIQ?d"; *type; type++) {
+        for (const char *type = "bhiqBHIQ?fdg"; *type; type++) {
             kernel loop = kernel_for(names[n], *type);
-            int logical = names[n][0] == 'l', known = n < 10 && *type != 'd';
+            int logical = names[n][0] == 'l', known = n < (*type == 'f' || *type == 'd' ? 2 : 10);
+            known = known && *type != 'g';
             CHECK((loop != NULL) == (known && logical == (*type == '?')));
             if (loop) {
                 for (int i = 0; i < 67; i++) {
@@ -526,6 +527,85 @@ static void loops(void) {
         }
     }
     CHECK(!kernel_for("sum", 0));
+}
+
+enum { VECTOR = 40000 }; /* several pieces, the last of them short */
+
+/* Rank 0 or 1 of two that send each other a vector and combine both, the other's on the left.   Slots: own,
+   received, result. */
+static struct program *exchange(const struct library *library, int rank, int64_t count, kernel loop,
+                                void *memory, char *vectors[3]) {
+    int64_t nbytes = 8 * count;
+    struct program *one = program_new(library, 2, 4, 5, 3);
+    struct place own = {0, 0}, received = {1, 0}, result = {2, 0};
+    CHECK(one);
+    memcpy(one->slots, vectors, 3 * sizeof *vectors);
+    one->op = 3;
+    for (int n = 0; n < 2; n++) { /* what it receives, what it sends */
+        one->messages[n] = (struct message){.sends = n, .peer = 1 - rank, .count = nbytes, .type = 1,
+                                            .place = n ? own : received, .node_rank = 1 - rank,
+                                            .published_with = n, .nbytes = nbytes, .combine = n ? 0 : 3};
+        one->order[n] = n;
+    }
+    one->order[3] = 1;
+    one->instructions[0] = (struct instruction){.kind = START, .number = 2};
+    one->instructions[1] =
+        (struct instruction){.kind = COPY, .left = own, .into = result, .count = nbytes};
+    one->instructions[2] = (struct instruction){.kind = AWAIT, .first = 2, .number = 1};
+    one->instructions[3] = (struct instruction){.kind = COMBINE, .left = received, .right = result,
+                                                .into = result, .count = count, .type = 8, .loop = loop};
+    one->instructions[4] = (struct instruction){.kind = AWAIT, .first = 3, .number = 1};
+    one->forwarding = 5;
+    one->rank = rank;
+    one->home = one->node = node_open(memory, RANKS, rank);
+    CHECK(program_check(one) && one->home && crossings_prepare(one));
+    return one;
+}
+
+/* A message is combined where it was published.   late: by rank 1 only, as it comes to rank 0 when that
+   is not about to combine. */
+static void combined_in_place(kernel loop, int64_t count, int late) {
+    struct library library = library_of(8);
+    void *memory = aligned_alloc(64, (size_t)node_nbytes(RANKS));
+    CHECK(memory);
+    memset(memory, 0, (size_t)node_nbytes(RANKS));
+    double *vectors[2][3];
+    struct program *ranks[2];
+    for (int rank = 0; rank < 2; rank++) {
+        for (int n = 0; n < 3; n++) {
+            vectors[rank][n] = calloc((size_t)count, 8);
+            for (int64_t i = 0; !n && i < count; i++) {
+                vectors[rank][n][i] = (double)(i % 1000 + rank);
+            }
+        }
+        ranks[rank] = exchange(&library, rank, count, loop, memory, (char **)vectors[rank]);
+    }
+    for (int again = 0; again < 2; again++) {
+        for (int rank = 0; rank < 2; rank++) {
+            program_reset(ranks[rank]);
+        }
+        for (int rank = 1; late && rank >= 0; rank--) {
+            CHECK(program_step(ranks[rank], 1) == DONE);
+        }
+        for (int steps = 0; program_step(ranks[steps % 2], 5) != DONE || steps < 3; steps++) {
+        }
+        for (int rank = 0; rank < 2; rank++) {
+            int copied = ((uint64_t *)vectors[rank][1])[count - 1] != 0;
+            CHECK(copied == (late && !rank));
+            for (int64_t i = 0; i < count; i++) {
+                double other = (double)(i % 1000 + 1 - rank), own = (double)(i % 1000 + rank);
+                CHECK(vectors[rank][2][i] == (loop ? other + own : other - 2 * own));
+            }
+        }
+    }
+    for (int rank = 0; rank < 2; rank++) {
+        node_close(ranks[rank]->home);
+        program_free(ranks[rank]);
+        for (int n = 0; n < 3; n++) {
+            free(vectors[rank][n]);
+        }
+    }
+    free(memory);
 }
 
 static void errors(void) {
@@ -580,6 +660,9 @@ int main(void) {
     local_instructions(4);
     local_instructions(8);
     loops();
+    for (int n = 0; n < 8; n++) {
+        combined_in_place(n & 1 ? kernel_for("sum", 'd') : NULL, n & 2 ? VECTOR : 8, n & 4);
+    }
     errors();
     bad_numbers();
     threads_of_all_kinds(4, 1, 0, 0);

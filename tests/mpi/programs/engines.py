@@ -15,6 +15,7 @@ from collwise.mpi.buffers.memory import ElementType, Memory
 from collwise.mpi.buffers.mpi_operators import OPERATORS, BoundOperator, exact_types
 from collwise.mpi.engine.compiled_plan import CompiledPlan, ProgramInstruction
 from collwise.mpi.engine.loading import COMPILED
+from collwise.mpi.engine.own_loops import has_loop
 from collwise.mpi.execution.instructions import RankPlan, rank_plan, reduce_local_form
 from collwise.mpi.execution.interpreter import Binding, BoundPlan
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
@@ -101,8 +102,7 @@ def bind(
     for slot in range(max(used, default=0) + 1):
         memory.append(np.zeros(NBYTES // array.itemsize * step, array))
         slots[slot] = Memory(memory[-1].ctypes.data, unit)
-    has_loop = COMPILED.has_loop if compiled and COMPILED is not None else None
-    operator = BoundOperator.of(op, unit, has_loop)
+    operator = BoundOperator.of(op, unit, has_loop if compiled else None)
     wanted = operations if operator.separate_output else list(reduce_local_form(operations))
     plan: RankPlan = rank_plan(wanted)
     make: Any = CompiledPlan if compiled else BoundPlan
@@ -204,8 +204,8 @@ def own_loops_have_the_bits_of_reduce_local(comm: MPI.Intracomm) -> None:
             dtype = np.dtype(code)
             op, datatype = OPERATORS[name], MPI.Datatype.fromcode(code)
             for left, right in _edges(dtype):
-                loop = BoundOperator.of(op, ElementType.of(datatype), COMPILED.has_loop).loop
-                assert COMPILED.has_loop(*loop), (name, code)
+                loop = BoundOperator.of(op, ElementType.of(datatype), has_loop).loop
+                assert has_loop(*loop), (name, code)
                 count = len(left)
                 memory = [np.zeros(left.nbytes + 1, np.uint8) for _ in range(3)]
                 memory[0][1:], memory[1][1:] = left.view(np.uint8), right.view(np.uint8)
@@ -226,11 +226,19 @@ def own_loops_have_the_bits_of_reduce_local(comm: MPI.Intracomm) -> None:
 def _edges(dtype: np.dtype[Any]) -> Iterator[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
     """Pairs of vectors with all pairs of values near the ends of what a type can hold."""
     edge = np.array([False, True])
-    if dtype.kind != "b":
+    if dtype.kind == "f":
+        numbers = [0, -0.0, 1, -1.5, np.inf, -np.inf, np.finfo(dtype).tiny / 4, np.finfo(dtype).max]
+        payloads = np.arange(
+            1, 7, dtype=f"u{dtype.itemsize}"
+        )  # quiet and signalling, of both signs
+        payloads[:2] |= 1 << np.finfo(dtype).nmant - 1
+        nans = np.array([np.inf, -np.inf] * 3, dtype).view(payloads.dtype) | payloads
+        edge = np.concatenate([np.array(numbers, dtype), nans.view(dtype)])
+    elif dtype.kind != "b":
         low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
         near = [low, low + 1, low // 2, 0, 1, 2, 3, high // 3, high // 2, high - 1, high]
         edge = np.array(near, dtype)
     every = np.tile(np.array(np.meshgrid(edge, edge)).reshape(2, -1), 3)
-    for count in (1, 7, every.shape[1]):
+    for count in (1, 7, every.shape[1] - 1, every.shape[1]):
         left, right = every[:, :count].copy()
         yield left, right

@@ -20,8 +20,8 @@ from collwise.model.placement import Placement
 from collwise.mpi.bench.placing import NamedPlacement
 from collwise.mpi.buffers.memory import ElementType, Memory, SharedScratch, allocate
 from collwise.mpi.buffers.mpi_operators import OPERATORS, BoundOperator
-from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.engine.node_transport import node_transport
+from collwise.mpi.engine.own_loops import has_loop
 from collwise.mpi.execution.executor import Bound, bound_plan
 from collwise.mpi.execution.instructions import Await, RankPlan, Start
 from collwise.mpi.execution.interpreter import Binding
@@ -146,7 +146,6 @@ class CombineTimer:
         operands = np.ones(count, dtype), np.zeros(count, dtype)
         unit = ElementType.of(MPI.Datatype.fromcode(dtype.char))
         slots = {slot: Memory(array.ctypes.data, unit) for slot, array in enumerate(operands)}
-        has_loop = None if COMPILED is None else COMPILED.has_loop
         operator = BoundOperator.of(OPERATORS[cell.op], unit, has_loop)
         plan = RankPlan((), (Combine(0, 1, 1, (block,)),), 0)
         binding = Binding(plan, slots, MPI.COMM_SELF, _TAG, operator, keep=operands)

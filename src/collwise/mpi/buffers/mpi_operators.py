@@ -14,8 +14,8 @@ from collwise.mpi.buffers.memory import ElementType
 from collwise.schedule.operators import OPERATORS as KNOWN
 from collwise.schedule.operators import Kind
 
-_WIDE, _INTEGERS = "iIlLqQ", "bBhHiIlLqQ"
-_LETTERS = {(np.dtype(code).kind, np.dtype(code).itemsize): code for code in "bhiqBHIQ"}
+_WIDE, _INTEGERS, _REAL = "iIlLqQ", "bBhHiIlLqQ", "fd"
+_LETTERS = {(np.dtype(code).kind, np.dtype(code).itemsize): code for code in "bhiqBHIQfd"}
 _EXACT: Mapping[Kind, str] = {"arithmetic": _INTEGERS, "bitwise": _INTEGERS, "logical": "?"}
 
 OPERATORS: Mapping[str, MPI.Op] = MappingProxyType(
@@ -29,11 +29,14 @@ _FITTING: dict[tuple[int, int], bool] = {}
 def exact_types(name: str) -> str:
     """NumPy's codes of the types for which a loop in C gives the same bits as `MPI_Reduce_local`.
 
-    Tested on MPICH and Open MPI.  No floating type is among them: of two NaNs the libraries keep
-    the right operand's bits, and a compiler may let a loop keep either's.
+    Tested on MPICH and Open MPI.  Sums and products of real numbers are compared once more when a
+    process needs them first (`mpi/engine/own_loops.py`).  Libraries differ in what the least of two
+    real numbers is if one is no number.
     """
     if name == "sum":  # where Open MPI vectorises, one- and two-byte integers saturate
-        return _WIDE
+        return _WIDE + _REAL
+    if name == "prod":
+        return _INTEGERS + _REAL
     return "" if KNOWN[name].ufunc is None else _EXACT[KNOWN[name].kind]
 
 
@@ -100,8 +103,8 @@ class BoundOperator(NamedTuple):
     ) -> "BoundOperator":
         """The operator for elements of a type.
 
-        has_loop: the compiled engine's function that says whether it has a loop for an operator and
-        a type; None if Python combines.
+        has_loop: says whether the compiled engine has a loop for an operator and a type
+        (`own_loops.has_loop`); None if Python combines.
         """
         name, datatype = _NAMES.get(op.handle), unit.datatype
         if name is None or has_loop is None or not datatype.is_predefined:

@@ -7,7 +7,7 @@ from mpi4py import MPI
 
 from collwise.mpi.buffers.memory import Memory, Region, SharedScratch
 from collwise.mpi.engine.loading import COMPILED
-from collwise.mpi.execution.instructions import Await, Instruction, Start, publications
+from collwise.mpi.execution.instructions import Await, Instruction, Start, publications, read_once
 from collwise.mpi.execution.interpreter import Binding
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.operations import Combine, Copy, Message, Send, blocks_in
@@ -105,20 +105,26 @@ class CompiledPlan:
             (isinstance(op, Send), op.peer, *self._span(op.slot, region))
             for op, region in zip(plan.messages, regions, strict=True)
         ]
-        if inside is not None:
-            firsts = publications(plan, inside.ranks)
-            for number, (op, region) in enumerate(zip(plan.messages, regions, strict=True)):
-                gaps = region.derived or not slots[op.slot].unit.contiguous
-                nbytes = sum(block.length for block in op.blocks)
-                messages[number] += inside.ranks.get(op.peer, -1), firsts[number], gaps, nbytes
         # One instruction of the plan may become several: blocks that lie apart are combined apart.
         instructions: list[ProgramInstruction] = []
         order: list[int] = []
-        forwarding = 0
-        for number, instruction in enumerate(plan.instructions, 1):
+        begins = [0]
+        for instruction in plan.instructions:
             instructions += self._instructions(instruction, order)
-            if number == plan.forwarding:
-                forwarding = len(instructions)
+            begins.append(len(instructions))
+        if inside is not None:
+            firsts, once = publications(plan, inside.ranks), read_once(plan)
+            for number, (op, region) in enumerate(zip(plan.messages, regions, strict=True)):
+                gaps = region.derived or not slots[op.slot].unit.contiguous
+                nbytes = sum(block.length for block in op.blocks)
+                reader, end = begins[once[number]], begins[once[number] + 1]
+                one = end == reader + 1 and once[number] >= 0 and not gaps
+                if not one or not self._reads_anywhere(
+                    instructions[reader], self._place(op.slot, region)
+                ):
+                    reader = 0
+                peer = inside.ranks.get(op.peer, -1)
+                messages[number] += peer, firsts[number], gaps, nbytes, reader
         made: Program = COMPILED.Program(
             comm.handle,
             (MPI.OP_NULL if self._operator is None else self._operator.op).handle,
@@ -128,7 +134,7 @@ class CompiledPlan:
             tuple(messages),
             tuple(order),
             tuple(instructions),
-            forwarding,
+            begins[plan.forwarding],
             None if binding.rebindable else tuple(request.handle for request in self._requests),
             None if inside is None else inside.node,
             0 if inside is None else _quick_to(messages, instructions),
@@ -219,6 +225,15 @@ class CompiledPlan:
 
     def _span(self, slot: int, region: Region) -> tuple[_Place, int, int]:
         return self._place(slot, region), region.elements, region.datatype.handle
+
+    def _reads_anywhere(self, one: ProgramInstruction, place: _Place) -> bool:
+        """Whether a combine may read its operand of this place elsewhere, and does not change it.
+
+        `MPI_Reduce_local` overwrites the right one, and a user's operator may do anything.
+        """
+        assert self._operator is not None
+        left = one.left == place and self._operator.op.is_predefined
+        return left or (place in (one.left, one.right) and self._operator.separate_output)
 
     def _instructions(
         self, instruction: Instruction, order: list[int]

@@ -15,7 +15,7 @@ from collwise.mpi.buffers.memory import (
     Memory,
 )
 from collwise.mpi.buffers.mpi_operators import BoundOperator
-from collwise.mpi.engine.loading import COMPILED
+from collwise.mpi.engine.own_loops import has_loop
 from collwise.mpi.execution.executor import CallBuffers, Executor
 from collwise.mpi.execution.instructions import RankPlan, in_place, rank_plan, reduce_local_form
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
@@ -86,7 +86,6 @@ class CombineExecutor(Executor):
                 f"the elements of rank {self.private.rank} have {unit.size}",
                 "plan with the size of the elements",
             )
-        has_loop = None if COMPILED is None else COMPILED.has_loop
         operator = BoundOperator.of(self._op, unit, has_loop)
         variant = _Variant(shared and on_host, operator.separate_output, on_host)
         layout = unit.datatype.handle if on_host and unit.datatype.is_predefined else None

@@ -95,18 +95,51 @@ def publications(plan: RankPlan, readers: Collection[int]) -> list[int]:
     These are one publication in memory that ranks share (`dependencies.publications`, for the order
     of execution).   readers: the peers that share it.
     """
-    executed: list[Operation] = []
-    numbers: list[int] = []
-    for one in plan.instructions:
-        started = one.messages if isinstance(one, Start) else ()
-        local = [one] if isinstance(one, Combine | Copy) else []
-        executed += [*(plan.messages[number] for number in started), *local]
-        numbers += [*started, *(-1 for _ in local)]
+    executed, numbers, _ = _executed(plan)
     first = list(range(len(plan.messages)))
     for number, same in zip(numbers, publications_in(executed, readers), strict=True):
         if number >= 0:
             first[number] = numbers[same]
     return first
+
+
+def read_once(plan: RankPlan) -> list[int]:
+    """For each message the number of the instruction that may combine it where it is; -1 if none.
+
+    The message goes to scratch, and one operand of the combine is exactly what it brought.  Nothing
+    else reads these bytes, sends them on or copies them, so they need not be in the plan's memory.
+    """
+    executed, numbers, places = _executed(plan)
+    readers: list[list[int]] = [[] for _ in executed]
+    for place, written in enumerate(dependencies(executed)):
+        for writer in written:
+            readers[writer].append(place)
+    once = [-1] * len(plan.messages)
+    for op, number, places_of in zip(executed, numbers, readers, strict=True):
+        if not isinstance(op, Recv) or op.slot < Slot.SCRATCH or len(places_of) != 1:
+            continue
+        reader = executed[places_of[0]]
+        if isinstance(reader, Combine) and reader.blocks == op.blocks:
+            once[number] = places[places_of[0]] if reader.left != reader.right else -1
+    return once
+
+
+def _executed(plan: RankPlan) -> tuple[list[Operation], list[int], list[int]]:
+    """The operations in the order of execution, and two numbers of each.
+
+    The first is the message's in the plan's table, -1 for a combine or copy; the second is the
+    instruction's.
+    """
+    executed: list[Operation] = []
+    numbers: list[int] = []
+    places: list[int] = []
+    for place, one in enumerate(plan.instructions):
+        started = one.messages if isinstance(one, Start) else ()
+        local = [one] if isinstance(one, Combine | Copy) else []
+        executed += [*(plan.messages[number] for number in started), *local]
+        numbers += [*started, *(-1 for _ in local)]
+        places += [place] * (len(started) + len(local))
+    return executed, numbers, places
 
 
 def _in_order(operations: Sequence[Operation]) -> Iterable[tuple[int, set[int]]]:

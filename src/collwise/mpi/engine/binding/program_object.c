@@ -16,15 +16,16 @@ static int too_large(int64_t count, function large) {
 }
 
 /* (sends, peer, place, count, type, and of one inside the node: rank there, published with,
-   has gaps, bytes) */
+   has gaps, bytes, the COMBINE that may read it there) */
 static int read_message(PyObject *object, struct message *message, int number) {
     long long offset, count, nbytes = 0;
     unsigned long long type;
     message->node_rank = -1;
     message->published_with = number;
-    if (!PyArg_ParseTuple(object, "pi(iL)LK|iipL;a message", &message->sends, &message->peer,
+    if (!PyArg_ParseTuple(object, "pi(iL)LK|iipLi;a message", &message->sends, &message->peer,
                           &message->place.slot, &offset, &count, &type, &message->node_rank,
-                          &message->published_with, &message->has_gaps, &nbytes)) {
+                          &message->published_with, &message->has_gaps, &nbytes,
+                          &message->combine)) {
         return 0;
     }
     message->place.offset = offset;

@@ -1,6 +1,8 @@
 #define _DEFAULT_SOURCE /* sched_yield with the rest */
 #include "crossing.h"
 
+#include "runner.h"
+
 #include <sched.h>
 #include <stdlib.h>
 
@@ -25,6 +27,7 @@ struct crossing_lists {
     int *readers, *readers_from; /* of these, the ranks that read them: between two places */
     int *full;     /* by rank: the last pass in which it had no room */
     int pass;
+    int held;      /* something stayed where it had been published, since its reader comes soon */
     int broken;    /* MPI could not unpack what has come: nothing moves any more */
 };
 
@@ -67,13 +70,19 @@ int crossings_prepare(struct program *program) {
     int messages = program->messages_number, ranks = 0;
     int64_t letters = LETTERS;
     for (int m = 0; m < messages; m++) {
-        const struct message *one = &program->messages[m];
+        struct message *one = &program->messages[m];
+        const struct instruction *reader = &program->instructions[one->combine];
         ranks = one->node_rank >= ranks ? one->node_rank + 1 : ranks;
         int with = one->published_with;
         if (with < 0 || with >= messages || one->nbytes < 0 ||
             (with != m && (!one->sends || program->messages[with].published_with != with ||
                            (program->messages[with].node_rank < 0) != (one->node_rank < 0)))) {
             return 0;
+        }
+        if (one->combine && !(one->nbytes % reader->count) && !(PIECE % (one->nbytes / reader->count))) {
+            program->instructions[one->combine].reads = m + 1;
+        } else {
+            one->combine = 0;
         }
     }
     struct crossing_lists *lists = calloc(1, sizeof *lists);
@@ -139,7 +148,7 @@ void crossings_reset(struct program *program) {
     for (int n = 0; n < lists->writers_number; n++) {
         lists->heads[lists->writers[n]] = lists->firsts[lists->writers[n]];
     }
-    lists->first_send = lists->broken = 0;
+    lists->first_send = lists->broken = lists->held = 0;
     program->open = program->unsent = 0;
 }
 
@@ -188,7 +197,7 @@ int crossing_begin(struct program *program, int number) {
     crossing->begun = 1;
     program->open++;
     program->unsent += one->sends;
-    return one->sends && !crossings_move(program) ? program->error : 0;
+    return one->sends && !crossings_move(program, 1) ? program->error : 0;
 }
 
 /* --- moving ------------------------------------------------------------------------------------ */
@@ -200,8 +209,36 @@ static void over(struct program *program, struct crossing *crossing) {
     program->open--;
 }
 
+/* Whether the walk waits for this message only, and then combines it. */
+static int combines_next(const struct program *program, int number) {
+    const struct instruction *todo = &program->instructions[program->at];
+    if (program->at + 1 != program->messages[number].combine || todo->kind != AWAIT || todo->number) {
+        return 0;
+    }
+    for (int n = todo->first; n < todo->first + todo->inside; n++) {
+        if (program->order[n] != number && !crossing_over(program, program->order[n])) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Combine a piece with as much of the other operand. */
+static int combined(struct program *program, int number, const struct piece *piece, int64_t nbytes) {
+    const struct message *one = &program->messages[number];
+    const struct instruction *todo = &program->instructions[one->combine];
+    struct crossing *crossing = &program->crossings[number];
+    char *left = program_place(program, todo->left), *right = program_place(program, todo->right);
+    char *into = program_place(program, todo->into);
+    int is_left = todo->left.slot == one->place.slot && todo->left.offset == one->place.offset;
+    crossing->combined = 1;
+    return program_combine(program, todo, is_left ? piece->data : left + crossing->moved,
+                           is_left ? right + crossing->moved : (char *)(uintptr_t)piece->data,
+                           into + crossing->moved, nbytes / (one->nbytes / todo->count));
+}
+
 /* The piece that is next from a rank; 0 if none has come, -1 for an error. */
-static int received(struct program *program, int writer) {
+static int received(struct program *program, int writer, int patiently) {
     struct crossing_lists *lists = program->crossing_lists;
     int number = lists->heads[writer], error = 0;
     struct piece piece;
@@ -211,6 +248,11 @@ static int received(struct program *program, int writer) {
     }
     const struct message *one = &program->messages[number];
     struct crossing *crossing = &program->crossings[number];
+    int here = one->combine && (crossing->moved ? crossing->combined : combines_next(program, number));
+    if (one->combine && !here && !crossing->moved && patiently) {
+        lists->held = 1;
+        return 0;
+    }
     char *into = one->has_gaps ? crossing->packed : program_place(program, one->place);
     int64_t fits = one->nbytes - crossing->moved;
     if (piece.nbytes > fits) { /* as MPI has it: the rest is lost, and the error is told in the end */
@@ -218,11 +260,15 @@ static int received(struct program *program, int writer) {
     } else {
         fits = piece.nbytes;
     }
-    memcpy(into + crossing->moved, piece.data, (size_t)fits);
+    if (here) {
+        error = combined(program, number, &piece, fits);
+    } else {
+        memcpy(into + crossing->moved, piece.data, (size_t)fits);
+    }
     crossing->moved += fits;
     node_acknowledge(program->node, writer);
     if (piece.last) {
-        error = one->has_gaps ? packed(program, one, crossing->packed) : 0;
+        error = one->has_gaps ? packed(program, one, crossing->packed) : error;
         over(program, crossing);
         lists->heads[writer] = lists->next[number];
     }
@@ -263,11 +309,12 @@ full:
     }
 }
 
-int crossings_move(struct program *program) {
+int crossings_move(struct program *program, int patiently) {
     struct crossing_lists *lists = program->crossing_lists;
+    lists->held &= patiently;
     for (int n = 0; n < lists->writers_number && !lists->broken; n++) {
         int more;
-        while ((more = received(program, lists->writers[n])) > 0) {
+        while ((more = received(program, lists->writers[n], patiently)) > 0) {
             program->moves++;
         }
         lists->broken = more < 0;
@@ -289,6 +336,10 @@ int crossings_move(struct program *program) {
         lists->first_send += !waiting;
     }
     return 1;
+}
+
+int crossings_drain(struct program *program) {
+    return !program->crossing_lists->held || crossings_move(program, 0);
 }
 
 void crossings_serve_mpi(const struct program *program) {
@@ -314,7 +365,7 @@ void crossings_pause(struct program *program, int looks, int for_mpi) {
     int64_t nap_ns = (int64_t)NAP_NS << doublings;
     uint64_t before = program->moves;
     uint32_t bell = node_drowse(program->node);
-    if (crossings_move(program) && program->moves == before) {
+    if (crossings_move(program, 0) && program->moves == before) {
         node_sleep(program->node, bell, nap_ns < LONGEST_NAP_NS ? nap_ns : LONGEST_NAP_NS);
     }
     node_rouse(program->node);

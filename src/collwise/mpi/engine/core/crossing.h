@@ -38,11 +38,20 @@ static inline int crossing_over(const struct program *program, int message) {
     return program->crossings[program->messages[message].published_with].over;
 }
 
+/* Whether a COMBINE was executed when its message came. */
+static inline int crossing_combined(const struct program *program, const struct instruction *todo) {
+    return todo->reads && program->crossings[todo->reads - 1].combined;
+}
+
 /* Open one; MPI's error, or 0. */
 int crossing_begin(struct program *program, int message);
 
-/* Move pieces as far as they have come or there is room.  0: an error, which is in the program. */
-int crossings_move(struct program *program);
+/* Move pieces as far as they have come or there is room.  0: an error, which is in the program.
+   patiently: what a COMBINE will read soon where it was published may stay there. */
+int crossings_move(struct program *program, int patiently);
+
+/* The rest of that, where a rank waits: nobody else may wait for the room. */
+int crossings_drain(struct program *program);
 
 /* Let MPI get on: another rank may need that for a message of the user's. */
 void crossings_serve_mpi(const struct program *program);

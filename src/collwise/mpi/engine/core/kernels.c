@@ -6,12 +6,19 @@
 /* Vectors may lie anywhere: elements have no alignment, and alias what the user declared. */
 #define ELEMENT(type) __attribute__((aligned(1), may_alias)) type
 
+/* The result is one of the two operands or apart from them. */
+#if defined(__clang__)
+#define APART _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define APART _Pragma("GCC ivdep")
+#endif
+
 #define LOOP(name, type, expression) \
     static void name(const void *left, const void *right, void *into, int64_t count) { \
         typedef ELEMENT(type) element; \
         const element *a = left, *b = right; \
         element *c = into; \
-        for (int64_t i = 0; i < count; i++) { \
+        APART for (int64_t i = 0; i < count; i++) { \
             type x = a[i], y = b[i]; \
             c[i] = (type)(expression); \
         } \
@@ -40,6 +47,12 @@ ORDER(B, uint8_t)
 ORDER(H, uint16_t)
 ORDER(I, uint32_t)
 ORDER(Q, uint64_t)
+/* Of two NaNs that of the right operand, which is the library's first, becomes the result, quiet. */
+#define REAL(suffix, type) \
+    LOOP(sum_##suffix, type, y != y ? y + y : x + y) \
+    LOOP(prod_##suffix, type, y != y ? y + y : x * y)
+REAL(f, float)
+REAL(d, double)
 LOOP(land, uint8_t, x && y)
 LOOP(lor, uint8_t, x || y)
 LOOP(lxor, uint8_t, !x != !y)
@@ -59,6 +72,7 @@ static const struct {
     {#name, "I", name##_I}, {#name, "Q", name##_Q},
     BY_TYPE(min) BY_TYPE(max)
 #undef BY_TYPE
+    {"sum", "f", sum_f}, {"sum", "d", sum_d}, {"prod", "f", prod_f}, {"prod", "d", prod_d},
     {"land", "?", land}, {"lor", "?", lor}, {"lxor", "?", lxor},
 };
 

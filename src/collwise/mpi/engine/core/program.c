@@ -47,7 +47,11 @@ static int known(const struct program *program, struct place place) {
 
 int program_check(const struct program *program) {
     for (int n = 0; n < program->messages_number; n++) {
-        if (!known(program, program->messages[n].place) || program->messages[n].count < 0) {
+        const struct message *one = &program->messages[n];
+        if (!known(program, one->place) || one->count < 0 ||
+            (one->combine && (one->combine < 0 || one->combine >= program->instructions_number ||
+                              program->instructions[one->combine].kind != COMBINE ||
+                              program->instructions[one->combine].count <= 0))) {
             return 0;
         }
     }

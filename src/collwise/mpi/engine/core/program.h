@@ -27,6 +27,8 @@ struct message {
     int published_with; /* the first message that sends the same bytes, or this one */
     int has_gaps;       /* its elements are not plain bytes in memory */
     int64_t nbytes;     /* of its elements */
+    int combine;        /* the one instruction that reads it, once, if that may read it where it was
+                           published; 0: none, so it is copied to its place */
 };
 
 /* How far a message inside the node is (`crossing.h`).   packed: its bytes, where elements have gaps. */
@@ -34,6 +36,7 @@ struct crossing {
     int64_t moved;
     char *packed;
     int begun, over;
+    int combined; /* its bytes so far were read where they had been published */
 };
 
 enum kind {
@@ -54,6 +57,7 @@ struct instruction {
     kernel loop;       /* COMBINE: NULL for MPI_Reduce_local, whose result is in the right place */
     int64_t into_count;
     handle into_type;
+    int reads;         /* COMBINE: 1 + the message that names it; 0: none */
 };
 
 /* Who may touch a program; `progress.h` has the rules. */

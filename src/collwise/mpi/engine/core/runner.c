@@ -31,14 +31,23 @@ static int started(struct program *program, int number) {
                       (data, m->count, m->type, m->peer, program->tag, program->comm, request));
 }
 
-static int combined(struct program *program, const struct instruction *todo) {
-    void *left = program_place(program, todo->left), *right = program_place(program, todo->right);
+int program_combine(const struct program *program, const struct instruction *todo, const char *left,
+                    char *right, char *into, int64_t count) {
     if (todo->loop) {
-        todo->loop(left, right, program_place(program, todo->into), todo->count);
+        todo->loop(left, right, into, count);
         return 0;
     }
-    return CALL_COUNT(Reduce_local, REDUCE_LOCAL, todo->count, program->library,
-                      (left, right, todo->count, todo->type, program->op));
+    return CALL_COUNT(Reduce_local, REDUCE_LOCAL, count, program->library,
+                      (left, right, count, todo->type, program->op));
+}
+
+static int combined(const struct program *program, const struct instruction *todo) {
+    if (crossing_combined(program, todo)) {
+        return 0; /* as it came */
+    }
+    return program_combine(program, todo, program_place(program, todo->left),
+                           program_place(program, todo->right), program_place(program, todo->into),
+                           todo->count);
 }
 
 /* Copy elements with gaps where the library calls us: in its hooks nothing may be called that makes
@@ -103,12 +112,12 @@ static enum outcome crossed(struct program *program, const struct instruction *t
     if (!program->open) {
         return DONE;
     }
-    if (!crossings_move(program)) {
+    if (!crossings_move(program, !todo->number)) { /* a wait for MPI's may be long */
         return BROKE;
     }
     for (int n = todo->number; n < todo->number + todo->inside; n++) {
         if (!crossing_over(program, OF(n))) {
-            return PENDING;
+            return crossings_drain(program) ? PENDING : BROKE;
         }
     }
     return DONE;
@@ -225,7 +234,7 @@ static enum outcome walk(struct program *program, int end, waiting *await) {
             return outcome;
         }
     }
-    if (program->open && !crossings_move(program)) {
+    if (program->open && !crossings_move(program, 0)) {
         return BROKE;
     }
     return end == program->instructions_number && program->error ? FAILED : DONE;

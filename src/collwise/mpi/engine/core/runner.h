@@ -32,6 +32,10 @@ enum outcome program_finish(struct program *program);
 /* Begin anew, and do what waits for nothing. */
 enum outcome program_begin(struct program *program);
 
+/* Combine so many elements as a COMBINE says, wherever its operands are.   Returns MPI's error, or 0. */
+int program_combine(const struct program *program, const struct instruction *todo, const char *left,
+                    char *right, char *into, int64_t count);
+
 /* Let the next step be the first. */
 void program_reset(struct program *program);
 

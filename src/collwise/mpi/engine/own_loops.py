@@ -1,0 +1,50 @@
+"""Which operators the engine combines with by a loop of its own, as it has the library's bits."""
+
+from functools import cache
+from itertools import product
+
+import numpy as np
+from mpi4py import MPI
+
+from collwise.mpi.buffers.mpi_operators import OPERATORS
+from collwise.mpi.engine.loading import COMPILED
+
+_REAL = "fd"
+"""NumPy's codes of types whose loops are compared with the library's when they are needed first.
+
+Which of two NaNs becomes their sum depends on how the library was compiled.
+"""
+_SPECIAL = 0.0, -0.0, 1.5, -2.25, np.inf, -np.inf
+_NANS = {
+    "f": (0x7FC00001, 0xFFC00002, 0x7F800003),
+    "d": (0x7FF8 << 48 | 1, 0xFFF8 << 48 | 2, 0x7FF << 52 | 3),
+}
+
+
+def has_loop(operation: str, element: str) -> bool:
+    """Whether there is a loop for an operator and a type (`BoundOperator.loop`) that may serve."""
+    if COMPILED is None or not COMPILED.has_loop(operation, element):
+        return False
+    return element not in _REAL or _alike(operation, element)
+
+
+@cache
+def _alike(operation: str, element: str) -> bool:
+    """Whether the loop and `MPI_Reduce_local` make the same bits of all pairs of special values."""
+    assert COMPILED is not None
+    dtype, op = np.dtype(element), OPERATORS[operation]
+    datatype = MPI.Datatype.fromcode(element)
+    nans = np.array(_NANS[element], f"u{dtype.itemsize}").view(dtype)
+    special = np.concatenate([np.array(_SPECIAL, dtype), nans])
+    pairs = np.array([*product(range(len(special)), repeat=2)] * 3)  # each in several lanes
+    left, right = special[pairs[:, 0]], special[pairs[:, 1]]
+    into, count, end = np.zeros_like(left), len(left), (0, 0, operation, element)
+    combine = COMPILED.COMBINE, 0, 0, (0, 0), (1, 0), (2, 0), count, datatype.handle, *end
+    program = COMPILED.Program(
+        MPI.COMM_SELF.handle, op.handle, 0, 0, 3, (), (), (combine,), 0, None
+    )
+    for slot, array in enumerate((left, right, into)):
+        program.set_address(slot, array.ctypes.data)
+    program.run()
+    op.Reduce_local([left, datatype], [right, datatype])
+    return bool(into.tobytes() == right.tobytes())

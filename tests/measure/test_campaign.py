@@ -78,15 +78,15 @@ def _machine(measurement: Measurement, *, blocking: bool = False) -> Measured:
     segments: dict[int, list[tuple[int, Fraction, Fraction]]] = {}
     for segment, fit in zip(measurement.segments, measurement.fits, strict=True):
         if fit.blocking == blocking:
-            segments.setdefault(segment, []).append((fit.nbytes, fit.law.t0, fit.law.lam))
+            segments.setdefault(segment, []).append((fit.nbytes, fit.cost.gap, fit.cost.lam))
     return measured(segments.values())
 
 
 def _assert_exact(measurement: Measurement, machine: Machine) -> None:
     for fit in measurement.fits:
         cost = machine.message(fit.nbytes)
-        assert (fit.law.t0, fit.law.latency, fit.law.lam) == (cost.gap, cost.latency, cost.lam)
-        assert fit.experiments == (fit.law, fit.law)
+        assert fit.cost == cost
+        assert fit.experiments == (fit.cost, fit.cost)
         assert fit.disagreement == 0
         assert fit.uncertainty == (0, 0)
     assert measurement.complete
@@ -163,8 +163,8 @@ def test_within_two_per_cent_with_five_per_cent_noise(
     assert measurement.complete
     for fit in measurement.fits:
         cost = machine.message(fit.nbytes)
-        assert abs(fit.law.t0 / cost.gap - 1) < 0.02
-        assert abs(fit.law.lam / cost.lam - 1) < 0.02
+        assert abs(fit.cost.gap / cost.gap - 1) < 0.02
+        assert abs(fit.cost.lam / cost.lam - 1) < 0.02
         assert fit.uncertainty is not None
         assert max(fit.uncertainty) <= 0.01
 
@@ -338,8 +338,8 @@ def test_a_size_without_a_slope_is_told_by_its_protocol() -> None:
     t0 = line.message(512).gap
     assert fit.t0_interval_s is not None
     assert fit.t0_interval_s[0] < t0 < fit.t0_interval_s[1]
-    assert t0 / 2 < fit.law.t0 < t0 * Fraction(3, 2)
-    assert abs(fit.law.latency / Fraction(40, 10**6) - 1) < 0.1
+    assert t0 / 2 < fit.cost.gap < t0 * Fraction(3, 2)
+    assert abs(fit.cost.latency / Fraction(40, 10**6) - 1) < 0.1
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -352,8 +352,8 @@ def test_short_messages_whose_t0_drowns_in_their_latency(seed: int) -> None:
     assert len(fits) == 6
     for fit in fits:
         cost = network.message(fit.nbytes)
-        assert float(fit.law.latency / cost.latency) == pytest.approx(1, abs=0.15)
-        assert fit.law.t0 < 5 * cost.gap
+        assert float(fit.cost.latency / cost.latency) == pytest.approx(1, abs=0.15)
+        assert fit.cost.gap < 5 * cost.gap
         if fit.fitted:
             assert fit.t0_interval_s is not None
             assert fit.t0_interval_s[0] < cost.gap < fit.t0_interval_s[1]
@@ -384,7 +384,7 @@ def test_a_noisy_machine_gets_a_noisy_result() -> None:
     measurement = prober.conduct(SizeCampaign(4, sizes=(8, 512), budget_s=0.01))
     assert measurement.elapsed_s < 0.021
     assert [(fit.nbytes, fit.fitted) for fit in measurement.fits] == [(8, True), (512, True)] * 2
-    assert all(fit.law.t0 > 0 and fit.law.lam >= 1 for fit in measurement.fits)
+    assert all(fit.cost.gap > 0 and fit.cost.lam >= 1 for fit in measurement.fits)
 
 
 def test_a_clock_that_stands_still_tells_nothing() -> None:
@@ -400,7 +400,7 @@ def test_a_latency_below_one_is_kept_and_used_as_one() -> None:
     """LogGP with a large gap: the receiver has the message before the sender is free."""
     machine = Machine.loggp(L_s=1e-6, o_s=1e-6, g_s=6e-6, G_s=0)
     measurement = _conduct(machine, 9, sizes=FIVE_SIZES)
-    assert {fit.law.lam for fit in measurement.fits} == {Fraction(1, 2)}
+    assert {fit.cost.lam for fit in measurement.fits} == {Fraction(1, 2)}
     assert _machine(measurement).message(8).lam == 1
 
 

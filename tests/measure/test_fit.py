@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from collwise.measure.fit import (
     Fit,
-    Law,
     Seconds,
     find_median,
     find_uncertainty,
-    fit_law,
+    fit_cost,
     fit_samples,
     middle,
 )
 from collwise.measure.probes import EXPERIMENTS, ProbeSetting
+from collwise.model.machine import Cost
 
 KS = (1, 2, 4, 8)
 
@@ -46,7 +46,7 @@ def test_the_law_comes_back_exactly(
     if t0 <= 0:
         return
     times = {cell: _time(cell, t0, lam) for cell in _cells(experiments, tuple(ks))}
-    assert fit_law(times) == Law(t0, lam * t0)
+    assert fit_cost(times) == Cost(t0, lam * t0)
 
 
 def _fit(samples: dict[ProbeSetting, list[Seconds]]) -> Fit:
@@ -61,14 +61,14 @@ def _fit_exactly(t0: Fraction, lam: Fraction, repetitions: int) -> Fit:
 
 def test_a_latency_below_one_is_reported_as_such() -> None:
     fit = _fit_exactly(Fraction(3), Fraction(3, 4), 3)
-    assert fit.law.lam == Fraction(3, 4)
+    assert fit.cost.lam == Fraction(3, 4)
     assert fit.disagreement == 0
 
 
 def test_floats_are_read_as_they_are_written() -> None:
     t0, lam = Fraction("1.7e-6"), Fraction(9, 5)
-    law = fit_law({cell: float(_time(cell, t0, lam)) for cell in _cells()})
-    assert law == Law(t0, lam * t0)
+    law = fit_cost({cell: float(_time(cell, t0, lam)) for cell in _cells()})
+    assert law == Cost(t0, lam * t0)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_floats_are_read_as_they_are_written() -> None:
     ],
 )
 def test_what_gives_no_law(times: dict[ProbeSetting, Fraction]) -> None:
-    assert fit_law(times) is None
+    assert fit_cost(times) is None
 
 
 def test_times_too_far_apart_for_floats_give_no_estimate() -> None:
@@ -98,9 +98,9 @@ def test_times_too_far_apart_for_floats_give_no_estimate() -> None:
 def test_disagreement_is_relative_to_the_mean() -> None:
     t0 = Fraction(1)
     fit = _fit({cell: [_time(cell, t0, Fraction(1 + cell.experiment))] * 2 for cell in _cells()})
-    assert fit.experiments == (Law(t0, 2 * t0), Law(t0, 3 * t0))
+    assert fit.experiments == (Cost(t0, 2 * t0), Cost(t0, 3 * t0))
     assert fit.disagreement == Fraction(2, 5)
-    assert 2 < fit.law.lam < 3
+    assert 2 < fit.cost.lam < 3
 
 
 def test_an_experiment_without_growth_has_no_law_of_its_own() -> None:
@@ -148,8 +148,8 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say(repetitions: int) -
         }
         fit = _fit(samples)
         assert fit.uncertainty is not None
-        hits[0] += abs(fit.law.t0 / t0 - 1) <= fit.uncertainty[0]
-        hits[1] += abs(fit.law.lam / lam - 1) <= fit.uncertainty[1]
+        hits[0] += abs(fit.cost.gap / t0 - 1) <= fit.uncertainty[0]
+        hits[1] += abs(fit.cost.lam / lam - 1) <= fit.uncertainty[1]
     for hit in hits:
         assert 0.9 * trials <= hit <= 0.99 * trials
 

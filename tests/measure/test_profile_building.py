@@ -50,11 +50,11 @@ def test_protocol_segments_survive() -> None:
     measurement = _measure(machine)
     profile = build_profile(measurement, FINGERPRINT, MADE)
     assert len(profile.machine_for("nonblocking").segments) == 2
-    laws = {fit.nbytes: fit.law for fit in measurement.fits if not fit.blocking}
+    costs = {fit.nbytes: fit.cost for fit in measurement.fits if not fit.blocking}
     for nbytes in SIZES:
         gap, latency = profile.machine.message(nbytes)
-        assert abs(gap - laws[nbytes].t0) <= PICOSECOND / 2
-        assert abs(latency - laws[nbytes].latency) <= PICOSECOND / 2
+        assert abs(gap - costs[nbytes].gap) <= PICOSECOND / 2
+        assert abs(latency - costs[nbytes].latency) <= PICOSECOND / 2
 
 
 def test_provenance_is_completed_and_raw_medians_kept() -> None:

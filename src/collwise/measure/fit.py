@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from collwise.measure.probes import EXPERIMENTS, ProbeSetting
 from collwise.measure.statistics import CONFIDENCE, median_interval, standard_error
 from collwise.model.exact import Number, exact, seconds
+from collwise.model.machine import Cost
 from collwise.profiles.records import MODES, Bounds, MedianTime
 
 Seconds: TypeAlias = Fraction | float
@@ -38,27 +39,15 @@ _ERRORS = _NORMAL.inv_cdf((1 + CONFIDENCE) / 2)
 """Half the width of a normal distribution's 95 % interval, in standard errors."""
 
 
-class Law(NamedTuple):
-    """A fitted t0 and λt0, in exact seconds, both positive; λ may be below 1."""
-
-    t0: Fraction
-    latency: Fraction
-
-    @property
-    def lam(self) -> Fraction:
-        """λ of the fit, not raised to 1."""
-        return self.latency / self.t0
-
-
 @dataclass(frozen=True)
 class Fit:
     """The t0 and λ of one message size and one mode of sending."""
 
     nbytes: int
     blocking: bool
-    law: Law
-    """t0 and λt0 from both experiments together."""
-    experiments: tuple[Law | None, ...]
+    cost: Cost
+    """t0 and λt0 from both experiments together, positive; λ may be below 1."""
+    experiments: tuple[Cost | None, ...]
     """t0 and λt0 from each experiment alone; None if its times do not grow with k."""
     uncertainty: tuple[float, float] | None
     """Relative half-widths of the 95 % intervals of t0 and λ; None after a single repetition."""
@@ -70,12 +59,12 @@ class Fit:
     @property
     def t0_interval_s(self) -> Bounds | None:
         """The 95 % interval of t0 in seconds; None after a single repetition."""
-        return self.uncertainty and _bounds(float(self.law.t0), self.uncertainty[0])
+        return self.uncertainty and _bounds(float(self.cost.gap), self.uncertainty[0])
 
     @property
     def lam_interval(self) -> Bounds | None:
         """The 95 % interval of λ; None after a single repetition."""
-        return self.uncertainty and _bounds(float(self.law.lam), self.uncertainty[1])
+        return self.uncertainty and _bounds(float(self.cost.lam), self.uncertainty[1])
 
     @property
     def disagreement(self) -> Fraction | None:
@@ -83,10 +72,10 @@ class Fit:
 
         None if an experiment alone gives no λ.
         """
-        laws = [law for law in self.experiments if law is not None]
-        if len(laws) < len(EXPERIMENTS):
+        lams = [cost.lam for cost in self.experiments if cost is not None]
+        if len(lams) < len(EXPERIMENTS):
             return None
-        first, second = (law.lam for law in laws)
+        first, second = lams
         return abs(first - second) / ((first + second) / 2)
 
     @property
@@ -103,18 +92,18 @@ def fit_samples(samples: Samples) -> Fit | None:
     """
     ((nbytes, blocking),) = {(cell.nbytes, cell.blocking) for cell in samples}
     times = {cell: middle(values) for cell, values in samples.items()}
-    law = fit_law(times)
-    if law is None:
+    cost = fit_cost(times)
+    if cost is None:
         return None
     experiments = tuple(
-        fit_law({cell: t for cell, t in times.items() if cell.experiment == experiment})
+        fit_cost({cell: t for cell, t in times.items() if cell.experiment == experiment})
         for experiment in EXPERIMENTS
     )
     repetitions = min(map(len, samples.values()))
-    return Fit(nbytes, blocking, law, experiments, find_uncertainty(samples), repetitions)
+    return Fit(nbytes, blocking, cost, experiments, find_uncertainty(samples), repetitions)
 
 
-def fit_law(times: Mapping[ProbeSetting, Number]) -> Law | None:
+def fit_cost(times: Mapping[ProbeSetting, Number]) -> Cost | None:
     """The t0 and λt0 that fit these times best, exactly; None if they are not positive.
 
     times: maps a probe setting to its time in seconds.
@@ -131,8 +120,8 @@ def fit_law(times: Mapping[ProbeSetting, Number]) -> Law | None:
     determinant = uu * vv - uv * uv
     if not determinant:
         return None  # equations of one kind: nothing tells t0 from λt0
-    law = Law((ut * vv - vt * uv) / determinant, (uu * vt - uv * ut) / determinant)
-    return law if law.t0 > 0 and law.latency > 0 else None
+    cost = Cost((ut * vv - vt * uv) / determinant, (uu * vt - uv * ut) / determinant)
+    return cost if cost.gap > 0 and cost.latency > 0 else None
 
 
 class _Medians(NamedTuple):
@@ -214,7 +203,7 @@ def fit_together(nbytes: int, protocol: Mapping[int, Samples]) -> Fit | None:
     return Fit(
         nbytes,
         blocking,
-        Law(exact(t0), exact(max(latency, t0))),
+        Cost(exact(t0), exact(max(latency, t0))),
         (None,) * len(EXPERIMENTS),
         (_ERRORS * error / t0, _ERRORS * lam_error),
         min(map(len, protocol[nbytes].values())),

@@ -16,15 +16,12 @@ k the time grows by q reads, or by t0 if that is longer.
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from collwise.measure.probes import AnyProbe, ProbeSetting
+from collwise.measure.probes import AnyProbe
 from collwise.model.placement import Placement
 from collwise.schedule.operations import Block, Operation, Recv, Send, Slot
 
 MAX_SENDERS = 8
 """The largest number of ranks of a group that send at once when its port is measured."""
-PORT, BESIDE, READ = 3, 4, 5
-"""The numbers of the experiments `PortProbe`, `BesideProbe` and `ReadProbe`; 1 and 2 measure t0 and
-λ."""
 _WORD = (Block(0, 0, 1),)
 
 
@@ -56,11 +53,7 @@ class PortProbe(AnyProbe):
     nbytes: int
     senders: int
     k: int
-
-    @property
-    def cell(self) -> ProbeSetting:
-        """The probe's setting; k is the number of messages from every sender."""
-        return ProbeSetting(PORT, self.nbytes, self.k, False)
+    experiment: int = 3
 
     @property
     def ranks(self) -> int:
@@ -95,12 +88,8 @@ class BesideProbe(AnyProbe):
     neighbour: int
     other: int
     k: int
+    experiment: int = 4
     until_sent: ClassVar[bool] = False
-
-    @property
-    def cell(self) -> ProbeSetting:
-        """The probe's setting; it is the same for any choice of ranks."""
-        return ProbeSetting(BESIDE, self.nbytes, self.k, False)
 
     @property
     def ranks(self) -> int:
@@ -125,11 +114,7 @@ class ReadProbe(AnyProbe):
     nbytes: int
     senders: int
     k: int
-
-    @property
-    def cell(self) -> ProbeSetting:
-        """The probe's setting; k is the number of messages from every sender."""
-        return ProbeSetting(READ, self.nbytes, self.k, False)
+    experiment: int = 5
 
     @property
     def ranks(self) -> int:

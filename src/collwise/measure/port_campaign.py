@@ -15,15 +15,7 @@ import numpy as np
 
 from collwise.measure.campaign import Batches, Campaign
 from collwise.measure.fit import middle
-from collwise.measure.level_probes import (
-    BESIDE,
-    PORT,
-    READ,
-    BesideProbe,
-    PortProbe,
-    PortTeam,
-    ReadProbe,
-)
+from collwise.measure.level_probes import BesideProbe, PortProbe, PortTeam, ReadProbe
 from collwise.measure.probes import AnyProbe, ProbeSetting
 from collwise.measure.stability import OPENING
 from collwise.measure.statistics import median_interval, standard_error
@@ -129,11 +121,10 @@ class PortCampaign(SlopeCampaign[PortFit]):
         return probes + [BesideProbe(nbytes, self.neighbour, self.senders, k) for k in (1, 2)]
 
     def _fit(self, nbytes: int) -> PortFit:
-        few, many = (ProbeSetting(PORT, nbytes, k, False) for k in KS)
-        without, beside = (ProbeSetting(BESIDE, nbytes, k, False) for k in (1, 2))
+        few, many, without, beside = cells = [probe.cell for probe in self._of(nbytes)]
         together, together_error_s = self._difference(few, many)
-        messages = KS[1] - KS[0]
         alone, alone_error_s = self._difference(without, beside)
+        messages = KS[1] - KS[0]
         return PortFit(
             nbytes,
             self.senders,
@@ -141,7 +132,7 @@ class PortCampaign(SlopeCampaign[PortFit]):
             together_error_s and together_error_s / messages,
             alone,
             alone_error_s,
-            min(len(self._samples[cell]) for cell in (few, many, without, beside)),
+            min(len(self._samples[cell]) for cell in cells),
         )
 
 
@@ -155,7 +146,7 @@ class ReadCampaign(SlopeCampaign[ReadTime]):
         return [ReadProbe(nbytes, self.senders, k) for k in KS]
 
     def _fit(self, nbytes: int) -> ReadTime:
-        few, many = (ProbeSetting(READ, nbytes, k, False) for k in KS)
+        few, many = (probe.cell for probe in self._of(nbytes))
         more = (KS[1] - KS[0]) * self.senders
         read_s = max(seconds(self._difference(few, many)[0] / more), 0.0)
         return ReadTime(nbytes=nbytes, read_s=read_s, repetitions=len(self._samples[many]))

@@ -44,19 +44,17 @@ class ProbeSetting(NamedTuple):
 class AnyProbe(ABC):
     """An experiment that is timed on rank 0: a small hashable object, equal on all ranks."""
 
+    experiment: int
     nbytes: int
+    k: int
+    blocking: bool = False
     until_sent: ClassVar[bool] = True
     """Whether the time includes the completion of rank 0's sends."""
 
     @property
-    @abstractmethod
     def cell(self) -> ProbeSetting:
-        """The setting of which this probe is a repetition."""
-
-    @property
-    def blocking(self) -> bool:
-        """Whether the sends are blocking."""
-        return self.cell.blocking
+        """The setting of which this probe is a repetition, the same for any choice of ranks."""
+        return ProbeSetting(self.experiment, self.nbytes, self.k, self.blocking)
 
     @property
     @abstractmethod
@@ -89,9 +87,9 @@ class Probe(AnyProbe):
     blocking: bool = False
 
     @property
-    def cell(self) -> ProbeSetting:
-        """The probe's setting; its k is the number of targets."""
-        return ProbeSetting(self.experiment, self.nbytes, len(self.targets), self.blocking)
+    def k(self) -> int:  # type: ignore[override]
+        """The number of targets."""
+        return len(self.targets)
 
     @property
     def ranks(self) -> int:

@@ -156,7 +156,7 @@ class SizeCampaign(Campaign[Measurement]):
             samples = {n: own for n in self.sizes if (own := self._samples_of(n, mode))}
             significant = self._significant_fits(mode)
             numbers = find_protocols(
-                (fit.nbytes, float(fit.law.t0), float(fit.law.lam), fit.uncertainty)
+                (fit.nbytes, float(fit.cost.gap), float(fit.cost.lam), fit.uncertainty)
                 for fit in significant.values()
             )
             protocols = {n: _nearest(n, numbers) for n in samples}

@@ -6,8 +6,8 @@ a tenth [Bruck1996 §2.6, Fig 13].
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import log
+from typing import NamedTuple
 
 from collwise.measure.probes import usual_ks
 from collwise.profiles.records import Bounds, MeasuredSize, Mode, Provenance
@@ -26,8 +26,7 @@ SHARE = 0.25
 """The largest share of noisy points in a stable measurement."""
 
 
-@dataclass(frozen=True)
-class Judgement:
+class Judgement(NamedTuple):
     """The verdict on a whole measurement, "stable" or "noisy: …", and advice for a better one."""
 
     verdict: str

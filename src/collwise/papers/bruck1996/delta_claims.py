@@ -11,7 +11,7 @@ from collwise.papers.measured import alpha_sweep, latencies, random_order
 
 
 def _lams(blocking: bool = True) -> dict[int, float]:
-    return {fit.nbytes: float(fit.law.lam) for fit in delta.curve(blocking)}
+    return {fit.nbytes: float(fit.cost.lam) for fit in delta.curve(blocking)}
 
 
 def _model_gain(lam: Fraction) -> float:
@@ -171,7 +171,7 @@ CLAIMS = (
         "B-c20b, §2.2, Fig 4: above 512 bytes the receiver is later by a constant, (λ − 1)·t0",
         paper="constant",
         ours=lambda: [
-            1e6 * float(fit.law.latency - fit.law.t0)
+            1e6 * float(fit.cost.latency - fit.cost.gap)
             for fit in delta.curve()
             if fit.nbytes >= delta.PACKET
         ],

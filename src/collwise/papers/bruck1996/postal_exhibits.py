@@ -12,6 +12,7 @@ from collwise.figures.christmas_tree import christmas_tree
 from collwise.figures.delay_diagram import Message, delay_diagram
 from collwise.figures.line_chart import Curve, line_chart
 from collwise.figures.tree_diagram import tree_diagram
+from collwise.model.machine import Cost
 from collwise.papers.bruck1996.delta import IN_ROWS, ORDERS, PACKET, curve, model_sweep, sweep
 from collwise.papers.bruck1996.postal_claims import TABLE1, TABLE2, best_alphas, in_thousandths
 from collwise.papers.exhibits import Exhibit, Rows, Simulated
@@ -33,33 +34,18 @@ def _christmas_tree(lam: str) -> Figure:
     return christmas_tree(ranges, cw.postal.alpha_intersection(250, lam), times, title=title)
 
 
-def _convergence() -> Figure:
-    """Fig 8: the tops of the triangles for λ = 1.95."""
-    table = cw.postal.alpha_table(10**9, "1.95")
-    tops = {top: float(alpha) for top, alpha in zip(table.tops, table.alphas, strict=True)}
-    limit = cw.postal.asymptotic_corners("1.95").top
-    return line_chart(
-        [
-            Curve("the top of a triangle", tops, "points"),
-            Curve(f"β^f = {limit:.4f}", {2: limit, 10**9: limit}, "dashes"),
-        ],
-        "n: ranks",
-        "α at the top",
-        title="λ = 1.95: the tops of the triangles converge",
-        logarithmic="x",
-    )
+LIMIT = cw.postal.asymptotic_corners("1.95").top
 
 
-def _table_sizes() -> Figure:
-    """Fig 9: the size of the table of α for λ = 1.293."""
-    tops = cw.postal.alpha_table(2**24, "1.293").tops
-    return line_chart(
-        [Curve("rows", dict(zip(tops, range(1, len(tops) + 1), strict=True)), "steps")],
-        "n: ranks",
-        "rows of the table",
-        title="λ = 1.293: how many α have to be kept for all numbers of ranks up to n",
-        logarithmic="x",
-    )
+def _tops(lam: str, most: int) -> dict[int, float]:
+    """The α at the tops of the triangles, by number of ranks."""
+    table = cw.postal.alpha_table(most, lam)
+    return {top: float(alpha) for top, alpha in zip(table.tops, table.alphas, strict=True)}
+
+
+def _us(time: Callable[[Cost], Fraction]) -> dict[int, float]:
+    """A time of the simulated Delta in µs, by message size."""
+    return {fit.nbytes: 1e6 * float(time(fit.cost)) for fit in curve()}
 
 
 def _over_size(lines: list[Curve], y: str, title: str, logarithmic: str) -> Figure:
@@ -74,23 +60,13 @@ def _latencies(ways: dict[str, bool]) -> Figure:
     lines = [
         Curve(
             f"{way}experiment {i + 1}",
-            {f.nbytes: float(law.lam) for f in curve(blocking) if (law := f.experiments[i])},
+            {f.nbytes: float(cost.lam) for f in curve(blocking) if (cost := f.experiments[i])},
             ("line", "points")[i],
         )
         for way, blocking in ways.items()
         for i in (0, 1)
     ]
     return _over_size(lines, "λ", "λ of the simulated Delta, as both experiments measure it", "x")
-
-
-def _times() -> Figure:
-    """Fig 4: t0 and λ·t0 over the message size."""
-    lines = [
-        Curve("at the receiver: λ·t0", {f.nbytes: 1e6 * float(f.law.latency) for f in curve()}),
-        Curve("at the sender: t0", {f.nbytes: 1e6 * float(f.law.t0) for f in curve()}),
-    ]
-    title = "When a message is sent and received on the simulated Delta"
-    return _over_size(lines, "time (µs)", title, "xy")
 
 
 def _over_alpha(lines: list[Curve], title: str, unit: str = "ms", **options: Any) -> Figure:
@@ -122,15 +98,6 @@ def _predicted() -> Figure:
     )
 
 
-def _congestion() -> Figure:
-    """Fig 14: random orders against the one that is free of congestion."""
-    lines = [
-        Curve("random orders (the mean of five)", sweep(65536, ORDERS)),
-        Curve("row by row from the source: no congestion", sweep(65536, IN_ROWS)),
-    ]
-    return _over_alpha(lines, "64 KiB to 64 ranks on a simulated mesh of 8 × 8")
-
-
 def _delayed(what: str, apart: float, used: float) -> Figure:
     """Figs 15 and 16: four messages at λ = 2.5, started `apart` t0, each used `used` t0 later."""
     messages = [
@@ -138,26 +105,6 @@ def _delayed(what: str, apart: float, used: float) -> Figure:
         for start in (i * apart for i in range(4))
     ]
     return delay_diagram(messages, f"λ = 2.5, {what}")
-
-
-def _growth() -> Figure:
-    """Fig 17: γ(λ)."""
-    lines = [
-        Curve("any λ", {x / 20: cw.postal.growth(Fraction(x, 20)) for x in range(20, 201)}),
-        Curve("Table 1", dict(enumerate(TABLE1, 1)), "points"),
-    ]
-    title = "By how much the informed ranks grow in a step"
-    return line_chart(lines, "λ", "γ(λ), per t0", title=title)
-
-
-def _break_even() -> Figure:
-    """Fig 18: the break-even λ."""
-    lines = [
-        Curve("computed", {k: cw.postal.break_even(k) - k for k in range(1, 10)}),
-        Curve("Table 2", {k: x - k for k, x in enumerate(TABLE2, 1)}, "points"),
-    ]
-    title = "Below the curve delay-send grows faster, above it delay-receive"
-    return line_chart(lines, "⌊λ⌋", "break-even λ − ⌊λ⌋", title=title)
 
 
 def _table(name: str, printed: tuple[float, ...], ours: Callable[[int], float]) -> Rows:
@@ -196,7 +143,15 @@ EXHIBITS = (
     Simulated(
         "fig4: Times at the sender and at the receiver",
         "Above 512 bytes the receiver is later by a constant, so that λ falls.",
-        _times,
+        lambda: _over_size(
+            [
+                Curve("at the receiver: λ·t0", _us(lambda cost: cost.latency)),
+                Curve("at the sender: t0", _us(lambda cost: cost.gap)),
+            ],
+            "time (µs)",
+            "When a message is sent and received on the simulated Delta",
+            "xy",
+        ),
         measure=latencies,
     ),
     Simulated(
@@ -221,12 +176,27 @@ EXHIBITS = (
     Exhibit(
         "fig8: The tops of the triangles for λ = 1.95",
         "Every point is the top of a triangle; they converge to β^f, slowly.",
-        _convergence,
+        lambda: line_chart(
+            [
+                Curve("the top of a triangle", _tops("1.95", 10**9), "points"),
+                Curve(f"β^f = {LIMIT:.4f}", {2: LIMIT, 10**9: LIMIT}, "dashes"),
+            ],
+            "n: ranks",
+            "α at the top",
+            title="λ = 1.95: the tops of the triangles converge",
+            logarithmic="x",
+        ),
     ),
     Exhibit(
         "fig9: The size of the table of α for λ = 1.293",
         "Only the tops of the triangles have to be kept: about log² n at most.",
-        _table_sizes,
+        lambda: line_chart(
+            [Curve("rows", {top: i for i, top in enumerate(_tops("1.293", 2**24), 1)}, "steps")],
+            "n: ranks",
+            "rows of the table",
+            title="λ = 1.293: how many α have to be kept for all numbers of ranks up to n",
+            logarithmic="x",
+        ),
     ),
     *(
         Simulated(
@@ -254,7 +224,13 @@ EXHIBITS = (
     Simulated(
         "fig14: Congestion",
         "In random orders messages wait for links; row by row from the source they never do.",
-        _congestion,
+        lambda: _over_alpha(
+            [
+                Curve("random orders (the mean of five)", sweep(65536, ORDERS)),
+                Curve("row by row from the source: no congestion", sweep(65536, IN_ROWS)),
+            ],
+            "64 KiB to 64 ranks on a simulated mesh of 8 × 8",
+        ),
     ),
     Exhibit(
         "fig15: Delay-receive for λ = 2.5",
@@ -269,12 +245,28 @@ EXHIBITS = (
     Exhibit(
         "fig17: γ(λ)",
         "By this factor the number of informed ranks grows per t0, in the long run.",
-        _growth,
+        lambda: line_chart(
+            [
+                Curve("any λ", {x / 20: cw.postal.growth(Fraction(x, 20)) for x in range(20, 201)}),
+                Curve("Table 1", dict(enumerate(TABLE1, 1)), "points"),
+            ],
+            "λ",
+            "γ(λ), per t0",
+            title="By how much the informed ranks grow in a step",
+        ),
     ),
     Exhibit(
         "fig18: Break-even points",
         "Between them the better way of handling a λ that is no integer changes.",
-        _break_even,
+        lambda: line_chart(
+            [
+                Curve("computed", {k: cw.postal.break_even(k) - k for k in range(1, 10)}),
+                Curve("Table 2", {k: x - k for k, x in enumerate(TABLE2, 1)}, "points"),
+            ],
+            "⌊λ⌋",
+            "break-even λ − ⌊λ⌋",
+            title="Below the curve delay-send grows faster, above it delay-receive",
+        ),
     ),
     Exhibit("table1: γ(λ)", "", lambda: _table("λ", TABLE1, cw.postal.growth)),
     Exhibit("table2: The break-even λ", "", lambda: _table("⌊λ⌋", TABLE2, cw.postal.break_even)),

@@ -1,58 +1,42 @@
 """Messages of one sender in time, sends or receipts delayed [Bruck1996 Figs 15, 16]."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from collwise.figures.style import (
-    BLUE,
-    FAINT,
-    GREEN,
-    INK,
-    MUTED,
-    OCHRE,
-    PAPER,
-    WIDTH,
-    draw_arrow,
-    look,
-)
+from collwise.figures import style
+from collwise.figures.style import BLUE, FAINT, GREEN, INK, MUTED, OCHRE, PAPER
+
+MESSAGES = 4
 
 
-class Message(NamedTuple):
-    """The moments of a message, in units of t0.
+@style.look()
+def delay_diagram(lam: float, apart: float, used: float, title: str) -> Figure:
+    """Messages from a sender (above) to a receiver (below); marks idle time that a delay adds.
 
-    start: its send starts.   sent: the sender's port is free.   next_start: another send may start.
-    arrives: the message is at its receiver.   used: the receiver takes it.
+    In units of t0: a message arrives lam after the start of its send, the next send starts after
+    `apart`, and the receiver takes the message after `used`.
     """
-
-    start: float
-    sent: float
-    next_start: float
-    arrives: float
-    used: float
-
-
-@look()
-def delay_diagram(messages: Sequence[Message], title: str) -> Figure:
-    """Messages from a sender (above) to a receiver (below); marks idle time that a delay adds."""
-    figure = Figure((WIDTH, 2.9))
+    figure = Figure((style.WIDTH, 2.9))
     axes = figure.subplots()
-    for m in messages:
-        axes.barh(1, m.sent - m.start, 0.26, m.start, color=BLUE, edgecolor=PAPER)
-        axes.barh(1, m.next_start - m.sent, 0.26, m.sent, color=OCHRE, edgecolor=PAPER, alpha=0.6)
-        axes.barh(0, m.used - m.arrives, 0.26, m.arrives, color=OCHRE, edgecolor=PAPER, alpha=0.6)
-        draw_arrow(axes, (m.start, 0.86), (m.arrives, 0.13), color=MUTED, lw=1, shrinkB=4)
-        axes.plot(m.arrives, 0, "o", ms=5, mfc=PAPER, mec=GREEN, zorder=3)
-        axes.plot(m.used, 0, "o", ms=6.5, color=GREEN, zorder=3)
+    idle: Any = {"color": OCHRE, "alpha": 0.6, "edgecolor": PAPER}
+    starts = [number * apart for number in range(MESSAGES)]
+    for start in starts:
+        arrives, taken = start + lam, start + used
+        axes.barh(1, 1, 0.26, start, color=BLUE, edgecolor=PAPER)
+        axes.barh(1, apart - 1, 0.26, start + 1, **idle)
+        axes.barh(0, used - lam, 0.26, arrives, **idle)
+        style.draw_arrow(axes, (start, 0.86), (arrives, 0.13), color=MUTED, lw=1, shrinkB=4)
+        axes.plot(arrives, 0, "o", ms=5, mfc=PAPER, mec=GREEN, zorder=3)
+        axes.plot(taken, 0, "o", ms=6.5, color=GREEN, zorder=3)
     axes.axhline(0, color=FAINT, lw=0.8, zorder=0)
     axes.axhline(1, color=FAINT, lw=0.8, zorder=0)
     axes.set_yticks([0, 1], ["received", "sent"])
     axes.set_ylim(-0.4, 1.4)
-    axes.set_xlim(-0.1, max(m.used for m in messages) + 0.2)
-    axes.set_xticks(sorted({m.start for m in messages} | {m.used for m in messages}))
+    axes.set_xlim(-0.1, starts[-1] + used + 0.2)
+    axes.set_xticks(sorted({x for start in starts for x in (start, start + used)}))
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
     axes.grid(visible=False, axis="y")
     axes.set_xlabel("time (in t0)")

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from math import isfinite, nan
+from math import nan
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -17,7 +18,6 @@ from collwise.figures import style
 from collwise.figures.axes import ratio_axis, size_axis
 from collwise.figures.style import FAINT, INK, MUTED, PAPER, WASH
 from collwise.measure.race import Race
-from collwise.measure.statistics import Interval
 from collwise.schedule.collectives import kind_of
 
 _HOLLOW: dict[str, Any] = {"color": MUTED, "mfc": "none", "ms": 4.5}
@@ -50,7 +50,7 @@ def speedups(
         return style.note("No race against the library's own: there is no speed-up to show.")
     all_shown = [race for shown in forms.values() for race in shown]
     gains = [race.speedup(race.best) for race in all_shown]
-    predicted = [gain for race in all_shown if (gain := _predicted(race))]
+    predicted = [gain for r in all_shown if (gain := _over_library(r, r.predicted_s.get(r.best)))]
     middles = [gain.middle for gain in gains]
     reach = max(max(middles) / min(middles), 2.0) ** 0.5
     low = max(min(gain.low for gain in gains), min(middles) / reach)
@@ -92,16 +92,9 @@ def _with_speedup(races: Iterable[Race]) -> list[Race]:
     ]
 
 
-def _predicted(race: Race) -> float | None:
-    """The library's measured time over the best schedule's predicted one; None without that."""
-    predicted_s = race.predicted_s.get(race.best)
-    return race.medians[race.library].middle / predicted_s if predicted_s else None
-
-
-def _limit(race: Race, bounds_s: Mapping[int, float]) -> float | None:
-    """The speed-up that no schedule can exceed by the model; None without a bound for the size."""
-    bound_s = bounds_s.get(race.nbytes)
-    return race.medians[race.library].middle / bound_s if bound_s else None
+def _over_library(race: Race, time_s: float | None) -> float | None:
+    """The library's measured time over `time_s`; None if that is None or 0."""
+    return race.medians[race.library].middle / time_s if time_s else None
 
 
 def _draw_speedups(
@@ -110,34 +103,27 @@ def _draw_speedups(
     looks: Mapping[str, tuple[str, str]],
     bounds_s: Mapping[int, float],
 ) -> None:
-    """Draw a point with its interval for every race; races that differ in size only are joined."""
+    """Draw a point for every race, with its interval as far as the picture goes; join sizes."""
     axes.axhspan(axes.get_ylim()[0], 1, color=WASH, lw=0)
     axes.axhline(1, color=INK, lw=1)
     ordered = sorted(races, key=lambda r: (r.collective, r.ranks, r.root, r.nbytes))
     for _, group in groupby(ordered, key=lambda r: (r.collective, r.ranks, r.root)):
         joined = list(group)
         sizes = [race.nbytes for race in joined]
-        measured = [r.medians[r.library].middle / r.medians[r.best].middle for r in joined]
+        measured = [_over_library(r, r.medians[r.best].middle) or nan for r in joined]
         axes.plot(sizes, measured, color=FAINT, lw=1.4, zorder=1.5)
-        ideal = [_predicted(race) or nan for race in joined]
+        ideal = [_over_library(r, r.predicted_s.get(r.best)) or nan for r in joined]
         axes.plot(sizes, ideal, ":D", lw=0.9, zorder=1.8, **_HOLLOW)
-        limits = [_limit(race, bounds_s) or nan for race in joined]
+        limits = [_over_library(r, bounds_s.get(r.nbytes)) or nan for r in joined]
         axes.plot(sizes, limits, color=MUTED, lw=1, zorder=1.6)
-    for race in races:
-        look = looks[_short_name(race.best)]
-        chosen = race.winner not in race.libraries
-        _draw_point(axes, race.nbytes, race.speedup(race.best), *look, filled=chosen)
-
-
-def _draw_point(
-    axes: Axes, x: float, y: Interval, colour: str, marker: str, filled: bool = True
-) -> None:
-    """Draw a point with its interval, up to the edge of the picture where an end is not known."""
     bottom, top = axes.get_ylim()
-    low, high = max(y.low, bottom), min(y.high, top) if isfinite(y.high) else top
-    axes.plot([x, x], [low, high], color=colour, lw=1.2, zorder=2.1)
-    face = colour if filled else PAPER
-    axes.plot(x, y.middle, marker, color=colour, mfc=face, ms=6.5, zorder=2.2)
+    for race in races:
+        colour, marker = looks[_short_name(race.best)]
+        gain = race.speedup(race.best)
+        ends = np.clip((gain.low, gain.high), bottom, top)
+        axes.plot([race.nbytes] * 2, ends, color=colour, lw=1.2, zorder=2.1)
+        face = PAPER if race.winner in race.libraries else colour
+        axes.plot(race.nbytes, gain.middle, marker, color=colour, mfc=face, ms=6.5, zorder=2.2)
 
 
 def _short_name(label: str) -> str:

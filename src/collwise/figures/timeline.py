@@ -14,14 +14,7 @@ from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
-from collwise.figures import style
-from collwise.figures.schedule_frame import (
-    level_colour,
-    level_labels,
-    nothing_to_draw,
-    schedule_title,
-    time_axis,
-)
+from collwise.figures import schedule_frame, style
 from collwise.figures.style import BLUE, FAINT, GREEN, INK, MUTED, OCHRE, PAPER, VERMILION, WASH
 from collwise.model.placement import Placement
 from collwise.schedule.problem import Problem
@@ -73,7 +66,7 @@ def timeline(
     messages of each level, such as "inside a node".   title: replaces algorithm and problem.
     """
     if not timing.completion:
-        return nothing_to_draw(timing, schedule)
+        return schedule_frame.nothing_to_draw(timing, schedule)
     scale = formatting.scale_for(timing.completion, t0)
     messages = [
         _Message(t.source, t.target, *map(scale.value, (t.start, t.sent, t.received)))
@@ -108,8 +101,10 @@ def timeline(
         _draw_flights(axes, messages, schedule.problem.placement)
     _draw_receipts(axes, messages, small=not labelled)
     axes.axvline(end, color=INK, lw=1, ls=(0, (4, 3)), zorder=1)
-    axes.set_title(title or schedule_title(schedule, scale.text_with_unit(timing.completion)))
-    time_axis(axes.xaxis, scale, MaxNLocator(10, steps=[1, 2, 5, 10]))
+    axes.set_title(
+        title or schedule_frame.schedule_title(schedule, scale.text_with_unit(timing.completion))
+    )
+    schedule_frame.time_axis(axes.xaxis, scale, MaxNLocator(10, steps=[1, 2, 5, 10]))
     axes.set_ylabel("rank")
     axes.grid(visible=False, axis="y")
     axes.yaxis.set_minor_locator(NullLocator())
@@ -119,7 +114,7 @@ def timeline(
     else:
         axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))
     placement = schedule.problem.placement
-    lines = level_labels(placement, crossings) or [(MUTED, "under way")]
+    lines = schedule_frame.level_labels(placement, crossings) or [(MUTED, "under way")]
     handles = _legend_handles(lines if len(messages) <= MAX_FLIGHTS else [])
     marks = (("combining", OCHRE, combines), ("waiting for links", VERMILION, waits))
     handles += [Patch(color=colour, label=label) for label, colour, boxes in marks if boxes]
@@ -214,7 +209,7 @@ def _draw_boxes(axes: Axes, bars: Iterable[Bar], height: float, **look: Any) -> 
 
 def _draw_flights(axes: Axes, messages: Sequence[_Message], placement: Placement | None) -> None:
     """Draw each message from the end of its send to its receipt, in the colour of its level."""
-    colours = [level_colour(placement, m.source, m.target) for m in messages]
+    colours = [schedule_frame.level_colour(placement, m.source, m.target) for m in messages]
     flights = [((m.sent, m.source), (m.received, m.target)) for m in messages]
     if len(messages) > MAX_ARROWS:
         width = 0.5 if len(messages) < 400 else 0.3

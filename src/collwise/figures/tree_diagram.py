@@ -13,14 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FixedLocator, FuncFormatter, Locator, MaxNLocator
 
-from collwise.figures import style
-from collwise.figures.schedule_frame import (
-    level_colour,
-    level_labels,
-    nothing_to_draw,
-    schedule_title,
-    time_axis,
-)
+from collwise.figures import schedule_frame, style
 from collwise.figures.style import BLUE, GREEN, INK, MUTED, PAPER
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
@@ -61,9 +54,9 @@ def tree_diagram(
     crossings: the legend's words for messages of each level, such as "inside a node".
     """
     if not timing.completion:
-        return nothing_to_draw(timing, schedule)
+        return schedule_frame.nothing_to_draw(timing, schedule)
     scale = formatting.scale_for(timing.completion, t0)
-    title = schedule_title(schedule, scale.text_with_unit(timing.completion))
+    title = schedule_frame.schedule_title(schedule, scale.text_with_unit(timing.completion))
     root = schedule.problem.root
     first = _first_messages(timing)
     children = _children(first, root)
@@ -190,7 +183,7 @@ def _draw_tree(
         down = inches(times[child]) - inches(times[parent])
         if hypot(across, down) < BETWEEN_NODES + LETTER * len(start):
             start = ""
-        colour = level_colour(placement, parent, child)
+        colour = schedule_frame.level_colour(placement, parent, child)
         _draw_edge(axes, *ends, start, colour, gid=f"edge-{parent}-{child}")
     for rank, at in places.items():
         time = scale.text(Fraction(0) if rank == root else first[rank].received)
@@ -203,7 +196,9 @@ def _draw_tree(
     axes.set_title(title)
     moments = sorted(set(times.values()))
     ticks = FixedLocator(moments) if rows else _time_ticks(moments)
-    time_axis(axes.yaxis, scale, ticks, "time received, not to scale" if rows else "time received")
+    schedule_frame.time_axis(
+        axes.yaxis, scale, ticks, "time received, not to scale" if rows else "time received"
+    )
     axes.xaxis.set_visible(False)
     axes.spines["bottom"].set_visible(False)
     several = len(timing.transfers) > len(edges)
@@ -217,7 +212,7 @@ def _draw_tree(
     if placement is not None:
         group = crossings[0].removeprefix("inside a ") if crossings else "group"
         remark += f"\nat its upper left: the number of the rank's {group}"
-        for colour, label in level_labels(placement, crossings):
+        for colour, label in schedule_frame.level_labels(placement, crossings):
             axes.plot([], [], color=colour, lw=1, label=label)
         figure.legend(loc="outside lower right", fontsize=7.5)
     figure.supxlabel(remark, fontsize=8, color=MUTED, x=0.01, ha="left")
@@ -255,7 +250,8 @@ def _draw_node(
 
 def _draw_growth(timing: Timing, scale: formatting.Scale, title: str, *, is_tree: bool) -> Figure:
     """The number of ranks that have everything, over time; for a schedule that is no small tree."""
-    ranks, completions = len(timing.finish), sorted(_completions(timing).values())
+    last = {t.target: t.received for t in sorted(timing.transfers, key=lambda t: t.received)}
+    ranks, completions = len(timing.finish), sorted(last.values())
     others = ranks - len(completions)  # they have everything from the start
     figure = Figure((style.WIDTH, 3.6))
     axes = figure.subplots()
@@ -266,17 +262,12 @@ def _draw_growth(timing: Timing, scale: formatting.Scale, title: str, *, is_tree
     axes.set_xlim(0, 1.03 * times[-1])
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.0f}"))
     axes.set_ylabel("ranks that have everything")
-    time_axis(axes.xaxis, scale, MaxNLocator(10))
+    schedule_frame.time_axis(axes.xaxis, scale, MaxNLocator(10))
     axes.set_title(title)
     reason = "too many for a tree" if is_tree else "data reaches them from more than one rank"
     remark = axes.text(0.01, 0.95, f"{formatting.count(ranks, 'rank')}: {reason}", va="top")
     remark.set(transform=axes.transAxes, color=MUTED, fontsize=8.5)
     return figure
-
-
-def _completions(timing: Timing) -> dict[int, Fraction]:
-    """By rank, when its last message is received; ranks that receive none are left out."""
-    return {t.target: t.received for t in sorted(timing.transfers, key=lambda t: t.received)}
 
 
 def _time_ticks(times: Sequence[float]) -> Locator:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 import collwise as cw
 from collwise.figures.christmas_tree import christmas_tree
-from collwise.figures.delay_diagram import Message, delay_diagram
+from collwise.figures.delay_diagram import delay_diagram
 from collwise.figures.line_chart import Curve, line_chart
 from collwise.figures.tree_diagram import tree_diagram
 from collwise.model.machine import Cost
@@ -96,15 +96,6 @@ def _predicted() -> Figure:
         marks={"binomial": 0.5, "best": low},
         band=(low, high),
     )
-
-
-def _delayed(what: str, apart: float, used: float) -> Figure:
-    """Figs 15 and 16: four messages at λ = 2.5, started `apart` t0, each used `used` t0 later."""
-    messages = [
-        Message(start, start + 1, start + apart, start + 2.5, start + used)
-        for start in (i * apart for i in range(4))
-    ]
-    return delay_diagram(messages, f"λ = 2.5, {what}")
 
 
 def _table(name: str, printed: tuple[float, ...], ours: Callable[[int], float]) -> Rows:
@@ -235,12 +226,12 @@ EXHIBITS = (
     Exhibit(
         "fig15: Delay-receive for λ = 2.5",
         "Every message is taken when it would have come at λ = 3.",
-        lambda: _delayed("delay-receive: as if λ were 3", 1, 3),
+        lambda: delay_diagram(2.5, 1, 3, "λ = 2.5, delay-receive: as if λ were 3"),
     ),
     Exhibit(
         "fig16: Delay-send for λ = 2.5",
         "Sends are 1.25 t0 apart, so that λ is two of them.",
-        lambda: _delayed("delay-send: as if λ were 2 steps of 1.25", 1.25, 2.5),
+        lambda: delay_diagram(2.5, 1.25, 2.5, "λ = 2.5, delay-send: as if λ were 2 steps of 1.25"),
     ),
     Exhibit(
         "fig17: γ(λ)",

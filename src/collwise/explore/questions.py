@@ -25,11 +25,11 @@ from collwise.system import formatting
 POSTAL = "postal model"
 """The menu's name for a machine with t0 and λ for every message; the others are papers'."""
 LAMS = tuple(map(Fraction, range(1, 11)))
-"""The λ over which times are drawn, beside the one that is asked for."""
+"""The λ for which the chart over λ shows times."""
 SIZES = tuple(4**k for k in range(3, 11))
-"""The bytes over which times are drawn."""
+"""The sizes in bytes for which the chart over the size shows times."""
 MAX_LINES = len(PALETTE) - 1
-"""The largest number of curves that can be told apart, besides the bound's."""
+"""The most curves that can be told apart, besides the bound's."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ def _planned(question: Question) -> Plan:
 
 
 def embedded(figure: Figure) -> str:
-    """A picture as HTML, which keeps its colours on a page with other colours of the same names."""
+    """A picture as HTML with our colours, whatever colours of these names the page has."""
     ours = "; ".join(f"--{name}: {light}" for name, (light, _) in THEME.items())
     return f'<div style="{ours}; overflow-x: auto">{svg(figure)}</div>'
 

@@ -15,9 +15,9 @@ MAX_MARKED = 40
 STYLES = {"points": "", "dashes": "--"}
 THIN_DASHES = (0, (6, 6))
 ALIKE = 0.01
-"""Two values that differ by less than this part of the larger one look the same."""
+"""Two values look the same if they differ by less than this share of the larger one."""
 BESIDE = 0.11
-"""The distance of markers over the same name, as a part of the distance from name to name."""
+"""The distance between markers over one name, as a share of the distance between names."""
 
 
 class Curve(NamedTuple):

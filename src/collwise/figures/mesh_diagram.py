@@ -74,10 +74,9 @@ def _nodes(topology: Topology | None) -> Topology | None:
 def mesh_diagram(timing: Timing, schedule: Schedule, topology: Topology | None = None) -> Figure:
     """The ranks as a mesh, sources (or the root) marked.
 
-    topology: one that `can_be_drawn`.  Each of its links is an arrow whose colour and width say for
-    which share of the time until completion the link was held; links that were not used are thin
-    lines, and links that lead around a torus two stubs.  If None, the mesh is the one as which
-    algorithms see the ranks, without links.
+    topology: one that `can_be_drawn`; None for the mesh that algorithms assume, without links.
+    The colour and width of a link's arrow say for which share of the time until completion the link
+    was held.  An unused link is a thin line, and a link around a torus two stubs.
     """
     problem = schedule.problem
     nodes = _nodes(topology)

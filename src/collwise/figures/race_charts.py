@@ -103,7 +103,7 @@ def _draw_speedups(
     looks: Mapping[str, tuple[str, str]],
     bounds_s: Mapping[int, float],
 ) -> None:
-    """Draw a point for every race, with its interval as far as the picture goes; join sizes."""
+    """Draw a point and its interval for every race; join the races that differ in size only."""
     axes.axhspan(axes.get_ylim()[0], 1, color=WASH, lw=0)
     axes.axhline(1, color=INK, lw=1)
     ordered = sorted(races, key=lambda r: (r.collective, r.ranks, r.root, r.nbytes))

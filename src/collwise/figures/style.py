@@ -38,7 +38,7 @@ THEME = {
     "ochre": ("#b97f00", "#efb63e"),
     "sky": ("#3a9bd6", "#8fd0f5"),
 }
-"""Each colour by name, on a light and on a dark page; an HTML page defines `--name` from it."""
+"""By name, a colour on light and on dark pages; HTML pages define the CSS variable `--name`."""
 
 INK, MUTED, FAINT, WASH, PAPER, BLUE, VERMILION, GREEN, PURPLE, OCHRE, SKY = (
     light for light, _ in THEME.values()
@@ -88,7 +88,7 @@ SETTINGS: Any = {
 
 @contextmanager
 def look() -> Iterator[None]:
-    """Draw inside this context, or under it as a decorator, with collwise's settings."""
+    """A context, or a decorator, in which pictures get collwise's settings."""
     with matplotlib.rc_context(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from")
         matplotlib.rcdefaults()

@@ -15,7 +15,7 @@ from collwise.measure.statistics import Interval
 MAX_PANELS = 12
 """Panels that fit one picture."""
 Times: TypeAlias = Mapping[int, tuple[Interval, Interval, float | None]]
-"""By bytes, the seconds of the library and of ours, and what the model predicted of ours."""
+"""By message size in bytes: the library's seconds, ours, and the prediction of ours."""
 
 
 @style.look()

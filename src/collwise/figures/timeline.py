@@ -60,8 +60,8 @@ def timeline(
 ) -> Figure:
     """A Gantt chart: bars while a send keeps its rank busy, arrows while a message flies.
 
-    A dot is a receipt; a large dot, the last receipt of its rank.  Bars of another colour show
-    combining; thin bars, on a network with links, how long a send waited for links.
+    A dot is a receipt, and a large dot is the last receipt of its rank.  Bars of another colour
+    show combining.  On a network with links, thin bars show how long a send waited for links.
     t0: if given, times are in units of it (exact seconds).   crossings: the legend's words for
     messages of each level, such as "inside a node".   title: replaces algorithm and problem.
     """

@@ -24,18 +24,18 @@ MAX_NODES = 64
 """Trees of more ranks than this cannot be read."""
 MAX_LABELLED_EDGES = 31
 COLUMN, WIDE_COLUMN = 0.46, 0.62
-"""Inches from one column to the next, if columns are few; the second where time has no scale."""
+"""Inches between columns, if there are few; WIDE_COLUMN where time is not to scale."""
 BETWEEN_NODES, LETTER = 0.3, 0.065
 """Inches of an edge that its two nodes cover, and inches for each letter of its text."""
 CLOSE = 0.015
-"""The least time between two nodes one above the other, as a part of the whole time."""
+"""The least time between two nodes in one column, as a share of the whole time."""
 FLATTEST = 0.27
 """The least height of a tree, as a part of its width."""
 MAX_INCHES = 13.0
 """The greatest height of a tree in inches."""
 ROW, SPREAD, APART = 0.28, 4.0, 0.55
-"""Inches, where time is not to scale: the height of each time's row; the height that rows share in
-proportion to the times between them; the least distance of two nodes one above the other."""
+"""Inches, where time is not to scale: the least height of a row; further height that rows share in
+proportion to their times; the least distance between two nodes in one column."""
 HALO = [withStroke(linewidth=2.5, foreground=PAPER)]
 Place: TypeAlias = tuple[float, float]
 """Where a node stands: its column from the left, and its time."""
@@ -47,9 +47,9 @@ def tree_diagram(
 ) -> Figure:
     """The first message that each rank receives, as a tree; a node stands at the time of receipt.
 
-    A node shows its rank and, beside or below, the time of that receipt; an edge, when its send
-    starts.  With more than MAX_NODES ranks, or where messages form no tree, the number of ranks
-    that have everything is drawn over time instead.
+    A node shows its rank and the time of that receipt; an edge shows when its send starts.  With
+    more than MAX_NODES ranks, or where messages form no tree, the picture is the number of ranks
+    that have everything, over time.
     t0: if given, times are in units of it (exact seconds).
     crossings: the legend's words for messages of each level, such as "inside a node".
     """
@@ -86,7 +86,7 @@ def _children(first: dict[int, Transfer], root: int) -> dict[int, list[int]] | N
 
 
 class _Rows:
-    """The height at which each time is drawn where a linear scale is too coarse: one row per time.
+    """Heights of times where a linear scale would be too coarse: every time has a row.
 
     With levels, ranks of one node are informed almost at once, long after those of another node.
     """
@@ -111,11 +111,11 @@ class _Rows:
 def _columns(
     children: dict[int, list[int]], heights: dict[int, float], root: int, close: float
 ) -> dict[int, int]:
-    """The column of each rank, from left to right: that of the last rank which it informs.
+    """The column of each rank, from left to right: the column of the last rank that it informs.
 
-    Where that rank is informed so soon that the two nodes would overlap, the informing rank gets a
-    column of its own to the right.  The earlier a rank is informed, the farther left of its parent
-    it stands, so edges do not cross.   close: the difference in height up to which nodes overlap.
+    If the two nodes would overlap there, the informing rank gets a column of its own to the right.
+    The earlier a rank is informed, the farther left of its parent it stands, so edges do not cross.
+    close: the difference in height up to which nodes overlap.
     """
     columns: dict[int, int] = {}
     leaf_columns = count()

@@ -19,7 +19,7 @@ sender's own queue, where TCP sees them."""
 PACKETS, NBYTES, DROPS, WORST_NS = range(4)
 """The places of counts: packets, their bytes, packets dropped, and the worst lateness in ns."""
 _ADDRESS = slice(16, 20)
-"""Where a packet has its target's address."""
+"""The bytes of an IPv4 packet with the target's address."""
 
 
 class Carrier(LinkModel):

@@ -19,19 +19,19 @@ the first host must be able to enter the other hosts."""
 SHARED = "/dev/shm"
 """Where the supervisor mounts a file system of its own, which vanishes with the supervisor."""
 SHARED_FROM_HOSTS = f"/proc/1/root{SHARED}"
-"""The path of that folder on hosts: by way of process 1 of the lab, which is the supervisor."""
+"""The path of SHARED on hosts, through process 1 of the lab, the supervisor."""
 DEVICE = "eth0"
 MTU = 1500
 _QUEUE = 100
 """How many packets a host's device queues for the switch; more can make a second of delay."""
 
 _WINDOW = 256
-"""How many packets TCP sends on a connection before the first answer.  TCP counts packets, however
-short they are, and usually starts with 10: a message in many segments would wait for several round
-trips, which no model of a message's cost by its size can tell."""
+"""How many packets TCP sends on a connection before the first answer, instead of 10.  With 10 a
+message in many short segments waits for several round trips, so its size would not tell its cost.
+"""
 
 _BURST_S = 0.5e-3
-"""By how many seconds' data a port may run ahead of its rate; the switch then times exactly."""
+"""How far a port may run ahead of its rate, in seconds; the switch keeps the rate exactly."""
 
 _SYSCTL = {
     "net/ipv6/conf/all/disable_ipv6": "1",

@@ -126,8 +126,6 @@ def broadcast_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
 
     Source: [BarNoyKipnis1994].
     """
-    if ranks == 1 or nbytes == 0:
-        return NOTHING
     return _informing(machine, ranks, "if everything goes in one message", nbytes, nbytes)
 
 
@@ -136,8 +134,6 @@ def combining_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
 
     Messages of several vectors count because an algorithm that combines only at the end sends them.
     """
-    if ranks == 1 or nbytes == 0:
-        return NOTHING
     return _informing(machine, ranks, "if no vector is cut", ranks * nbytes, nbytes, gathers=True)
 
 
@@ -228,8 +224,6 @@ def reduce_scatter(machine: Machine, ranks: int, nbytes: int) -> Bound:
 
 def reduce_scatter_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
     """A lower bound if no block is cut: T_λ(p)·t0 for messages of one block, or of several."""
-    if ranks == 1 or nbytes == 0:
-        return NOTHING
     words = "if every block goes in one message"
     return _informing(machine, ranks, words, ranks * nbytes, nbytes // ranks, gathers=True)
 
@@ -256,10 +250,8 @@ def allgatherv_unsegmented(machine: Machine, ranks: int, contributions: Sequence
     The largest contribution may share messages with others.  So t0 and λ·t0 are the least of all
     sizes from that contribution to all contributions together.
     """
-    if ranks == 1 or not contributions:
-        return NOTHING
-    words = "if every contribution goes in one message"
-    return _informing(machine, ranks, words, sum(contributions), max(contributions))
+    words, largest = "if every contribution goes in one message", max(contributions, default=0)
+    return _informing(machine, ranks, words, sum(contributions), largest)
 
 
 class _Least(NamedTuple):
@@ -293,6 +285,8 @@ def _informing(
     On a machine with levels, return the time to reach all groups of some level if that is longer.
     gathers: as in `_gap`.
     """
+    if ranks == 1 or not most:
+        return NOTHING
     time = _least(machine, most, least, gathers=gathers).informing(ranks)
     bound = Bound(time, f"T_λ(p)·t0, {words}")
     if machine.shares_memory:

@@ -106,14 +106,11 @@ def parse_costs(text: str) -> tuple[list[Machine], list[TimesBySize | None]]:
         if not 2 <= len(terms) <= 3 or len(read) > 1 or not all(terms):
             seen = f"number of terms: {len(every)}" if all(terms) else "a term is empty"
             raise InvalidArgument(asked, seen, f"write {FORM}")
-        laws.append(_law(asked, *terms[:2], *read))
+        law = _postal_law(asked, *terms[:2])
+        times = _line(read[0].strip(), asked) if read else None
+        laws.append(law if times is None else Machine.memory(law, read=times))
         ports.append(_line(terms[2], asked) if len(terms) == 3 else None)
     return laws, ports[:-1] if ports[-1] is None else ports
-
-
-def _law(asked: str, t0: str, arrival: str, read: str | None = None) -> Machine:
-    law = _postal_law(asked, t0, arrival)
-    return law if read is None else Machine.memory(law, read=_line(read.strip(), asked))
 
 
 def _postal_law(asked: str, t0: str, arrival: str) -> Postal | Measured:

@@ -183,11 +183,13 @@ def times_by_size(times: Number | Iterable[tuple[int, Number]], asked: str, of: 
     errors.
     Raises InvalidArgument for sizes that do not ascend, and for times that fall or are below 0.
     """
-    rows = (
-        [(0, times)]
-        if isinstance(times, int | float | str | Fraction)
-        else _pairs(times, asked, of)
-    )
+    try:
+        if isinstance(times, int | float | str | Fraction):
+            times = [(0, times)]
+        rows = [(nbytes, time) for nbytes, time in times]
+    except (TypeError, ValueError):
+        remedy = "give seconds, or pairs of bytes and seconds"
+        raise InvalidArgument(asked, f"a {of} = {shown(times)}", remedy) from None
     points = []
     for nbytes, time_s in rows:
         (time,) = not_negative_times(**{of: time_s})
@@ -196,11 +198,3 @@ def times_by_size(times: Number | Iterable[tuple[int, Number]], asked: str, of: 
         seen = f"a {of}'s times at {[n for n, _ in points]} bytes"
         raise InvalidArgument(asked, seen, "give ascending sizes, and times that never fall")
     return tuple(points) if any(time for _, time in points) else ()
-
-
-def _pairs(times: Iterable[tuple[int, Number]], asked: str, of: str) -> list[tuple[int, Number]]:
-    try:
-        return [(nbytes, time) for nbytes, time in times]
-    except (TypeError, ValueError):
-        remedy = "give seconds, or pairs of bytes and seconds"
-        raise InvalidArgument(asked, f"a {of} = {shown(times)}", remedy) from None

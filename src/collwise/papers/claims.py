@@ -18,7 +18,7 @@ Verdict: TypeAlias = Literal[
     "holds", "holds as fitted", "holds in shape", "does not hold", "not recoverable", "not measured"
 ]
 MAX_SHOWN = 16
-"""How many numbers of a value are shown; of longer values, the first ones and the last."""
+"""The most numbers of a value that are shown; of a longer one, the first ones and the last."""
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
@@ -37,17 +37,16 @@ Measure: TypeAlias = Callable[["Session", float], MeasuredValue]
 class Claim:
     """Something that a paper says, what it should be, and how we compute it.
 
-    cited: "ID, WHERE: WHAT".  The id is a number, such as B-c5; a letter more for one of several
-    sentences; B-e1 for an erratum: something that is printed, and wrong.  Then come sections and
-    figures, then the claim in our words.
-    paper: the paper's value, a number or several, which ours has to equal within `tolerance`; or
-    words, which nothing is compared with.   tolerance: absolute, of each number.
+    cited: "ID, WHERE: WHAT", such as "B-c5b, §2.4: …": an id, sections and figures, and the claim
+    in our words.  A letter at the end of the id tells sentences of one claim apart.  "-e" instead
+    of "-c" marks an erratum, which is something wrong in the paper.
+    paper: the paper's numbers, which ours must equal within `tolerance`, or words, which are not
+    compared.   tolerance: absolute, for each number.
     ours: computes our value; None if there is nothing to compute.   measure: measures our value.
-    holds: whether the claim holds for a value, beyond the comparison with `paper`.
-    shape: whether at least the shape holds, where the paper's value is not ours.
-    fitted: whether our machine was fitted to these very numbers.
-    because: why the claim does not hold as printed: a text, or a function of our value that makes
-    one and may compute more.   unit: of both values.
+    holds: a further condition on our value.   shape: a weaker condition, tried if the claim does
+    not hold.   fitted: whether our machine was fitted to these numbers.
+    because: why the claim does not hold as printed: a text, or a function that makes it from our
+    value.   unit: of both values.
     """
 
     cited: str
@@ -101,7 +100,7 @@ class Claim:
         )
 
     def judge(self, measured: MeasuredValue | None = None) -> "Finding":
-        """Judge the claim by our value, which is computed or, for lack of `ours`, was measured."""
+        """Compute our value, or take the `measured` one if there is no `ours`, and judge it."""
         return Finding(self, self.ours() if self.ours else measured and measured.value)
 
 
@@ -162,37 +161,36 @@ def close(ours: Any, paper: Any, tolerance: float | Fraction) -> bool:
 
 def shown(value: Any, unit: str = "") -> str:
     """A value as text with its unit: floats with four digits, integers, most fractions exactly."""
+    after = f" {unit}" if unit else ""
     if isinstance(value, Mapping):
-        texts = [f"{name}: {_part(x)}" for name, x in value.items()]
-        return ", ".join(texts) + _after(unit)
+        return ", ".join(f"{name}: {_part(x)}" for name, x in value.items()) + after
     if isinstance(value, Sequence) and not isinstance(value, str):
         texts = [_part(x) for x in value]
         if len(texts) > MAX_SHOWN:
             texts = [*texts[: MAX_SHOWN - 2], "…", texts[-1]]
-        return (", ".join(texts) or "none") + _after(unit)
+        return (", ".join(texts) or "none") + after
     match value:
         case None:
             return "none"
+        case str():
+            return value
         case bool():
             return "yes" if value else "no"
-        case Fraction() if value.denominator > 1:
-            ends = value.denominator in (2, 4, 5, 8, 10, 20, 25, 50, 100)
-            text = f"{float(value):g}" if ends else f"{value}"
-            if value.denominator > MAX_SHOWN**4:  # such fractions cannot be read
-                text = f"{float(value):.13g}"
+        case int():
+            text = f"{value:,}"
+        case Fraction() if value.denominator in (2, 4, 5, 8, 10, 20, 25, 50, 100):
+            text = f"{float(value):g}"
+        case Fraction() if value.denominator > MAX_SHOWN**4:  # such fractions cannot be read
+            text = f"{float(value):.13g}"
         case float():
             text = f"{value:.4g}" if abs(value) < inf else formatting.significant(value)
         case _:
-            text = f"{value:,}" if isinstance(value, int) else str(value)
-    return text.replace("-", "−") + _after(unit) if not isinstance(value, str) else value
+            text = str(value)
+    return text.replace("-", "−") + after
 
 
 def _part(value: Any) -> str:
     return f"({shown(value)})" if isinstance(value, tuple) else shown(value)
-
-
-def _after(unit: str) -> str:
-    return f" {unit}" if unit else ""
 
 
 def counted(findings: Sequence[Finding]) -> dict[Verdict, int]:

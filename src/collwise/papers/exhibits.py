@@ -19,9 +19,9 @@ Rows: TypeAlias = Sequence[Mapping[str, str]]
 class Exhibit:
     """A figure or a table of the paper, made again from our own computation.
 
-    named: "ID: TITLE".  The id is as the paper numbers it, fig6 or table1; a letter more for one of
-    several pictures.   caption: what is to be seen.   draw: makes the picture, or the rows of the
-    table.   measure: measures the same on real ranks.
+    named: "ID: TITLE".  The id is the paper's number, such as fig6 or table1, and a letter if a
+    figure has several pictures.   caption: what is to be seen.   draw: makes the picture, or the
+    rows of the table.   measure: measures the same on real ranks.
     """
 
     named: str
@@ -49,7 +49,7 @@ class Simulated(Exhibit):
 
 @dataclass(frozen=True, kw_only=True)
 class Paper:
-    """A paper: its key in the bibliography in small letters, its title, what it says and shows.
+    """A paper: its lower-case key in the bibliography, its title, its claims and its exhibits.
 
     about: the paper's subject, and how the paper is run again.
     """
@@ -63,8 +63,8 @@ class Paper:
     def selected(self, items: Sequence[str]) -> "Paper":
         """The paper with the named exhibits and claims only, or with all if `items` is empty.
 
-        The item fig1 names fig1a and fig1b, too; B-c5, B-c5a ….   Raises UnknownName for an item
-        that the paper does not have.
+        The item fig1 also selects fig1a and fig1b, and B-c5 selects B-c5a and B-c5b.   Raises
+        UnknownName for an item that the paper does not have.
         """
         if not items:
             return self

@@ -1,6 +1,6 @@
 """The papers' experiments on real MPI: λ over the size, α-sweeps, orders of ranks, combining.
 
-Every measurement is collective over a session's ranks; functions without a session make one.
+A measurement is collective over a session's ranks.  Functions without a session return one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,9 +30,9 @@ MEASURING_SHARE = 0.3
 
 
 def latencies(session: "Session", budget_s: float) -> MeasuredValue:
-    """λ, t0 and λ·t0 over the size, for both ways of sending and both experiments.
+    """Measures λ and t0 over the message size, for both modes of sending and both experiments.
 
-    The value: λ and t0 of non-blocking sends over those of blocking ones, by size.
+    The value: by size, the ratios (of λ, of t0) of non-blocking to blocking sends.
     """
     profile = session.measure(budget_s, SIZES)
     modes = {(point.nbytes, point.mode): point for point in profile.points}
@@ -52,7 +52,7 @@ def latencies(session: "Session", budget_s: float) -> MeasuredValue:
 
 @cache
 def alpha_sweep(nbytes: int) -> Measure:
-    """Measures the α-broadcast of nbytes over α, beside what the measured machine predicts.
+    """Measures the α-broadcast of nbytes for many α; the picture also shows predictions.
 
     The value: the median in milliseconds by α.
     """
@@ -109,7 +109,7 @@ def random_order(nbytes: int) -> Measure:
 
 
 def combining(names: Mapping[str, str], lengths: Sequence[int]) -> Measure:
-    """Measures allreduces of float32 over the length, beside what the measured machine predicts.
+    """Measures allreduces of float32 for several lengths; the picture also shows predictions.
 
     names: algorithms by label.   lengths: items of 4 bytes.
     """

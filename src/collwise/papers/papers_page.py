@@ -37,12 +37,8 @@ def markdown(reproductions: Sequence[Reproduction]) -> str:
         summary = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)
         lines += ["", f"## {reproduction.paper.title}", "", reproduction.paper.about, ""]
         lines += [f"{summary}; errata (…-e…) are not counted.", ""]
-        lines += [
-            "| claim | where | says | paper | ours | verdict | |",
-            "|---|---|---|---|---|---|---|",
-        ]
-        for finding in reproduction.findings:
-            lines.append(f"| {' | '.join(finding.row.values())} |")
+        lines += ["| claim | where | says | paper | ours | verdict | |", f"|{'---|' * 7}"]
+        lines += [f"| {' | '.join(finding.row.values())} |" for finding in reproduction.findings]
     return "\n".join(lines) + "\n"
 
 
@@ -52,16 +48,10 @@ def page(reproductions: Sequence[Reproduction]) -> str:
     for reproduction in reproductions:
         exhibits = []
         for exhibit in reproduction.paper.exhibits:
-            for name in (exhibit.id, exhibit.id + HERE):
-                if name not in reproduction.drawn:
-                    continue
-                drawn = reproduction.drawn[name]
-                here = name.endswith(HERE)
-                kind = "measured here" if here else exhibit.kind
-                picture = None
-                if isinstance(drawn, Figure):
-                    picture = svg(drawn, exhibit.title)
-                exhibits.append((name, exhibit, kind, picture, None if picture else drawn))
+            for name, kind in ((exhibit.id, exhibit.kind), (exhibit.id + HERE, "measured here")):
+                if (drawn := reproduction.drawn.get(name)) is not None:
+                    picture = svg(drawn, exhibit.title) if isinstance(drawn, Figure) else None
+                    exhibits.append((name, exhibit, kind, picture, None if picture else drawn))
         findings = reproduction.findings
         papers.append(
             {
@@ -78,7 +68,7 @@ def page(reproductions: Sequence[Reproduction]) -> str:
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder, before anything is computed for it.  Raises InvalidArgument."""
+    """Make the folder, or raise InvalidArgument before a long computation."""
     with _written(folder):
         folder.mkdir(parents=True, exist_ok=True)
 

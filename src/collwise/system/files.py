@@ -1,4 +1,4 @@
-"""Files that are read within bounds, and replaced as a whole or not at all."""
+"""Reads files up to a size, and replaces files as a whole or not at all."""
 
 import errno
 import fcntl
@@ -108,10 +108,10 @@ def save_text(path: Path, text: str, what: str) -> None:
 
 @contextmanager
 def locked(path: Path, limit_s: float = LOCK_LIMIT_S) -> Iterator[None]:
-    """A context in which no other process that uses `locked`, too, changes the file `path`.
+    """A context in which no other process is inside `locked` for the same path.
 
-    The lock is on a second file beside it, removed at the end; nothing is locked where the file
-    system knows no locks.
+    The lock is on a second file beside it, which is removed at the end.  Nothing is locked where
+    the file system knows no locks.
     Raises TimeoutError if another process holds the lock for longer than the limit, and OSError.
     """
     path = path.resolve()

@@ -13,7 +13,7 @@ UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 
 
 class Scale(NamedTuple):
-    """A unit in which to write times: its name, its length in seconds, the decimals to show."""
+    """A unit of time for texts and axes: its name, its length in seconds, the decimals to show."""
 
     unit: str
     length_s: Time
@@ -21,7 +21,7 @@ class Scale(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The unit's name on an axis; t0 has its length added, unless that is 1."""
+        """The unit's name on an axis; t0 is followed by its length, unless that is 1 s."""
         if self.unit == T0:
             return "in t0" if self.length_s == 1 else f"in t0 = {time(self.length_s)}"
         return self.unit
@@ -79,9 +79,9 @@ def time(seconds: Time, digits: int = 3) -> str:
 
 
 def rounded(text: str, digits: int) -> str:
-    """The text with its times rounded to `digits` digits, in as many characters.
+    """The text with times, and percentages before "slower", rounded to `digits` digits.
 
-    Percentages before "slower" are rounded likewise.
+    Times keep their width.
 
     >>> rounded("after 7.25 µs", 1)
     'after    7 µs'
@@ -110,7 +110,7 @@ def chosen_time(seconds: Time) -> str:
 
 
 def time_between(low: float, high: float, like: float) -> str:
-    """Two times in the unit that suits `like`: "1.21 … 1.30" where that is 1.25 ms."""
+    """Two times without a unit, in the one of `like`: "1.21 … 1.30" if that is 1.25 ms."""
     _, length = _unit(abs(like))
     return f"{significant(low / length)} … {significant(high / length)}"
 

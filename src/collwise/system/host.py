@@ -23,7 +23,7 @@ TRANSPORTS = ("messages", "memory")
 
 
 def chosen_transport(asked: str | None = None) -> str:
-    """What a setting of `Comm` says, or else the environment.   Raises UnknownName."""
+    """The transport inside a node: `asked`, the environment's, or messages.  Raises UnknownName."""
     word = os.environ.get(NODE, "") if asked is None else asked
     if word and word not in TRANSPORTS:
         raise UnknownName.of("transport inside a node", word, TRANSPORTS)

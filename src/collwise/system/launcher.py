@@ -21,7 +21,7 @@ INSTALL = (
 )
 
 NO_PROVIDER = "fi_getinfo"
-"""Is in what a library says that finds no way to the network (a provider of libfabric)."""
+"""Part of what an MPI library prints if libfabric has no provider for its network."""
 
 STATUS_FILE = "COLLWISE_STATUS_FILE"
 """The variable that names, as PATH@NODE, the file in which ranks leave their exit code.
@@ -178,12 +178,10 @@ def ask(
     environment: Mapping[str, str] | None = None,
     limit_s: float | None = None,
 ) -> tuple[list[Answer], str]:
-    """Run a command: the answers of its processes, and the line of complaints that tells most.
+    """Run a command; returns the answers of its processes, and one line of its standard error.
 
-    It is the line that names libfabric's search for a provider, or else the last one.
-
-    An answer is JSON after "collwise:".   environment: variables in addition.   limit_s: the
-    seconds that it may take, ANSWER_S if not given.
+    An answer is JSON after "collwise:".  The line has NO_PROVIDER in it, or is the last one.
+    environment: variables in addition.   limit_s: seconds it may take; ANSWER_S if None.
     """
     limit_s = ANSWER_S if limit_s is None else limit_s
     try:

@@ -55,7 +55,7 @@ def _corner(lam: Fraction, side: str) -> float:
 
 
 def _beta(lam: Fraction) -> float:
-    """Lim N'(t')/N'(t' + 1), from the numbers themselves, smoothed over one unit of λ."""
+    """The limit of N'(t')/N'(t' + 1): the u-th root of N'(t')/N'(t' + u) for a late t'."""
     f, u = cw.postal.scaling(lam)
     t = 400 * u
     ratio = Fraction(

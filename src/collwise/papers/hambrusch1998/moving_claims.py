@@ -64,7 +64,7 @@ def _from_ideal(
 
 @cache
 def _worst_meshes(quarter: bool, columns: tuple[int, ...] = (8, 10, 12)) -> Numbers:
-    """By distribution, the largest ratio of br_lin's time to that on the mesh's best distribution.
+    """By distribution, br_lin's time over that from the best distribution, on the worst mesh.
 
     Meshes have 8 to 12 rows and these numbers of columns.
     quarter: whether a quarter of the ranks are sources; else as many as there are rows.
@@ -109,7 +109,7 @@ def _won(side: int, kind: str) -> int:
 
 
 def _halves(nbytes: int = 6144, machine: cw.Machine = runs.PARAGON) -> Numbers:
-    """Time of 32 sources on 128 ranks over that of 64 on 256, from ideal places, by algorithm."""
+    """By algorithm, from ideal places: time of 32 sources on 128 ranks over that of 64 on 256."""
     return {
         name: _from_ideal(name, 32, (8, 16), nbytes, machine)
         / _from_ideal(name, 64, WIDE, nbytes, machine)
@@ -136,12 +136,12 @@ def _saved_ms(cases: Mapping[str, Sequence[Case]]) -> Callable[[], Numbers]:
 
 
 def _at_their_cost(cost_ms: float) -> Callable[[Numbers], bool]:
-    """A test: whether nothing would be saved if moving took `cost_ms`, as in the paper."""
+    """A condition: if moving took the paper's `cost_ms`, it would save nothing."""
     return lambda saved: max(saved.values()) + _added()[1] <= cost_ms
 
 
 def _cheap_moves(cost_ms: float, more: Callable[[], str] = str) -> Callable[[Numbers], str]:
-    """A function that writes why moving pays here: what it would save at the paper's cost."""
+    """A function that makes a text: what moving would save if it took the paper's `cost_ms`."""
 
     def because(saved: Numbers) -> str:
         at_cost = {name: x + _added()[1] - cost_ms for name, x in saved.items()}

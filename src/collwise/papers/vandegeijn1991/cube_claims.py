@@ -86,7 +86,7 @@ def _rule_behind() -> float:
 
 @cache
 def all_ports_share(*strategy: int) -> Fraction:
-    """On the cube of 64 ranks, γ = 0: a strategy's β term with all ports over that with one."""
+    """The β term of a strategy with all ports over that with one port; 64 ranks, γ = 0."""
     d, n, beta = 6, 6 * 64 * 16, Fraction(1, 2)
     machine = cw.Machine.wormhole(send_s=1, receive_s=0, hop_s=0, beta_s=beta, all_port=True)
     planned = cw.ALGORITHMS["allreduce/all_ports"].schedule(64, n, strategy=strategy)
@@ -145,7 +145,7 @@ def _wrong_sums(*, to_root: bool) -> list[cw.hybrid.Strategy]:
 
 
 def _lemma_2_wrong() -> list[int]:
-    """On how many random machines (with random d' and strategy) each of 5 statements is wrong."""
+    """For each of the 5 statements, on how many random machines it is wrong (d' and S random)."""
     time, random, wrong = cw.hybrid.time, Random(2), [0] * 5
     for n, d, a, b, c in machines(300, 6):
         if not b + c:

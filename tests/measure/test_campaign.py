@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Literal
 
 import pytest
+from tests.simulator.noisy_prober import NoisyProber
 
 from collwise.errors import InvalidArgument
 from collwise.measure.combine_cost import MAX_REPETITIONS, MIN_REPETITIONS, CombineCampaign, slowest
@@ -156,7 +157,7 @@ def test_both_ways_of_sending_are_told_apart() -> None:
 def test_within_two_per_cent_with_five_per_cent_noise(
     machine: Machine, distribution: Literal["lognormal", "uniform"], seed: int
 ) -> None:
-    prober = SimulatedProber(machine, noise=0.05, distribution=distribution, seed=seed)
+    prober = NoisyProber(machine, noise=0.05, distribution=distribution, seed=seed)
     sizes = (8, 4096, 262144)
     campaign = SizeCampaign(9, sizes=sizes, seed=seed, budget_s=1e6, modes=(False,))
     measurement = prober.conduct(campaign)
@@ -175,7 +176,7 @@ def test_within_two_per_cent_with_five_per_cent_noise(
 @pytest.mark.parametrize("budget_s", [0.02, 0.1, 1])
 def test_the_budget_is_kept(budget_s: float, noise: float, overhead_s: float) -> None:
     """Nothing is begun that does not fit, so what exceeds the budget is a matter of chance."""
-    prober = SimulatedProber(EAGER_LIMIT, noise=noise, overhead_s=overhead_s, seed=1)
+    prober = NoisyProber(EAGER_LIMIT, noise=noise, overhead_s=overhead_s, seed=1)
     campaign = SizeCampaign(4, budget_s=budget_s)
     measurement = prober.conduct(campaign)
     assert measurement.elapsed_s == prober.elapsed_s <= 1.05 * budget_s
@@ -221,7 +222,7 @@ def test_sizes_far_apart_do_not_break_the_budget() -> None:
 
 def test_a_stall_in_the_middle_of_a_round_ends_the_campaign() -> None:
     campaign = SizeCampaign(4, sizes=(8, 512), budget_s=0.02)
-    prober = SimulatedProber(POSTAL, noise=0.1)
+    prober = NoisyProber(POSTAL, noise=0.1)
     list(islice(_driven(campaign, prober), 5))  # greeting, two sizes
     batch = campaign.next_batch()  # the first part of a round
     campaign.record(batch, prober.run(batch), 0.1)
@@ -236,7 +237,7 @@ def test_what_is_known_is_left_alone() -> None:
     assert len(counts) == 1
     assert 6 <= counts.pop() <= 10
 
-    class Uneven(SimulatedProber):
+    class Uneven(NoisyProber):
         def run(self, probes: Sequence[AnyProbe]) -> list[Seconds]:
             noisy = super().run(probes)
             quiet = SimulatedProber(POSTAL).run(probes)
@@ -250,7 +251,7 @@ def test_what_is_known_is_left_alone() -> None:
 def test_long_messages_leave_time_for_short_ones() -> None:
     """A megabyte takes 800 times as long as a word: it has fewer targets and fewer repetitions."""
     network = Machine.hockney(alpha_s=1e-4, beta_s=8e-8)
-    prober = SimulatedProber(network, noise=0.1, overhead_s=1e-6)
+    prober = NoisyProber(network, noise=0.1, overhead_s=1e-6)
     campaign = SizeCampaign(9, sizes=(8, 4096, 1 << 20), budget_s=20.0)
     of: dict[int, list[MedianTime]] = {}
     for median in prober.conduct(campaign).medians:
@@ -271,7 +272,7 @@ def test_short_messages_go_to_many_however_small_the_budget() -> None:
 
 def test_repetitions_have_a_limit() -> None:
     campaign = SizeCampaign(4, sizes=(8,), budget_s=1e6, repetitions=20)
-    measurement = SimulatedProber(POSTAL, noise=0.5).conduct(campaign)
+    measurement = NoisyProber(POSTAL, noise=0.5).conduct(campaign)
     assert {m.repetitions for m in measurement.medians} == {20}
     assert not measurement.complete
     assert campaign.progress == 1
@@ -299,7 +300,7 @@ def test_the_same_seed_gives_the_same_campaign() -> None:
 
 def test_progress_never_falls_and_ends_at_one() -> None:
     campaign = SizeCampaign(4, sizes=FIVE_SIZES, budget_s=0.2)
-    prober = SimulatedProber(POSTAL, noise=0.1, overhead_s=1e-5)
+    prober = NoisyProber(POSTAL, noise=0.1, overhead_s=1e-5)
     seen = [campaign.progress, *(campaign.progress for _ in _driven(campaign, prober))]
     seen.append(campaign.progress)
     assert seen == sorted(seen)
@@ -346,7 +347,7 @@ def test_a_size_without_a_slope_is_told_by_its_protocol() -> None:
 def test_short_messages_whose_t0_drowns_in_their_latency(seed: int) -> None:
     """10 Mbit/s, 5 ms: 8 bytes keep the sender busy for 0.1 ms; it was taken for that of 2 KB."""
     network = _piecewise((8, 65536, ("1e-4", "8e-7"), ("51e-4", "8e-7")))
-    prober = SimulatedProber(network, noise=0.15, seed=seed)
+    prober = NoisyProber(network, noise=0.15, seed=seed)
     campaign = SizeCampaign(9, sizes=(8, 32, 128, 512, 2048, 8192), budget_s=1e6, repetitions=12)
     fits = [fit for fit in prober.conduct(campaign).fits if not fit.blocking]
     assert len(fits) == 6
@@ -388,7 +389,7 @@ def test_a_noisy_machine_gets_a_noisy_result() -> None:
 
 
 def test_a_clock_that_stands_still_tells_nothing() -> None:
-    class Stopped(SimulatedProber):
+    class Stopped(NoisyProber):
         def run(self, probes: Sequence[AnyProbe]) -> list[Seconds]:
             return [0.0 * float(x) for x in super().run(probes)]
 

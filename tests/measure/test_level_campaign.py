@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from tests.profiles.example import FINGERPRINT, PROVENANCE, point
 from tests.profiles.example import profile as example_profile
+from tests.simulator.noisy_prober import NoisyProber
 
 from collwise.measure.campaign import Campaign
 from collwise.measure.level_campaign import measure_levels
@@ -40,7 +41,7 @@ def measure(machine: Levels, *, noise: float = 0, budget_s: float = 1e4) -> Prof
     ) -> Any:
         assert 0 <= done < done + share <= 1.000001
         team = machine.placed(machine.placement.part(members))
-        return SimulatedProber(team, noise=noise, seed=1).conduct(make())
+        return NoisyProber(team, noise=noise, seed=1).conduct(make())
 
     def new(share: float, ranks: int) -> SizeCampaign:
         return SizeCampaign(ranks, sizes=SIZES, budget_s=share * budget_s, repetitions=8)

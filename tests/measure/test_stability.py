@@ -7,13 +7,13 @@ import msgspec
 import pytest
 from tests.profiles import example
 from tests.profiles.example import FINGERPRINT, PROVENANCE
+from tests.simulator.noisy_prober import NoisyProber
 
 from collwise.measure.profile_building import build_profile
 from collwise.measure.size_campaign import SizeCampaign
 from collwise.measure.stability import STABLE, Judgement, judge, judge_point
 from collwise.model.machine import Machine
 from collwise.profiles.records import MeasuredSize, Provenance
-from collwise.simulator import SimulatedProber
 
 MADE = msgspec.structs.replace(PROVENANCE, hosts={"node1": 9}, ranks=9, budget_s=20)
 
@@ -62,7 +62,7 @@ def test_the_verdict_on_a_size(one: MeasuredSize, verdict: str) -> None:
 
 def test_a_machine_with_noise_is_stable() -> None:
     """Of 10 %, in 5 seconds: hardly any measurement was."""
-    prober = SimulatedProber(Machine.hockney(alpha_s=2e-6, beta_s=1e-9), noise=0.1, seed=1)
+    prober = NoisyProber(Machine.hockney(alpha_s=2e-6, beta_s=1e-9), noise=0.1, seed=1)
     campaign = SizeCampaign(9, sizes=(8, 4096), budget_s=1, seed=1, modes=(False,))
     assert build_profile(prober.conduct(campaign), FINGERPRINT, MADE).verdict == STABLE
 

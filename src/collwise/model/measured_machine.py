@@ -56,8 +56,6 @@ class Measured(KeptHash, Machine):
     kind = "measured"
     law = "postal"
 
-    __hash__ = KeptHash.__hash__
-
     def __post_init__(self) -> None:
         points = [p for segment in self.segments for p in segment]
         if not points or any(a.nbytes >= b.nbytes for a, b in pairwise(points)):

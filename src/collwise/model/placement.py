@@ -50,8 +50,6 @@ class Placement(KeptHash):
     ranks: int
     groups: tuple[tuple[int, ...], ...]
 
-    __hash__ = KeptHash.__hash__
-
     def __post_init__(self) -> None:
         if any(len(row) != self.ranks for row in self.groups):
             seen = "a level does not have as many ranks"

@@ -33,8 +33,6 @@ class Memory(KeptHash, Machine):
     law = "memory"
     independent_ports = False
 
-    __hash__ = KeptHash.__hash__
-
     @property
     def shares_memory(self) -> bool:  # noqa: D102
         return True

@@ -65,8 +65,6 @@ class Embedded(KeptHash, Topology):
     def __repr__(self) -> str:
         return f"Embedded({self.topology!r}, {self.places!r}, {self.shape!r})"
 
-    __hash__ = KeptHash.__hash__
-
     @property
     def kind(self) -> str:  # noqa: D102
         return self.topology.kind

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from collwise.errors import InvalidArgument
+from collwise.system.files import refusing
 
 HOST = "127.0.0.1"
 
@@ -38,16 +39,11 @@ def serve(port: int, opens: bool, ready: Callable[[str], None]) -> None:
     path = f"/{secrets.token_urlsafe(16)}"
     page = marimo.create_asgi_app(quiet=True).with_app(path=path, root=str(notebook)).build()
     guarded = TrustedHostMiddleware(page, allowed_hosts=[HOST, "localhost"])
-    listening = socket.socket()
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((HOST, port))
-        listening.listen()  # who connects before the server runs has to wait
-    except OSError as error:
-        listening.close()
-        asked = f"a page on port {port}"
-        raise InvalidArgument(asked, error.strerror or str(error), "give another --port") from error
-    with listening:
+    with socket.socket() as listening:
+        with refusing(f"a page on port {port}", "give another --port"):
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind((HOST, port))
+            listening.listen()  # who connects before the server runs has to wait
         address = f"http://{HOST}:{listening.getsockname()[1]}{path}/"
         ready(address)
         if opens:

@@ -66,7 +66,7 @@ def can_be_drawn(topology: Topology | None) -> bool:
 
 
 def _nodes(topology: Topology | None) -> Topology | None:
-    """The topology of the nodes: of an `Embedded`, the topology in which it embeds ranks."""
+    """The topology itself, or the one in which an `Embedded` places its ranks."""
     return topology.topology if isinstance(topology, Embedded) else topology
 
 

@@ -22,8 +22,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 from matplotlib.text import Annotation
 
-from collwise.errors import InvalidArgument
-from collwise.system.files import replace_file
+from collwise.system.files import refusing, replace_file
 
 THEME = {
     "ink": ("#1f2933", "#e6eaee"),
@@ -180,14 +179,10 @@ def save(figure: Figure, path: str | PathLike[str]) -> Path:
     """
     target = Path(path)
     suffix = target.suffix.lower()
-    try:
-        with look():
-            undated = {"Date": None} if suffix == ".svg" else {}
-            image = BytesIO()
-            _lay_out(figure)
-            figure.savefig(image, format=suffix[1:], metadata=undated)
+    with look(), refusing(f"save a picture as {target}", "name another file"):
+        undated = {"Date": None} if suffix == ".svg" else {}
+        image = BytesIO()
+        _lay_out(figure)
+        figure.savefig(image, format=suffix[1:], metadata=undated)
         replace_file(target, image.getvalue())
-    except OSError as error:
-        asked = f"save a picture as {target}"
-        raise InvalidArgument(asked, error.strerror or str(error), "name another file") from error
     return target

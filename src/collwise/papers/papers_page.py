@@ -1,18 +1,16 @@
 """The page of the papers: claims, verdicts, figures and tables, in one self-contained file."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from collwise.errors import InvalidArgument
 from collwise.figures.page_templates import template
 from collwise.figures.style import save, svg
 from collwise.papers.claims import VERDICTS, Verdict, counted
 from collwise.papers.exhibits import HERE
 from collwise.papers.reproduction import Reproduction
-from collwise.system.files import replace_file
+from collwise.system.files import refusing, replace_file
 
 STYLES: dict[Verdict, str] = {
     "holds": "good",
@@ -69,18 +67,8 @@ def page(reproductions: Sequence[Reproduction]) -> str:
 
 def make_folder(folder: Path) -> None:
     """Make the folder, or raise InvalidArgument before a long computation."""
-    with _written(folder):
+    with refusing(f"write into {folder}", "name another folder"):
         folder.mkdir(parents=True, exist_ok=True)
-
-
-@contextmanager
-def _written(folder: Path) -> Iterator[None]:
-    """Raise InvalidArgument if writing into the folder fails."""
-    try:
-        yield
-    except OSError as error:
-        asked = f"write into {folder}"
-        raise InvalidArgument(asked, error.strerror or str(error), "name another folder") from error
 
 
 def write(reproductions: Sequence[Reproduction], folder: Path) -> list[Path]:
@@ -91,8 +79,8 @@ def write(reproductions: Sequence[Reproduction], folder: Path) -> list[Path]:
     texts = {"index.html": page, "claims.md": markdown}
     written = [folder / name for name in texts]
     make_folder(folder)
-    with _written(folder):
-        for path, text in zip(written, texts.values(), strict=True):
+    for path, text in zip(written, texts.values(), strict=True):
+        with refusing(f"write into {folder}", "name another folder"):
             replace_file(path, text(reproductions).encode())
     for reproduction in reproductions:
         for name, picture in reproduction.drawn.items():

@@ -15,7 +15,7 @@ from collwise.errors import DamagedProfile, InvalidArgument
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import ENVIRONMENT, Profile
 from collwise.profiles.records import RaceResult
-from collwise.system.files import decode_json, locked, read_input
+from collwise.system.files import decode_json, locked, read_input, refusing
 from collwise.system.formatting import count
 
 log = logging.getLogger("collwise")
@@ -121,15 +121,11 @@ def add_learned(fingerprint: Fingerprint, results: Iterable[RaceResult]) -> None
     be written, and the errors of `find`.
     """
     path = default_path(fingerprint)
-    try:
-        with locked(path):
-            if (profile := find(fingerprint)) is not None:
-                raced = {race.key for race in profile.race_results if not race.learned}
-                fresh = [result for result in results if result.key not in raced]
-                profile.with_race_results(fresh).save(path)
-    except OSError as error:
-        seen = error.strerror or str(error)
-        raise InvalidArgument(f"save what was learned in {path}", seen, "see to it") from error
+    with refusing(f"save what was learned in {path}", "see to it"), locked(path):
+        if (profile := find(fingerprint)) is not None:
+            raced = {race.key for race in profile.race_results if not race.learned}
+            fresh = [result for result in results if result.key not in raced]
+            profile.with_race_results(fresh).save(path)
 
 
 def find(fingerprint: Fingerprint) -> Profile | None:

@@ -98,12 +98,17 @@ def save_text(path: Path, text: str, what: str) -> None:
 
     Raises InvalidArgument if it cannot be written.
     """
-    try:
+    with refusing(f"write the {what} {path}", "make room, or name another file"):
         replace_file(path, text.encode())
-    except OSError as problem:
-        seen = problem.strerror or str(problem)
-        asked = f"write the {what} {path}"
-        raise InvalidArgument(asked, seen, "make room, or name another file") from None
+
+
+@contextmanager
+def refusing(asked: str, remedy: str) -> Iterator[None]:
+    """A context in which InvalidArgument takes the place of an OSError, and gives its reason."""
+    try:
+        yield
+    except OSError as error:
+        raise InvalidArgument(asked, error.strerror or str(error), remedy) from error
 
 
 @contextmanager

@@ -19,7 +19,7 @@ OPERATORS = (("sum", "float64"), ("sum", "float32"), ("max", "float64"), ("sum",
 MIN_REPETITIONS = 5
 MAX_REPETITIONS = 200
 BATCH_S = 2e-4
-"""A sample is the mean of so many successive calls that they take about this many seconds."""
+"""About how many seconds the successive calls take of which a sample is the mean."""
 
 
 class CombineSetting(NamedTuple):

@@ -19,9 +19,9 @@ OPENING = 3
 DISAGREEMENT = 0.2
 """A point is noisy if the two experiments' λ differ by more than this, relative to their mean."""
 UNCERTAINTY = 0.1
-"""A point is noisy if its t0 or λ is known only to a wider ± than this, relatively."""
+"""A point is noisy if the relative uncertainty (±) of its t0 or λ exceeds this."""
 UNKNOWN = 2.0
-"""t0 or λ counts as unknown if it is known only to a wider ± than this (a factor of 7)."""
+"""t0 or λ counts as unknown if its relative uncertainty exceeds this (a factor of 7)."""
 SHARE = 0.25
 """The largest share of noisy points in a stable measurement."""
 

@@ -62,7 +62,7 @@ PACKET = 512
 
 
 def _delta_curve(machine: Machine) -> Machine:
-    """The law without contention: wormhole from a packet on; below, λ falls to 1.3 at a byte."""
+    """The law without contention: the wormhole's from a packet on; λ falls to 1.3 at 1 byte."""
     ends = [(n, *machine.message(n)) for n in (PACKET, 32 * PACKET)]
     rows = [(n, gap, latency / gap) for n, gap, latency in ends]
     return measured([[(1, machine.message(1).gap, "1.3"), *rows]])

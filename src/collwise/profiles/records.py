@@ -231,8 +231,8 @@ class Measurements(ProfileRecord, frozen=True, kw_only=True):
     def combining_times(self, op: str, dtype: str) -> list[tuple[int, float]]:
         """Times of combining for an operator and a type: (bytes, seconds), ascending.
 
-        If the pair was not measured, the times of another operator on the type, or else of any
-        pair.
+        If the pair was not measured, these are times of another operator on the type, or else of
+        any pair.
         """
 
         def alike(time: CombineTime) -> tuple[bool, bool]:

@@ -16,9 +16,8 @@ from heapq import heappop, heappush
 
 _NS_BITS = 8_000_000_000
 """Nanoseconds per second × bits per byte."""
-_RECEIVER, _DELIVERED = -1, -2
-"""Stages of an event: the packet reaches its receiver's port, or is delivered.  A stage ≥ 0 is the
-number of a trunk that the packet reaches."""
+_DELIVERED = -1
+"""Stands for a port in the event of a packet's delivery."""
 
 
 class LinkModel:
@@ -36,30 +35,33 @@ class LinkModel:
         trunk_rates: Sequence[int] = (),
         trunks: Sequence[Sequence[int | None]] | None = None,
     ) -> None:
-        self._rates = rates
-        self._latencies = latencies_ns
-        self._trunk_rates = trunk_rates
-        self._trunks = trunks
-        self._egress_free = [0] * len(rates)
-        self._ingress_free = [0] * len(rates)
-        self._trunk_free = [0] * len(trunk_rates)
-        # (first bit at, sequence number, trunk or _…, last bit later by, source, target, packet)
+        self._latencies, self._trunks = latencies_ns, trunks
+        # Ports in this order: those of the senders, of the trunks, of the receivers.
+        self._rates = [*rates, *trunk_rates, *rates]
+        self._free = [0] * len(self._rates)
+        self._first_trunk, self._first_receiver = len(rates), len(rates) + len(trunk_rates)
+        # (first bit at, sequence number, port, last bit later by, source, target, packet)
         self._events: list[tuple[int, int, int, int, int, int, bytes]] = []
         self._sequence = 0
 
     def send(self, now: int, source: int, target: int, packet: bytes) -> int:
         """Take a packet from its sender, at `now`.  Returns when the sender's port will be free."""
-        transmission = len(packet) * _NS_BITS // self._rates[source]
-        begins = max(now, self._egress_free[source])
-        self._egress_free[source] = ends = begins + transmission
+        begins, ends = self._transmit(source, packet, now, 0)
         self._sequence += 1
         trunk = self._trunks[source][target] if self._trunks is not None else None
         if trunk is None:
-            at, stage = begins + self._latencies[source][target], _RECEIVER
+            at, port = begins + self._latencies[source][target], self._first_receiver + target
         else:
-            at, stage = begins, trunk
-        heappush(self._events, (at, self._sequence, stage, transmission, source, target, packet))
+            at, port = begins, self._first_trunk + trunk
+        heappush(self._events, (at, self._sequence, port, ends - begins, source, target, packet))
         return ends
+
+    def _transmit(self, port: int, packet: bytes, at: int, lag: int) -> tuple[int, int]:
+        """When a port begins and ends to transmit a packet that arrives from `at` to `at + lag`."""
+        begins = max(at, self._free[port])
+        ends = max(begins + len(packet) * _NS_BITS // self._rates[port], at + lag)
+        self._free[port] = ends
+        return begins, ends
 
     @property
     def next_event(self) -> int | None:
@@ -71,18 +73,14 @@ class LinkModel:
         events = self._events
         delivered = []
         while events and events[0][0] <= now:
-            at, sequence, stage, lag, source, target, packet = heappop(events)
-            if stage == _DELIVERED:
+            at, sequence, port, lag, source, target, packet = heappop(events)
+            if port == _DELIVERED:
                 delivered.append((at, target, packet))
-            elif stage == _RECEIVER:
-                begins = max(at, self._ingress_free[target])
-                transmission = len(packet) * _NS_BITS // self._rates[target]
-                ends = self._ingress_free[target] = max(begins + transmission, at + lag)
+                continue
+            begins, ends = self._transmit(port, packet, at, lag)
+            if port >= self._first_receiver:
                 heappush(events, (ends, sequence, _DELIVERED, 0, source, target, packet))
             else:
-                begins = max(at, self._trunk_free[stage])
-                transmission = len(packet) * _NS_BITS // self._trunk_rates[stage]
-                ends = self._trunk_free[stage] = max(begins + transmission, at + lag)
-                at = begins + self._latencies[source][target]
-                heappush(events, (at, sequence, _RECEIVER, ends - begins, source, target, packet))
+                at, port = begins + self._latencies[source][target], self._first_receiver + target
+                heappush(events, (at, sequence, port, ends - begins, source, target, packet))
         return delivered

@@ -87,7 +87,7 @@ CLAIMS = (
         holds=lambda times: _within_6(times) <= 6,
         because=lambda times: (
             f"The slowest of them takes {_within_6(times):.1f} % more than the best, and α = 0.5"
-            f" {100 * (times['α = 0.5'] / min(times.values()) - 1):.1f} % The paper's range"
+            f" {100 * (times['α = 0.5'] / min(times.values()) - 1):.1f} %. The paper's range"
             " is that of λ = 1.8; the larger λ, the larger the best α."
         ),
         unit="ms",

@@ -75,7 +75,6 @@ def main(
             others = world.Ibarrier()
             while not others.Test():  # asleep: the other part needs the processors
                 time.sleep(0.005)
-    faulthandler.cancel_dump_traceback_later()
 
 
 def _run(comm: MPI.Intracomm, turns: Turns) -> None:
@@ -92,6 +91,7 @@ def _run(comm: MPI.Intracomm, turns: Turns) -> None:
             complaint = f"rank {comm.rank} of {comm.size}: {traceback.format_exc()}"
             print(complaint, file=sys.stderr, flush=True)  # the others may wait for it for ever
         told_by_rank = comm.gather((complaint, time.process_time() - before_s), root=0)
+        faulthandler.cancel_dump_traceback_later()  # other parts may take longer than a check
         if told_by_rank is not None:
             told = {
                 "ranks": comm.size,

@@ -124,7 +124,7 @@ def calls_of_every_form_give_the_librarys_results(comm: MPI.Intracomm) -> None:
     for algorithms in (FLAT, TREES):
         ours, draw = shared(comm, algorithms), random.Random(comm.size)
         ours.Bcast(np.zeros(3))
-        for n in range(90):
+        for n in range(48):
             compare(ours, comm, draw, FORMS[n % 3])
         ours.Bcast(np.zeros(3))
         assert uses_memory(ours) == expected_to_share(comm)
@@ -323,7 +323,7 @@ def stress(comm: MPI.Intracomm, calls: int) -> int:
 
 @check
 def random_calls_of_every_form(comm: MPI.Intracomm) -> None:
-    stress(comm, 120)
+    stress(comm, 80)
 
 
 def resident_kib() -> int:

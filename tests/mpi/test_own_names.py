@@ -1,45 +1,67 @@
 """The numbers of the library's own algorithms: the library itself reads their names."""
 
 import json
+import subprocess
 from itertools import zip_longest
 
 import pytest
 
-from tests.mpi.launching import Library
+from tests.mpi.launching import LIMIT_S, Library
 
 _TELL = """
-import json
+import json, os, sys
+import mpi4py
+mpi4py.rc.initialize = False
+from mpi4py import MPI
 from collwise.mpi.library.own_algorithms import FORMS, catalogue
 from collwise.schedule.collectives import COLLECTIVES
 
-print(json.dumps([
-    [one.variable.name, one.name, one.value, one.variable.read()]
-    for collective in COLLECTIVES.values() for method in collective.methods for form in FORMS
-    for one in catalogue(method, form).algorithms.values()
-]))
+for chosen in json.load(sys.stdin):
+    if os.fork() == 0:
+        os.environ.update(chosen)
+        MPI.Init()
+        print(json.dumps([
+            [one.variable.name, one.name, one.value, one.variable.read()]
+            for collective in COLLECTIVES.values() for method in collective.methods
+            for form in FORMS for one in catalogue(method, form).algorithms.values()
+        ]), flush=True)
+        MPI.Finalize()
+        os._exit(0)
+    if os.wait()[1]:
+        sys.exit(f"a process with {chosen} failed")
 """
+"""A process for each choice begins MPI anew; what takes long is loaded once."""
 
 
-def _told(mpi: Library, **chosen: str) -> list[list[str]]:
-    ran = mpi.run(1, "-c", _TELL, limit_s=60, **chosen)
+def _told(mpi: Library, *choices: dict[str, str]) -> list[list[list[str]]]:
+    ran = subprocess.run(
+        [str(mpi.python), "-c", _TELL],
+        input=json.dumps(choices),
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        env=mpi.environment(),
+        check=False,
+    )
     assert ran.returncode == 0, ran.stderr
-    told: list[list[str]] = json.loads(ran.stdout)
-    return told
+    return [json.loads(line) for line in ran.stdout.splitlines()]
 
 
 @pytest.mark.mpi
 @pytest.mark.no_cover
-@pytest.mark.parametrize("mpi", ["mpich", "openmpi"], indirect=True)
 def test_every_name_has_the_number_that_the_library_gives_it(mpi: Library) -> None:
-    """A start with one name for each variable, read by the library, as often as there are names."""
+    """One name for each variable at a time, read by the library, until all names were read."""
     names: dict[str, dict[str, int]] = {}
-    for variable, name, value, _ in _told(mpi):
+    for variable, name, value, _ in _told(mpi, {})[0]:
         names.setdefault(variable, {})[name] = int(value)
     assert len(names) >= 8
     prefix = "OMPI_MCA_" if mpi.name == "openmpi" else ""
-    for chosen in zip_longest(*names.values()):
-        by_variable = {v: name for v, name in zip(names, chosen, strict=True) if name is not None}
-        told = _told(mpi, **{f"{prefix}{v}": name for v, name in by_variable.items()})
+    turns = [
+        {v: name for v, name in zip(names, turn, strict=True) if name is not None}
+        for turn in zip_longest(*names.values())
+    ]
+    choices = [{f"{prefix}{v}": name for v, name in turn.items()} for turn in turns]
+    for by_variable, told in zip(turns, _told(mpi, *choices), strict=True):
         read = {variable: int(now) for variable, _, _, now in told}
         for variable, name in by_variable.items():
             assert read[variable] == names[variable][name], (variable, name)

@@ -411,15 +411,6 @@ def test_predict_is_the_ideal_time_of_uneven_lengths(algorithm: Algorithm) -> No
             assert time == ideal(schedule, machine).completion
 
 
-@each
-def test_nothing_to_do(algorithm: Algorithm) -> None:
-    given = settings_of(algorithm, 6)
-    for ranks, nbytes, sources in ((1, 8, [0]), (6, 0, [2, 3]), (6, [0, 0], [2, 3])):
-        schedule = algorithm.schedule(ranks, nbytes, sources=sources, **given)
-        assert not any(schedule.lists)
-        assert algorithm.predict(UNIT, ranks, nbytes, sources=sources, **given) == 0
-
-
 def test_one_rank_of_a_line_hears_of_its_own_messages_only() -> None:
     for rank in range(12):
         holdings: Any = {1: ("one",), 6: ("two",), 7: ("three",)}

@@ -4,7 +4,6 @@ import tracemalloc
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
-from itertools import product
 from typing import Any
 
 import pytest
@@ -20,7 +19,6 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.schedule.trees import HeapTree, SplitTree
 from collwise.timing import ideal
-from collwise.verifier import verify
 from tests.algorithms.examples import LATENCIES
 
 F = Fraction
@@ -108,20 +106,6 @@ def test_scatter_and_allgather_of_two_to_the_d(d: int) -> None:
     # Pieces that a rank has from the scatter are not sent again: the collect is never slower.
     assert time <= 2 * d * alpha + 2 * F(p - 1, p) * n * beta
     assert time >= d * alpha + F(p - 1, p) * n * beta
-
-
-@pytest.mark.no_cover
-@each
-@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
-def test_what_it_would_choose_is_right(algorithm: Algorithm, machine: Machine) -> None:
-    """Settings that the algorithm proposes for a machine: valid, timed exactly, verified."""
-    place = BROADCASTS.index(algorithm) + list(MACHINES.values()).index(machine)
-    for p, nbytes in [*product((1, 2, 3, 8, 21), (0, 1, 700, 1 << 14))][place % 3 :: 3]:
-        for settings in settings_to_try(algorithm, Problem("broadcast", p, nbytes), machine):
-            schedule = algorithm.schedule(p, nbytes, p - 1, **settings)
-            verify(schedule, machine)
-            predicted = algorithm.predict(machine, p, nbytes, p - 1, **settings)
-            assert predicted == ideal(schedule, machine).completion
 
 
 @pytest.mark.no_cover

@@ -1,6 +1,5 @@
 """Reduces and allreduces: the papers' closed forms, claims and counts, on schedules as they run."""
 
-from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 from math import ceil, floor, log2
@@ -23,7 +22,7 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.timing import ideal
 from collwise.verifier import verify
-from tests.algorithms.examples import LATENCIES, MACHINES, fitting, root_of, settings_of
+from tests.algorithms.examples import LATENCIES, MACHINES, settings_of
 
 F = Fraction
 ITEM = 4
@@ -366,15 +365,6 @@ def slots(op: Operation) -> set[int | None]:
 # --- choices ---
 
 
-def cases(algorithm: Algorithm) -> Iterator[tuple[Machine, int, int]]:
-    """A seventh of a product, another one for each algorithm."""
-    machines = [MACHINES[2], *MACHINES[-3:], LOGGP]
-    ranks, counts = (1, 2, 3, 8, 13), (0, 1, 90, 2000)
-    for i, j, k in product(range(len(machines)), range(len(ranks)), range(len(counts))):
-        if (i + j + k + COMBINING.index(algorithm)) % 7 == 0:
-            yield machines[i], ranks[j], counts[k]
-
-
 @pytest.mark.no_cover
 @pytest.mark.parametrize("machine", [*MACHINES, LOGGP], ids=str)
 def test_segments_are_chosen_as_if_all_were_played(machine: Machine) -> None:
@@ -396,21 +386,6 @@ def test_long_chains_are_no_deep_recursion() -> None:
     algorithm = ALGORITHMS["reduce/chain_segmented"]
     problem = Problem("reduce", 2000, 80, 0, 8)
     assert list(settings_to_try(algorithm, problem, MACHINES[0])) != []
-
-
-@pytest.mark.no_cover
-@each
-def test_what_it_would_choose_is_right(algorithm: Algorithm) -> None:
-    """Settings that the algorithm proposes for a machine: valid, timed exactly, verified."""
-    for machine, p, count in cases(algorithm):
-        root, nbytes = root_of(algorithm, p - 1), fitting(algorithm, p, count * ITEM, ITEM)
-        problem = algorithm.problem(p, nbytes, root, itemsize=ITEM)
-        for settings in settings_to_try(algorithm, problem, machine):
-            schedule = algorithm.schedule(p, nbytes, root, itemsize=ITEM, **settings)
-            if count < 100:
-                verify(schedule, machine)
-            predicted = algorithm.predict(machine, p, nbytes, root, itemsize=ITEM, **settings)
-            assert predicted == ideal(schedule, machine).completion
 
 
 def test_where_an_algorithm_does_not_apply() -> None:

@@ -1,8 +1,10 @@
 """The registry: what an algorithm has to say of itself, and what it refuses."""
 
 import re
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,12 +20,21 @@ from collwise.algorithms.registry import (
     integer,
     register,
 )
+from collwise.algorithms.search import settings_to_try
 from collwise.errors import BeyondLimits, CollwiseError, InvalidArgument, UnknownName
 from collwise.model.machine import ExchangeOnly, Machine
 from collwise.model.placement import Placement
 from collwise.schedule.problem import Problem
 from collwise.timing import ideal
-from tests.algorithms.examples import root_of, settings_of, sources_for, written_out
+from collwise.verifier import verify
+from tests.algorithms.examples import (
+    MACHINES,
+    fitting,
+    root_of,
+    settings_of,
+    sources_for,
+    written_out,
+)
 from tests.case import in_case
 
 each = pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=lambda a: a.name)
@@ -197,6 +208,36 @@ def test_predict_where_messages_delay_each_other(algorithm: Algorithm) -> None:
             continue
         predicted = algorithm.predict(machine, 6, 240, **given, itemsize=4)
         assert predicted == ideal(written_out(schedule), machine).completion
+
+
+ITEM = 4
+LOGGP = Machine.loggp(L_s=1e-5, o_s=2e-6, g_s=3e-6, G_s=1e-9)
+
+
+def cases(algorithm: Algorithm) -> Iterator[tuple[Machine, int, int]]:
+    """A seventh of a product, another one for each algorithm."""
+    every = product([MACHINES[2], *MACHINES[-3:], LOGGP], (1, 2, 3, 8, 13, 21), (0, 1, 90, 2000))
+    place = [*ALGORITHMS].index(algorithm.name)
+    return (case for number, case in enumerate(every) if (number + place) % 7 == 0)
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize(
+    "algorithm", [a for a in ALGORITHMS.values() if not a.levels], ids=lambda a: a.name
+)
+def test_what_it_would_choose_is_right(algorithm: Algorithm) -> None:
+    """Settings that the algorithm proposes for a machine: valid, timed exactly, verified."""
+    for machine, p, count in cases(algorithm):
+        root, item = root_of(algorithm, p - 1), ITEM if algorithm.kind.combines else 1
+        nbytes = fitting(algorithm, p, count * ITEM, item)
+        given: dict[str, Any] = {"itemsize": item, **sources_for(algorithm, p)}
+        problem = algorithm.problem(p, nbytes, root, **given)
+        for settings in settings_to_try(algorithm, problem, machine):
+            schedule = algorithm.schedule(p, nbytes, root, **given, **settings)
+            if count < 100 or not algorithm.kind.combines:
+                verify(schedule, machine)
+            predicted = algorithm.predict(machine, p, nbytes, root, **given, **settings)
+            assert predicted == ideal(schedule, machine).completion
 
 
 def test_what_would_take_minutes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

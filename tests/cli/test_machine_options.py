@@ -46,14 +46,11 @@ ONE = "describe one machine only"
         (["--preset", "paragn"], ["preset machine 'paragn'", "did you mean paragon?"]),
         (["--hop", "1ns"], ["a wormhole machine: --send, --receive and --beta are missing"]),
         (["--t0", "-1us", "--lam", "4"], ["a postal machine with --t0: ", "is not above 0"]),
-        (["--t0=0", "--lam=4"], ["give a time above 0, in seconds"]),
         (["--t0", "1 day", "--lam", "4"], ["'--t0'", "is no number", "or 1.8ms"]),
         (["--t0", "ms", "--lam", "4"], ["'--t0'", "is no number"]),
         (["--lam", "4ms"], ["'--lam'", "is no number"]),
         (["--t0=1e-3", "--lam=0.99"], ["give λ >= 1: a message cannot arrive"]),
-        (["--t0=1e-3", "--lam=98/99"], ["give λ >= 1: a message cannot arrive"]),
         (["--alpha=-1", "--beta=0"], ["give a time of 0 or more, in seconds"]),
-        (["--alpha=0", "--beta=-1e-9"], ["give a time of 0 or more, in seconds"]),
         *(
             ([f"{option}={value}"], [f"'{option}'", "is no number; give a finite"])
             for option, value in zip(
@@ -71,8 +68,6 @@ ONE = "describe one machine only"
             )
         ),
         (["--topology", "hypercube:2", *POSTAL], ["the law of the machine knows no links"]),
-        (["--topology", "hypercube:99", *POSTAL], ["dimension = 99"]),
-        (["--topology", "torus:1x1x99999999999999", *POSTAL], ["99999999999999"]),
     ],
 )
 def test_refused(collwise: Run, given: list[str], words: list[str]) -> None:

@@ -33,12 +33,6 @@ def test_speedups_stand_at_their_sizes() -> None:
     assert "postal_tree" in legend(figure)
 
 
-def test_a_chosen_schedule_is_filled_and_others_hollow() -> None:
-    points = [line for line in speedups(RACES).axes[0].lines if line.get_marker() == "o"]
-    filled = [p.get_markerfacecolor() == p.get_color() for p in points]
-    assert filled == [r.winner == r.best for r in RACES] == [True, True, False, False]
-
-
 def test_blocking_calls_stand_beside_persistent_ones() -> None:
     """In one scale, with one legend; each picture only where there is something to show."""
     slower = [race(nbytes, gain) for nbytes, gain in zip(SIZES, (0.9, 0.8, 1.2, 0.7), strict=True)]

@@ -110,26 +110,9 @@ def test_theorem_1_where_its_quotient_is_infinite() -> None:
     assert hybrid.best(0, 4, 1, 1, 1) == (0, 0, 0, 0)
 
 
-def test_no_dimensions_no_time() -> None:
-    assert hybrid.best(8, 0, 1, 1, 1) == ()
-    assert hybrid.time((), 8, 1, 1, 1) == hybrid.corollary4(8, 0, 1, 1, 1) == 0
-    assert [v(8, 0, 1, 1, 1) for v in (hybrid.version1, hybrid.version2, hybrid.version3)] == [
-        0
-    ] * 3
-
-
 def test_floats_mean_their_decimals() -> None:
     assert hybrid.time((0, 1), 8, 525.0, 2, 0.35) == hybrid.time((0, 1), 8, 525, 2, GAMMA)
     assert hybrid.best(100, 2, 0.1, 0.1, 0.1) == hybrid.best(100, 2, "1/10", "1/10", "0.1")
-
-
-def test_fig_7_the_hybrid_is_never_above_either() -> None:
-    machine = 525, 2, GAMMA
-    for n in range(1, 20_000, 7):
-        times = [hybrid.version2(n, 6, *machine), hybrid.version3(n, 6, *machine)]
-        best = hybrid.corollary4(n, 6, *machine)
-        assert best <= min(times) < hybrid.version1(n, 6, *machine)
-        assert (best < min(times)) == (n > 86)  # from n = 86.8 to 96,000, where it is Version 3
 
 
 class Cube:
@@ -142,10 +125,9 @@ class Cube:
     def __init__(self, d: int, n: int, cost: hybrid.Curve, combine: hybrid.Curve) -> None:
         self.ranks, self.cost, self.combine = range(1 << d), cost, combine
         self.values = [[1 << i] * n for i in self.ranks]
-        self.clock, self.messages = [Fraction(0)] * (1 << d), 0
+        self.clock = [Fraction(0)] * (1 << d)
 
     def take(self, message: int) -> Fraction:
-        self.messages += message > 0
         return Fraction(self.cost(message)) if message else Fraction(0)
 
     def exchange(self, i: int, j: int, to_j: int, to_i: int) -> None:
@@ -219,12 +201,6 @@ def test_time_for_is_that_of_whole_blocks_on_a_cube(d: int, to_root: bool) -> No
             assert all(value == [(1 << (1 << d)) - 1] * n for value in done)
             expected = hybrid.time_for(strategy, cost, combine, n, to_root=to_root)
             assert max(cube.clock) == cube.clock[0] == expected
-
-
-def test_messages_of_halving_and_gathering() -> None:
-    cube = Cube(3, 8, lambda m: m, lambda m: m)
-    cube.run((1, 1, 1), cube.ranks, range(8), True)
-    assert cube.messages == 31
 
 
 @given(st.integers(0, 500), st.integers(0, 8), costs, costs, costs)

@@ -11,20 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import collwise as cw
 from collwise.algorithms.registry import ALGORITHMS, algorithms_for
-from collwise.errors import CollwiseError, InvalidArgument, NothingApplies, UnknownName
+from collwise.errors import InvalidArgument, NothingApplies
 from collwise.model import postal
 from collwise.model.bounds import broadcast_unsegmented
 from collwise.model.machine import Machine
 from collwise.model.sources import DISTRIBUTIONS, distribute
-from collwise.model.topology import Complete, Mesh, Topology
+from collwise.model.topology import Complete, Mesh
 from collwise.planner.choose import plan, plan_for, unpredicted
 from collwise.planner.plans import Plan
 from collwise.planner.shortlist import shortlist
 from collwise.schedule.problem import Problem
 from collwise.timing import ideal
-from collwise.verifier import verify
 from tests.planner.machines import (
     HOCKNEY,
     LOGGP,
@@ -48,18 +46,6 @@ def allgatherv(
 
 
 # --- the choice ---
-
-
-@pytest.mark.parametrize("sources", [[0, 1, 2], [0, 11, 22], [5, 6, 31], [31, 16, 7]])
-@pytest.mark.parametrize("topology", [None, Complete(32)])
-def test_three_times_faster_than_the_ring(sources: list[int], topology: Topology | None) -> None:
-    """32 ranks, 3 sources of 1 KB, λ = 4: in simulation, on a complete graph."""
-    made = allgatherv(32, sources, topology=topology)
-    ring = ALGORITHMS["allgatherv/ring"].schedule(32, 1024, sources=sources)
-    verify(made.schedule, FAR, topology)
-    times = [cw.simulate(s, FAR, topology).completion for s in (made.schedule, ring)]
-    assert times[0] == made.choice.predicted
-    assert times[1] >= 3 * times[0]
 
 
 @pytest.mark.no_cover
@@ -188,11 +174,6 @@ def test_where_moving_pays_and_where_it_does_not() -> None:
     assert any(remark.startswith("repos_xy_source does not pay: 1.00") for remark in there.remarks)
 
 
-def test_of_one_algorithm_nothing_is_said() -> None:
-    assert allgatherv(64, [0, 1], algorithm="repos_lin").remarks == ()
-    assert plan("broadcast", ranks=64, nbytes=8, machine=POSTAL).remarks == ()
-
-
 # --- lower bounds ---
 
 
@@ -289,30 +270,18 @@ def test_a_plan_on_paper() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "error", "text"),
+    ("changes", "text"),
     [  # what is no problem at all: tests/schedule/test_problem.py
-        ({"sources": None}, InvalidArgument, "nothing says which ranks have data; give the so"),
-        ({"sources": [3, 3]}, InvalidArgument, "rank 3 is given twice; give each source once"),
-        ({"topology": Mesh(3, 3)}, InvalidArgument, "there are 10 ranks, and a mesh of 3 × 3"),
-        ({"topology": Complete(9)}, InvalidArgument, "a complete graph of 9 has 9 nodes; give a"),
-        ({"topology": "mesh:2x5"}, InvalidArgument, "topology = 'mesh:2x5'; give one of collwise"),
-        ({"topology": (2, 5)}, InvalidArgument, r"topology = \(2, 5\); give one of collwise.top"),
-        ({"machine": None}, InvalidArgument, "the machine is None; give a collwise.Machine"),
-        ({"algorithm": "br_line"}, UnknownName, "did you mean allgatherv/br_lin"),
-        ({"algorithm": "broadcast/chain"}, UnknownName, "algorithm 'broadcast/chain': there is no"),
-        (
-            {"collective": "s2p"},
-            UnknownName,
-            "collective 's2p': there is none; known: .*allgatherv",
-        ),
-        ({"collective": "broadcast"}, InvalidArgument, "it has no sources, and no mesh; leave so"),
+        ({"topology": Mesh(3, 3)}, "there are 10 ranks, and a mesh of 3 × 3"),
+        ({"topology": Complete(9)}, "a complete graph of 9 has 9 nodes; give a"),
+        ({"collective": "broadcast"}, "it has no sources, and no mesh; leave so"),
     ],
 )
-def test_errors(changes: dict[str, Any], error: type[CollwiseError], text: str) -> None:
+def test_errors(changes: dict[str, Any], text: str) -> None:
     good: dict[str, Any] = {"collective": "allgatherv", "ranks": 10, "nbytes": 8, "sources": [0, 3]}
     good["machine"] = POSTAL
     plan(**good)
-    with pytest.raises(error, match=text) as caught:
+    with pytest.raises(InvalidArgument, match=text) as caught:
         plan(**(good | changes))
     assert caught.value.exit_code == 2
 

@@ -108,21 +108,6 @@ def test_sends_that_have_to_leave_first() -> None:
     assert overwritten(ops) == [(), (), (0,), (), (3,), (1,), (), (0, 1)]
 
 
-def test_only_the_latest_writers_count() -> None:
-    a, b = Block(0, 0, 10), Block(0, 4, 2)
-    ops: list[Operation] = [
-        Recv(1, (a,)),
-        Recv(1, (b,)),
-        Send(2, (Block(0, 0, 4),)),
-        Send(2, (Block(0, 3, 2),)),
-        Send(2, (b,)),
-        Send(2, (a,)),
-        Send(2, (a,), Slot.SCRATCH),
-        Send(2, (Block(1, 0, 10),)),
-    ]
-    assert dependencies(ops) == [(), (), (0,), (0, 1), (1,), (0, 1), (), ()]
-
-
 def test_sends_of_the_same_bytes_have_to_leave_first_all_of_them() -> None:
     a, c = Block(0, 0, 4), Block(0, 0, 8)
     ops: list[Operation] = [
@@ -132,19 +117,3 @@ def test_sends_of_the_same_bytes_have_to_leave_first_all_of_them() -> None:
         Combine(Slot.INPUT, Slot.OUTPUT, Slot.OUTPUT, (a,)),
     ]
     assert overwritten(ops)[3] == (0, 1, 2)
-
-
-def test_values_wait_for_what_made_them() -> None:
-    a, b, whole = Block(0, 0, 4), Block(0, 4, 4), Block(0, 0, 8)
-    s0, s1 = scratch(0), scratch(1)
-    ops: list[Operation] = [
-        Recv(1, (whole,), s0),
-        Combine(Slot.INPUT, s0, s1, (a,)),
-        Copy(s0, s1, (b,)),
-        Send(2, (whole,), s1),
-        Recv(2, (whole,), Slot.OUTPUT),
-        Combine(s1, Slot.OUTPUT, Slot.OUTPUT, (whole,)),
-        Send(1, (b,), Slot.OUTPUT),
-        Send(1, (b,), Slot.INPUT),
-    ]
-    assert dependencies(ops) == [(), (0,), (0,), (1, 2), (), (1, 2, 4), (5,), ()]

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from collwise.errors import InvalidArgument, UnknownName
-from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.operations import (
     Block,
     Combine,
@@ -117,16 +116,6 @@ def test_orders_from_the_weakest() -> None:
     wrong: Any = "rnak"
     with pytest.raises(UnknownName, match=r"order 'rnak': there is none; did you mean rank\?"):
         satisfies("any", wrong)
-
-
-def test_all_ranks_get_the_result_of_what_has_no_root() -> None:
-    for collective in (name for name, kind in COLLECTIVES.items() if not kind.rooted):
-        with pytest.raises(InvalidArgument) as caught:
-            Problem(collective, 4, 8, root=2)
-        assert str(caught.value) == (
-            f"{collective} with root 2: it has no root: all ranks get the result; "
-            "leave the root out"
-        )
 
 
 def test_a_schedule_that_combines_translates_the_root() -> None:

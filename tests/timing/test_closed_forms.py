@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.algorithms.examples import LATENCIES, MACHINES
+from tests.algorithms.examples import MACHINES
 from tests.case import in_case
 
 from collwise.algorithms import ALGORITHMS
@@ -63,18 +63,6 @@ def test_chains_in_segments(machine: Machine) -> None:
                 if n % segment == 0:
                     gap, latency = machine.message(segment)
                     assert expected == (p - 1) * latency + (n // segment - 1) * gap
-
-
-@pytest.mark.parametrize("lam", LATENCIES, ids=str)
-def test_the_lambda_tree_takes_t_lambda(lam: Fraction) -> None:
-    """Down and up [Bruck1996 §2.3]; and where every rank tells all, after p − 2 + λ."""
-    machine = Machine.postal(t0_s="1/7", lam=lam)
-    for p in (*RANKS, 100):
-        for name in ("broadcast/postal_tree", "reduce/postal_tree"):
-            assert time(name, machine, p, 8, lam=lam) == postal.broadcast_time(p, lam) / 7
-        for name in ("allreduce/census_delay_receive", "allreduce/census_delay_send"):
-            census = ALGORITHMS[name].schedule(p, 8, lam=p)
-            assert ideal(census, machine).completion == (p - 2 + lam) / 7
 
 
 @pytest.mark.no_cover

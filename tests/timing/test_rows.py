@@ -1,6 +1,5 @@
 """The rows of a schedule, however they are made, are those of its ranks' lists."""
 
-from itertools import pairwise
 from random import Random
 from typing import Any, NamedTuple
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.algorithms.examples import MEASURED, settings_of
+from tests.algorithms.examples import MEASURED, settings_of, told
 from tests.case import in_case
 from tests.timing.schedules import (
     OUT,
@@ -22,7 +21,7 @@ from tests.timing.schedules import (
     written,
 )
 
-from collwise.algorithms import ALGORITHMS, Algorithm
+from collwise.algorithms import ALGORITHMS
 from collwise.errors import BeyondLimits
 from collwise.model.machine import Machine
 from collwise.schedule import dependencies
@@ -35,36 +34,9 @@ from collwise.timing import ideal
 HOCKNEY = Machine.hockney(alpha_s=1, beta_s="1/10", gamma_s="1/7")
 
 
-def told(rows: Rows) -> list[tuple[Any, ...]]:
-    """Every row with what it waits for: the ends and places of those rows.
-
-    Combines are next at a rank's ports after all that is listed before them: they need not wait.
-    """
-    places = rows.source, rows.target, rows.place_at_source, rows.place_at_target
-    named = list(zip(*(column.tolist() for column in places), strict=True))
-    bounds = pairwise(rows.begins.tolist())
-    needed = [
-        [] if combines else sorted(named[n] for n in rows.needs[begin:end].tolist())
-        for combines, (begin, end) in zip(rows.combines.tolist(), bounds, strict=True)
-    ]
-    return sorted(zip(named, rows.nbytes.tolist(), needed, strict=True))
-
-
 def assert_same(rows: Rows | None, schedule: Schedule, *, combines: bool) -> None:
     assert rows is not None
     assert told(rows) == told(of_lists(schedule.lists, combines=combines))
-
-
-@pytest.mark.no_cover
-@pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=lambda a: a.name)
-def test_every_algorithm(algorithm: Algorithm) -> None:
-    """From so many ranks on that rows are not made of lists."""
-    for seed, ranks in enumerate((24, 25, 32, 41)):
-        random = Random(f"{seed} {algorithm.name}")
-        schedule = random_run(random, algorithm, ranks, HOCKNEY)
-        for combines in (False, True):
-            with in_case(ranks, schedule.algorithm, combines):
-                assert_same(schedule.rows(combines=combines), schedule, combines=combines)
 
 
 @pytest.mark.parametrize("nbytes", [96, 100])
@@ -149,15 +121,12 @@ def test_what_waits_for_what() -> None:
     schedule = spelled(">1A >1B", "<0A >2A <0B >3BA >2B", "<1A <1B", "<1BA")
     rows = of_columns(tabulate(schedule.lists), 4)
     assert rows is not None
-    assert [(place, nbytes, needs) for place, nbytes, needs in told(rows)] == [
-        ((0, 1, 0, 0), 4, []),
-        ((0, 1, 1, 2), 4, []),
-        ((1, 2, 1, 0), 4, [(0, 1, 0, 0)]),
-        ((1, 2, 4, 1), 4, [(0, 1, 1, 2)]),
-        ((1, 3, 3, 0), 8, [(0, 1, 1, 2)]),
-    ]
+    first, second = (0, 1, 0, 0, 4), (0, 1, 1, 2, 4)
+    last = (1, 3, 3, 0, 8)
+    passed_on = (1, 2, 1, 0, 4, first), (1, 2, 4, 1, 4, second)
+    assert told(rows) == [first, second, *passed_on, (*last, second)]
     every = of_lists(schedule.lists, combines=False, in_order=False)
-    assert told(every)[-1][2] == [(0, 1, 0, 0), (0, 1, 1, 2)]
+    assert told(every)[-1] == (*last, first, second)
 
 
 class Told(Program):

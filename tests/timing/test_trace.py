@@ -6,7 +6,7 @@ import pytest
 from tests.timing.schedules import spelled
 
 from collwise.algorithms import ALGORITHMS
-from collwise.errors import InvalidArgument, InvalidSchedule
+from collwise.errors import InvalidArgument
 from collwise.model.machine import Machine
 from collwise.model.topology import Mesh
 from collwise.schedule.program import Schedule, Written
@@ -47,11 +47,6 @@ def test_very_long_times_as_floats() -> None:
     trace = simulate(ALGORITHMS["broadcast/scatter_allgather"].schedule(30, 300), machine)
     assert trace.finish_s == tuple(map(float, trace.finish))
     assert trace.completion_s == max(trace.finish_s)
-
-
-def test_a_circle_is_explained() -> None:
-    with pytest.raises(InvalidSchedule, match="wait for each other"):
-        simulate(spelled("<1A >1A", "<0A >0A"), Machine.postal(t0_s=1, lam=1))
 
 
 def test_on_a_network_a_trace_says_who_waited_for_which_link() -> None:

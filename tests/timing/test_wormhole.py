@@ -13,10 +13,8 @@ from tests.timing.networks import equal_to_twin
 from tests.timing.schedules import (
     LAWS,
     OUT,
-    S0,
     S1,
     A,
-    combine,
     messages,
     random_run,
     recv,
@@ -244,18 +242,6 @@ def test_all_ports_what_is_received_later_may_be_served_earlier(copied: bool) ->
     received = {(t.source, t.target): t.received for t in timing.transfers}
     assert received == {(0, 1): 14, (3, 1): 8, (1, 0): 30}
     assert timing.finish[1] == 28
-
-
-def test_combining_blocks_both_ports() -> None:
-    block = A[0]
-    made = written(
-        [recv(1, S0, block), combine(Slot.INPUT, S0, OUT, block), send(1, OUT, B)],
-        [send(0, OUT, block), recv(0, OUT, B)],
-    )
-    machine = Machine.wormhole(send_s=3, receive_s=2, hop_s=1, beta_s="1/2", gamma_s=1)
-    timing = ideal(made, machine, Mesh(1, 2))
-    assert [[c.start, c.end] for c in timing.combines] == [[8, 12]]
-    assert [t.start for t in timing.transfers] == [0, 12]
 
 
 # --- where nobody meets ---

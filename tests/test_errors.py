@@ -3,7 +3,7 @@
 import pytest
 
 from collwise import errors
-from collwise.errors import CollwiseError, InvalidArgument, InvalidSchedule, UnknownName
+from collwise.errors import CollwiseError, UnknownName
 
 CLASSES = [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, CollwiseError)]
 
@@ -26,18 +26,6 @@ def test_whose_fault_it_is() -> None:
         "LabFailed": 1,
         "RanksLost": 1,
     }
-
-
-def test_builtin_kin() -> None:
-    assert issubclass(InvalidArgument, ValueError)
-    assert issubclass(UnknownName, LookupError)
-
-
-def test_a_place_in_a_schedule() -> None:
-    error = InvalidSchedule("a", "b", rank=3, step=0, block="x")
-    assert (error.rank, error.step, error.block) == (3, 0, "x")
-    assert error.remedy == "mend the algorithm that made this schedule"
-    assert InvalidSchedule("a", "b").rank is None
 
 
 KNOWN = ["broadcast/chain", "broadcast/chain_segmented", "broadcast/binomial", "reduce/binomial"]

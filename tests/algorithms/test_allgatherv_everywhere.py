@@ -12,7 +12,6 @@ from itertools import product
 from random import Random
 from typing import Any, NamedTuple
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,8 +21,7 @@ from collwise.algorithms.allgatherv.spreading import Spreading
 from collwise.algorithms.registry import algorithms_for
 from collwise.model.machine import Machine
 from collwise.model.sources import DISTRIBUTIONS, distribute
-from collwise.schedule.program import Schedule, tabulate
-from collwise.simulator.data_values import values
+from collwise.schedule.program import Schedule
 from collwise.timing import ideal
 from collwise.verifier import check_flow, check_ports
 from tests.algorithms.examples import LATENCIES, MACHINES, settings_of
@@ -215,31 +213,6 @@ test_any_sources_with_any_lengths = pytest.mark.no_cover(
 test_many_sources_with_any_lengths = pytest.mark.exhaustive(
     settings(max_examples=2000)(any_lengths(check_any_lengths))
 )
-
-
-@pytest.mark.no_cover
-@given(problems(most=60, pairs=900), st.sampled_from(S_TO_P))
-def test_every_rank_ends_with_everything(
-    problem: tuple[tuple[int, int], dict[int, int]], algorithm: Algorithm
-) -> None:
-    """On real bytes, put together as MPI_Allgatherv does: one after another, by rank."""
-    shape, lengths = problem
-    p = shape[0] * shape[1]
-    lengths = {rank: nbytes % 50 for rank, nbytes in lengths.items()}
-    data = {
-        rank: np.frombuffer(Random(rank).randbytes(nbytes), np.uint8)
-        for rank, nbytes in lengths.items()
-    }
-    schedule = algorithm.schedule(
-        p, list(lengths.values()), sources=list(lengths), shape=shape, **settings_of(algorithm, p)
-    )
-    everything = b"".join(data[rank].tobytes() for rank in sorted(data))
-    for vector in values(schedule, [data.get(rank) for rank in range(p)]):
-        assert vector is not None
-        assert vector.tobytes() == everything
-    sources = schedule.problem.sources
-    starts = {s.rank: sum(t.nbytes for t in sources if t.rank < s.rank) for s in sources}
-    assert schedule.columns().rows() == tabulate(schedule.lists, starts).rows()
 
 
 # --- everything ---

@@ -43,18 +43,6 @@ def time(name: str, p: int, lam: Fraction, nbytes: int = 8, /, **settings: Any) 
     return timing.completion / 3
 
 
-def test_b_c3_eight_ranks_at_latency_2() -> None:
-    assert time("postal_tree", 8, F(2), lam=2) == 5
-    assert time("alpha_table", 8, F(2), lam=2) == 5
-    assert time("binomial", 8, F(2)) == 6
-    assert time("alpha", 8, F(2), alpha="1/2") == 6
-    assert time("knomial", 8, F(2), k=2) == 6
-
-
-def test_some_claim_to_be_optimal() -> None:
-    assert {a.short_name for a in OPTIMAL} >= {"postal_tree", "alpha_table"}
-
-
 @pytest.mark.no_cover
 @pytest.mark.parametrize("algorithm", OPTIMAL, ids=lambda a: a.name)
 @pytest.mark.parametrize("lam", [*LATENCIES, F(27, 25), F(1293, 1000), F(39, 20)], ids=str)

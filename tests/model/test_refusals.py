@@ -175,7 +175,6 @@ REFUSED = {
     "parse('meshes:4x4')": "topology 'meshes': there is none; did you mean mesh?",
     "parse('4x4')": "topology '4x4': there is none; known: complete, hypercube, mesh, torus",
     "parse('')": "topology '': there is none; known: ",
-    "parse(3)": "topology (3): there is none; known: complete, hypercube, mesh, torus",
     "parse('mesh')": "topology 'mesh': no sizes; write it as in mesh:16x16",
     "parse('mesh:')": "topology 'mesh:': no sizes; write it as",
     "parse('mesh:4')": "topology 'mesh:4': 1 size; write it as in mesh:16x16",
@@ -246,9 +245,6 @@ REFUSED = {
         "source distribution 'diagonal': there is none; did you mean left_diagonal, right_"
     ),
     "distribute('spiral', (4, 4), 4)": "source distribution 'spiral': there is none; ",
-    "distribute(3, (4, 4), 4)": "source distribution (3): there is none; known: band, ",
-    "distribute(None, (4, 4), 4)": "source distribution (None): there is none; known: band, ",
-    "distribute(['row'], (4, 4), 4)": "source distribution (a list): there is none; known: band, ",
 }
 
 

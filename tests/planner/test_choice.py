@@ -178,13 +178,6 @@ def test_a_score_of_ones_own() -> None:
     assert usual.algorithm != made.algorithm
 
 
-def test_nothing_to_send() -> None:
-    for ranks, nbytes in ((1, 100), (5, 0), (1, 0)):
-        made = plan("broadcast", ranks=ranks, nbytes=nbytes, machine=MEASURED)
-        assert made.choice.predicted == made.bound.time == made.unsegmented_bound.time == 0
-        assert len(made.schedule.columns()) == 0
-
-
 def test_planning_runs_nothing_and_plays_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trees are timed by their shapes: nothing of the size of the communicator is made."""
 

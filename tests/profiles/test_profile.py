@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from fractions import Fraction
@@ -401,46 +399,36 @@ def test_a_profile_that_could_not_be_read_again_is_not_saved(tmp_path: Path) -> 
     assert _names(tmp_path) == []
 
 
-SAVE_OFTEN = """
-import sys
-from collwise.profiles.profile import ENVIRONMENT, Profile
-text = sys.stdin.read()
-for _ in range(25):
-    Profile.from_json(text).save(sys.argv[1])
-"""
-
-
 @pytest.mark.no_cover
 def test_concurrent_writers_never_mix(tmp_path: Path) -> None:
     """Processes and threads write while we read: every reading is one whole profile."""
     path = PROFILE.save(tmp_path / "profile.json")
-    variants = [
-        with_measurements(PROFILE, verdict=c * n)
-        for c, n in zip("abcd", (9, 5000) * 2, strict=True)
-    ]
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", SAVE_OFTEN, str(path)], stdin=subprocess.PIPE, text=True
-        )
-        for _ in variants[:2]
-    ]
-    for process, variant in zip(processes, variants, strict=False):
-        assert process.stdin is not None
-        process.stdin.write(variant.to_json())
-        process.stdin.close()
+    lengths = zip("abcd", (9, 5000) * 2, strict=True)
+    variants = [with_measurements(PROFILE, verdict=letter * n) for letter, n in lengths]
 
-    def save_while_they_do(variant: Profile) -> None:
-        while any(process.poll() is None for process in processes):
+    def save_often(variant: Profile) -> None:
+        for _ in range(25):
             variant.save(path)
 
-    threads = [threading.Thread(target=save_while_they_do, args=(v,)) for v in variants[2:]]
+    children = []
+    for variant in variants[:2]:
+        if (child := os.fork()) == 0:
+            code = 1
+            try:
+                save_often(variant)
+                code = 0
+            finally:
+                os._exit(code)
+        children.append(child)
+    threads = [threading.Thread(target=save_often, args=(variant,)) for variant in variants[2:]]
     for thread in threads:
         thread.start()
     seen = []
-    while any(thread.is_alive() for thread in threads):
+    while children or any(thread.is_alive() for thread in threads):
         seen.append(Profile.load(path))
-    assert [process.wait() for process in processes] == [0, 0]
-    seen.append(Profile.load(path))
+        ended = dict(os.waitpid(child, os.WNOHANG) for child in children)
+        assert not any(ended.values())
+        children = [child for child in children if child not in ended]
     assert all(profile in (PROFILE, *variants) for profile in seen)
     assert _names(tmp_path) == ["profile.json"]
 

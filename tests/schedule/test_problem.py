@@ -67,7 +67,6 @@ REFUSED = {
     "reduce(itemsize=0)": "reduce of `itemsize`: itemsize = 0; give an integer of at least 1",
     "reduce(itemsize=4.0)": "reduce of `itemsize`: itemsize = 4.0; give an integer of at least 1",
     "reduce(order='rnak')": "order 'rnak': there is none; did you mean rank?",
-    "reduce(order=3)": "order (3): there is none; known: any, fixed, rank, same",
     "allgatherv(sources=None)": "allgatherv over 10 ranks: nothing says which ranks have data; gi",
     "allgatherv(sources=[0, 3, 0])": "sources among 10 ranks: rank 0 is given twice; give each",
     "allgatherv(10, -1)": "allgatherv over 10 ranks, of `nbytes`: nbytes = -1; give an integer of",

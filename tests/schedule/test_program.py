@@ -13,7 +13,6 @@ from collwise.schedule.operations import (
     Operation,
     Recv,
     Send,
-    Slot,
     clobbers,
     reads,
     scratch,
@@ -34,23 +33,10 @@ WRITTEN = Written(
 )
 
 
-def test_a_problem() -> None:
-    problem = Problem("broadcast", 4, 10, 3)
-    assert problem.whole == Block(3, 0, 10)
-    assert Problem("broadcast", 1, 0) == Problem("broadcast", 1, 0, 0)
-
-
 def test_numpys_integers_become_pythons() -> None:
     problem = Problem("broadcast", np.int64(4), np.uint8(200), np.int32(1))  # type: ignore[arg-type]
     assert problem == Problem("broadcast", 4, 200, 1)
     assert {type(x) for x in (problem.ranks, problem.nbytes, problem.root)} == {int}
-
-
-def test_blocks_and_sizes() -> None:
-    assert (A.end, B.end) == (6, 10)
-    assert size_of(Send(1, (A, B))) == 10
-    assert size_of(Recv(1, ())) == 0
-    assert Send(1, (A,)).slot is Recv(1, (A,)).slot is Slot.OUTPUT
 
 
 def test_a_schedule_translates_the_root() -> None:

@@ -163,7 +163,3 @@ def test_an_exchange_of_whole_vectors_with_a_rank_left_over() -> None:
         [Send(0, (ALL,), IN), Recv(0, (ALL,))],
         [Send(0, (ALL,), IN), Recv(0, (ALL,), S1), Combine(S1, IN, OUT, (ALL,))],
     ]  # fmt: skip
-
-
-def test_a_stage_in_words() -> None:
-    assert [str(Stage(2, True)), str(Stage(5, False))] == ["2d", "5"]

@@ -1,7 +1,5 @@
 """A trace says what the ideal engine found, and nothing else."""
 
-from fractions import Fraction
-
 import pytest
 from tests.timing.schedules import spelled
 
@@ -13,20 +11,6 @@ from collwise.schedule.program import Schedule, Written
 from collwise.simulator import simulate
 from collwise.timing import messages_played
 from collwise.timing.times import LinkWait
-
-
-def test_a_message_and_an_answer() -> None:
-    schedule, machine = spelled(">1A <1A", "<0A >0A"), Machine.postal(t0_s=0.5, lam=3)
-    trace = simulate(schedule, machine)
-    assert trace.schedule is schedule
-    assert trace.machine is machine
-    assert trace.finish == (Fraction(3), Fraction(2))
-    assert trace.finish_s == (3.0, 2.0)
-    assert (trace.completion, trace.completion_s) == (Fraction(3), 3.0)
-    assert [(t.source, t.target, t.start, t.sent, t.received) for t in trace.transfers] == [
-        (0, 1, 0, Fraction(1, 2), Fraction(3, 2)),
-        (1, 0, Fraction(3, 2), 2, 3),
-    ]
 
 
 def test_messages_that_are_played() -> None:

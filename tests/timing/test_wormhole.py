@@ -285,14 +285,6 @@ def test_links_delay_and_nothing_is_faster_than_the_bound(seed: int, law: str) -
         assert problem.lower_bounds(machine)[0].time <= alone
 
 
-@pytest.mark.parametrize("topology", [Complete(2), Mesh(1, 2)])
-def test_where_no_schedule_is_there_is_no_time(topology: Topology) -> None:
-    timing = ideal(written([], []), WORM, topology)
-    assert list(timing.finish) == [0, 0]
-    assert timing.passages == ()
-    assert timing.link_busy() == {}
-
-
 # --- errors ---
 
 

@@ -46,10 +46,6 @@ def odd_settings_are_refused_at_once(comm: MPI.Intracomm) -> None:
             "algorithm (3): there is none; known: allgatherv",
         ),
         ({"algorithms": {"gather": "ring"}}, UnknownName, "did you mean allgather"),
-        ({"algorithms": {3: "ring"}}, UnknownName, "collective (3): there is none; known: allg"),
-        ({"effort": None}, UnknownName, "effort (None): there is none; known: estimate, measure"),
-        ({"effort": ["measure"]}, UnknownName, "effort (a list): there is none; known: estimate"),
-        ({"order": 3}, UnknownName, "order (3): there is none; known: any, fixed, rank, same"),
     ]
     for settings, error, text in odd:
         told = refused(comm, error, partial(cw.Comm, comm, **settings))

@@ -182,35 +182,6 @@ def test_messages_that_meet_are_combined() -> None:
                 assert told.total() == len(sources) * (p - 1)
 
 
-# --- dimensions (H2, H3) ---
-
-
-def first_dimension(schedule: Schedule) -> str:
-    """Whether the first messages go along rows or along columns."""
-    columns = schedule.problem.shape[1]
-    source = schedule.problem.sources[0].rank
-    peers = [op.peer for op in schedule.rank(source) if isinstance(op, Send)]
-    return "rows" if peers[0] // columns == source // columns else "columns"
-
-
-@pytest.mark.parametrize(
-    ("distribution", "by_sources"),
-    [("row", "columns"), ("column", "rows"), ("equal", "rows"), ("right_diagonal", "columns")],
-)
-def test_which_dimension_comes_first(distribution: str, by_sources: str) -> None:
-    """By the sources; or by the shape, rows on a square, whoever the sources are."""
-    sources = distribute(distribution, (10, 10), 20)
-    grid = Grid.of((10, 10))
-    in_row, in_column = fullest(grid, sources)
-    counted = Counter(s // 10 for s in sources), Counter(s % 10 for s in sources)
-    assert (in_row, in_column) == tuple(max(each.values()) for each in counted)
-    assert by_sources == ("rows" if in_row < in_column else "columns")
-    assert first_dimension(made(allgatherv("br_xy_source"), (10, 10), sources)) == by_sources
-    for shape, first in (((10, 10), "rows"), ((4, 25), "rows"), ((25, 4), "columns")):
-        there = distribute(distribution, shape, 20)
-        assert first_dimension(made(allgatherv("br_xy_dim"), shape, there)) == first
-
-
 # --- ideal places (H-c9) ---
 
 

@@ -206,15 +206,6 @@ def test_b9_otherwise_it_is_no_later_than_the_paper_and_usually_earlier(lam: str
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("lam", ["1", "3/2", "9/5", "2", "5/2", "3", "4", "7"])
-def test_the_census_is_right_for_every_latency(lam: str) -> None:
-    """A sample; -m exhaustive has every number of ranks."""
-    machine = Machine.postal(t0_s=1, lam=lam)
-    for name, n in product(("delay_receive", "delay_send"), (2, 3, 4, 7, 13, 21, 34)):
-        verify(ALGORITHMS[f"allreduce/census_{name}"].schedule(n, 5, lam=lam), machine)
-
-
-@pytest.mark.no_cover
 @pytest.mark.parametrize("lam", LATENCIES, ids=str)
 def test_the_time_reversed_lambda_tree_is_optimal(lam: Fraction) -> None:
     machine = Machine.postal(t0_s="1.7e-3", lam=lam)

@@ -22,7 +22,7 @@ from collwise.algorithms.registry import (
 )
 from collwise.algorithms.search import settings_to_try
 from collwise.errors import BeyondLimits, CollwiseError, InvalidArgument, UnknownName
-from collwise.model.machine import ExchangeOnly, Machine
+from collwise.model.machine import Machine
 from collwise.model.placement import Placement
 from collwise.schedule.problem import Problem
 from collwise.timing import ideal
@@ -33,7 +33,6 @@ from tests.algorithms.examples import (
     root_of,
     settings_of,
     sources_for,
-    written_out,
 )
 from tests.case import in_case
 
@@ -191,23 +190,6 @@ def test_values_that_are_none(algorithm: Algorithm) -> None:
             if name != "strategy":
                 assert str(value).strip("'") in caught.value.seen
             assert caught.value.remedy
-
-
-@each
-def test_predict_where_messages_delay_each_other(algorithm: Algorithm) -> None:
-    """With one processor, one partner at a time, wormholes, levels: the ideal time as well."""
-    given = {**sources_for(algorithm, 6), **settings_of(algorithm, 6)}
-    schedule = algorithm.schedule(6, 240, **given, itemsize=4)
-    for machine in (
-        Machine.loggp(L_s=5, o_s=2, g_s=3, G_s=1),
-        ExchangeOnly(Fraction(2), Fraction(1, 9), Fraction(1, 7)),
-        Machine.wormhole(send_s=1, receive_s=2, hop_s=1, beta_s=1, gamma_s=1),
-        Machine.levels([POSTAL, Machine.postal(t0_s=3, lam=4)], Placement.regular(2, 3)),
-    ):
-        if machine.ports_block and schedule.program.needs_posted_receives:
-            continue
-        predicted = algorithm.predict(machine, 6, 240, **given, itemsize=4)
-        assert predicted == ideal(written_out(schedule), machine).completion
 
 
 ITEM = 4

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collwise.algorithms.registry import ALGORITHMS, Algorithm, algorithms_for
+from collwise.algorithms.registry import ALGORITHMS
 from collwise.errors import UnknownName
 from collwise.model import postal
 from collwise.model.machine import Machine
@@ -43,39 +43,6 @@ def bound(machine: Machine, ranks: int, nbytes: int) -> Fraction:
 
 def unsegmented(machine: Machine, ranks: int, nbytes: int) -> Fraction:
     return Problem("broadcast", ranks, nbytes).lower_bounds(machine)[1].time
-
-
-# --- no registered algorithm is faster ---
-
-
-def some_settings(data: st.DataObject, algorithm: Algorithm, nbytes: int) -> dict[str, Any]:
-    """Any settings, not only those that a planner would try."""
-    ways: dict[str, st.SearchStrategy[Any]] = {
-        "segment": st.integers(max(1, nbytes // 25), nbytes + 1),
-        "k": st.integers(2, 7),
-        "latency": st.integers(1, 7),
-        "lam": st.builds(F, st.integers(4, 24), st.integers(1, 4)),
-        "alpha": st.builds(F, st.integers(10, 19), st.just(20)),
-    }
-    assert ways.keys() >= algorithm.parameters.keys(), "a new parameter: say how to draw it"
-    return {name: data.draw(ways[name]) for name in algorithm.parameters}
-
-
-@pytest.mark.no_cover
-@pytest.mark.parametrize(
-    "algorithm", [a for a in algorithms_for("broadcast") if not a.levels], ids=lambda a: a.name
-)
-@given(data=st.data())
-def test_no_algorithm_is_faster(algorithm: Algorithm, data: st.DataObject) -> None:
-    machine = data.draw(any_machine)
-    ranks = data.draw(st.integers(2, 40))
-    nbytes = data.draw(st.integers(1, 600))
-    chosen = some_settings(data, algorithm, nbytes)
-    schedule = algorithm.schedule(ranks, nbytes, **chosen)
-    time = ideal(schedule, machine).completion
-    assert bound(machine, ranks, nbytes) <= time
-    if not algorithm.segmented:
-        assert unsegmented(machine, ranks, nbytes) <= time
 
 
 # --- no schedule whatever is faster ---

@@ -76,7 +76,7 @@ def test_what_a_plan_says_of_itself(machine: Machine) -> None:
 
 @pytest.mark.no_cover
 @each_machine
-@pytest.mark.parametrize("ranks", [2, 6, 40])
+@pytest.mark.parametrize("ranks", [2, 11])
 def test_more_choices_are_never_slower(machine: Machine, ranks: int) -> None:
     """The field is as fast as its fastest algorithm planned alone, the only candidate then."""
     made = plan("broadcast", ranks=ranks, nbytes=5000, machine=machine)

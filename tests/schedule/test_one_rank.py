@@ -1,63 +1,18 @@
 """One rank's list, made quickly, is what the obvious slow way makes of it."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
-from random import Random
 from typing import Any
 
 import pytest
 
 from collwise.algorithms import ALGORITHMS
 from collwise.errors import InvalidArgument
-from collwise.schedule.data_movement import Collect
 from collwise.schedule.exchange import Exchange, Stage
-from collwise.schedule.operations import Block, Operation, Recv, Send
+from collwise.schedule.operations import Block, Recv, Send
 from collwise.schedule.postal_rounds import PostalRounds
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
-
-
-def collected(collect: Collect, rank: int) -> list[Operation]:
-    """Step by step: what the other end lacks of what it gets, and what this rank does."""
-    p, operations = collect.tree.size, list[Operation]()
-
-    def missing(rank: int, start: int, stop: int) -> tuple[Block, ...]:
-        start = rank + max(start, collect.tree.span(rank))
-        stop = max(rank + stop, start)
-        blocks = []
-        for low, high in ((min(start, p), min(stop, p)), (max(start - p, 0), max(stop - p, 0))):
-            begin, end = (min(at * collect.piece, collect.nbytes) for at in (low, high))
-            blocks += [Block(0, begin, end - begin)] * (begin < end)
-        return tuple(blocks)
-
-    for step in collect.steps:
-        to, source = (rank - step.distance) % p, (rank + step.distance) % p
-        if blocks := missing(to, step.start, step.stop):
-            operations.append(Send(to, blocks))
-        if blocks := missing(rank, step.start, step.stop):
-            operations.append(Recv(source, blocks))
-    return operations
-
-
-def collects(p: int, nbytes: int) -> Iterator[Collect]:
-    for name in ("scatter_allgather", "scatter_ring"):
-        schedule = ALGORITHMS[f"broadcast/{name}"].schedule(p, nbytes)
-        yield schedule.program.parts[1]  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize("nbytes", [1, 37, 1000, 2**62 + 3, 2**63 + 5, 2**200])
-def test_a_collect(nbytes: int) -> None:
-    for p in (2, 3, 7, 16, 33):
-        for collect in collects(p, nbytes):
-            for rank in range(p):
-                assert collect.operations(rank) == collected(collect, rank), (collect, rank)
-
-
-def test_a_collect_of_very_many() -> None:
-    collect, _ = collects(1 << 20, 1 << 23)
-    for rank in (0, 1, 1 << 19, (1 << 20) - 1, *Random(3).sample(range(1 << 20), 5)):
-        assert collect.operations(rank) == collected(collect, rank)
 
 
 @pytest.mark.parametrize("radices", [(2,), (2, 2, 2), (3, 2), (4, 3, 2), (5, 7)])

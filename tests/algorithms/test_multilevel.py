@@ -13,7 +13,7 @@ from collwise.algorithms.parts import part
 from collwise.algorithms.search import settings_to_try
 from collwise.errors import InvalidArgument, NothingApplies, UnknownName
 from collwise.model.level_notation import parse
-from collwise.model.levels import Levels, OneLevel
+from collwise.model.levels import Levels
 from collwise.model.machine import Machine
 from collwise.model.placement import Placement
 from collwise.planner.by_hand import Choice, planned
@@ -139,30 +139,6 @@ def test_it_is_tried_where_there_are_levels(algorithm: Algorithm) -> None:
     assert algorithm.name not in {*plain.excluded, *(c.name for c in plain.candidates)}
 
 
-SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(1, 9))]
-
-
-@pytest.mark.no_cover
-@pytest.mark.parametrize("collective", sorted({a.collective for a in WITH_LEVELS}))
-@pytest.mark.parametrize("seed", SEEDS)
-def test_no_plan_for_one_level_is_faster(collective: str, seed: int) -> None:
-    random = Random(f"{collective} {seed}")
-    ranks = random.randrange(3, 12)
-    machine = random_levels(random, random_placement(random, ranks, 2))
-    given: dict[str, Any] = {"ranks": ranks, "nbytes": 8 * ranks * random.choice((1, 20))}
-    if collective == "allgatherv":
-        given["sources"] = sorted(random.sample(range(ranks), random.randint(1, ranks)))
-    ours = cw.plan(collective, machine=machine, **given)
-    laws = [level.law for level in machine.by_level]
-    for law in [*laws, *(OneLevel(machine, 1 + level) for level in range(len(laws)))]:
-        theirs = cw.plan(collective, machine=law, **given)
-        schedule = replace(theirs.schedule, problem=ours.problem)
-        assert ours.choice.predicted <= ideal(schedule, machine).completion
-    assert ours.choice.predicted == ideal(ours.schedule, machine).completion
-    assert ours.lower_bound_s <= ours.predicted_s
-    check_flow(ours.schedule)
-
-
 @pytest.mark.parametrize(
     ("text", "error", "seen"),
     [
@@ -273,10 +249,10 @@ def test_without_a_placement(algorithm: Algorithm) -> None:
         algorithm.schedule(16, 640, placement=Placement.regular(16), **given, **settings)
 
 
-@pytest.mark.parametrize("every", [64, 1])
+@pytest.mark.parametrize("every", [32, 1])
 def test_allgatherv_on_many_ranks(every: int) -> None:
-    machine = parse("64x64: 1us,2,2us; 9us,4")
-    problem = Problem.of("allgatherv", 4096, 64, sources=list(range(0, 4096, every)))
+    machine = parse("32x32: 1us,2,2us; 9us,4")
+    problem = Problem.of("allgatherv", 1024, 64, sources=list(range(0, 1024, every)))
     plan = plan_for(problem, machine, "multilevel")
     assert plan.problem.placement == machine.placement
     columns = plan.schedule.columns()

@@ -66,15 +66,15 @@ def test_chains_in_segments(machine: Machine) -> None:
 
 
 @pytest.mark.no_cover
-def test_a_million_ranks() -> None:
+def test_many_ranks() -> None:
     """The λ-tree ends at T_λ(p) · t0, and never has more than N_λ(t) ranks informed at t · t0."""
     lam, t0 = Fraction(9, 5), Fraction(1, 1000)
-    schedule = ALGORITHMS["broadcast/postal_tree"].schedule(1 << 20, 512, 5, lam=lam)
+    schedule = ALGORITHMS["broadcast/postal_tree"].schedule(1 << 16, 512, 5, lam=lam)
     machine = Machine.postal(t0_s=t0, lam=lam)
     trace = simulate(schedule, machine)
-    assert trace.completion == postal.broadcast_time(1 << 20, lam) * t0
+    assert trace.completion == postal.broadcast_time(1 << 16, lam) * t0
     assert completion(schedule, machine) == trace.completion
-    assert len(trace.finish_s) == 1 << 20
+    assert len(trace.finish_s) == 1 << 16
     assert max(trace.finish_s) == trace.completion_s == seconds(trace.completion)
     times, counts = np.unique(trace.simulated.played.received, return_counts=True)
     informed = np.cumsum(counts) + 1

@@ -31,5 +31,5 @@ def test_it_prints_what_it_should(name: str, capsys: pytest.CaptureFixture[str])
 @pytest.mark.mpi
 @pytest.mark.parametrize("name", ON_RANKS)
 def test_it_runs_on_mpi(name: str) -> None:
-    ran = mpich().run(ON_RANKS[name], str(FOLDER / f"{name}.py"), limit_s=60)
+    ran = mpich().run(ON_RANKS[name], str(FOLDER / f"{name}.py"))
     assert (ran.returncode, ran.stdout) == (0, printed(name)), ran.stderr

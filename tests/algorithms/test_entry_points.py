@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.mpi.launching import LIMIT_S
+
 MINE = """
 import collwise as cw
 chain = cw.ALGORITHMS["broadcast/chain"]
@@ -32,7 +34,7 @@ def test_a_package_brings_algorithms(tmp_path: Path) -> None:
         [sys.executable, "-c", ASKED],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LIMIT_S,
         check=False,
         cwd=tmp_path,
     )

@@ -107,7 +107,7 @@ def processes_with(*marks: str) -> list[int]:
     return found
 
 
-def await_none(mark: str, limit_s: float = 20) -> list[int]:
+def await_none(mark: str, limit_s: float = LIMIT_S) -> list[int]:
     """Wait until no such process is left; those that are after the limit."""
     deadline = time.monotonic() + limit_s
     while (left := processes_with(mark)) and time.monotonic() < deadline:

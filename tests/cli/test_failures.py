@@ -14,7 +14,7 @@ import pytest
 
 from collwise.cli.failures import failing_clearly
 from tests.cli.running import POSTAL, alone, await_none, environment, process, processes_with, run
-from tests.mpi.launching import Library, mpich
+from tests.mpi.launching import LIMIT_S, Library, mpich
 
 PLAN = ("plan", "-n", "8", "--bytes", "512", *POSTAL)
 
@@ -101,12 +101,12 @@ def end_while_ranks_run(
         start_new_session=True,
     )
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + LIMIT_S
         while ranks_on_mpi(mark) < 2 and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.05)
         assert ranks_on_mpi(mark) == 2
         send(process.pid)
-        out, err = process.communicate(timeout=40)
+        out, err = process.communicate(timeout=LIMIT_S)
         assert await_none(mark) == []
     finally:
         for left in processes_with(mark):

@@ -12,6 +12,7 @@ import pytest
 from collwise.cli import COMMANDS
 from tests.cli.conftest import Run
 from tests.cli.running import POSTAL
+from tests.mpi.launching import LIMIT_S
 
 WITHOUT_MPI = f"""
 import sys
@@ -47,7 +48,7 @@ def test_help_planning_simulating_and_drawing_load_no_mpi(folder: Path) -> None:
         [sys.executable, "-c", WITHOUT_MPI],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LIMIT_S,
         check=False,
         cwd=folder,
     )
@@ -112,7 +113,7 @@ def test_the_shell_completes(typed: str, completed: str) -> None:
         [sys.executable, "-m", "collwise"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LIMIT_S,
         check=True,
         env={**os.environ, **environment},
     )

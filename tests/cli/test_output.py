@@ -18,6 +18,7 @@ from collwise.errors import InvalidArgument
 from collwise.measure.race import LIBRARY
 from collwise.report.call_summary import calls_table
 from collwise.report.tables import Table
+from tests.mpi.launching import LIMIT_S
 
 TITLES = ("collective", "bytes", "λ", "algorithm", "speed-up", "verdict")
 ROWS = [
@@ -180,7 +181,7 @@ def test_what_cannot_be_written_is_left_a_question_mark() -> None:
         [*asked, "--t0", "1us", "--lam", "2"],
         capture_output=True,
         env={**os.environ, "PYTHONIOENCODING": "latin-1"},
-        timeout=60,
+        timeout=LIMIT_S,
         check=False,
     )
     assert (ended.returncode, ended.stderr) == (0, b"")

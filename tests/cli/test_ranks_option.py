@@ -36,6 +36,8 @@ pytestmark = pytest.mark.mpi
 QUICK = ("--budget", "1", "--bytes", "64,65536")
 TUNED = {"mpich": ("--collective", "allgatherv"), "openmpi": ("--json",)}
 RACE = ("bench", "--budget", "0.3", "--bytes", "64")
+ATTEMPTS = 4
+"""To show what noise of a busy machine hides for a while."""
 
 
 @lru_cache
@@ -146,12 +148,15 @@ def test_tuning_goes_on(mpi: Library, measured: Path) -> None:
     """What the profile knows is not raced again, and nothing is measured again."""
     asked = ("tune", "-n", "2", "--continue", "--budget", "1", "--collective", "broadcast")
     before = Profile.load(measured / "profile.json")
-    raced = document(process(mpi, measured, *asked, "--bytes", "64", "--json"))
-    assert [race["nbytes"] for race in raced["races"]] == [64]
-    after = Profile.load(measured / "profile.json")
-    assert after.points == before.points  # the verdict may be another: races tell of t0 and λ, too
-    assert {r.key for r in before.race_results} <= {r.key for r in after.race_results}
-    known = [r for r in after.race_results if r.collective == "broadcast" and r.nbytes == 64]
+    for _ in range(ATTEMPTS):
+        raced = document(process(mpi, measured, *asked, "--bytes", "64", "--json"))
+        assert [race["nbytes"] for race in raced["races"]] == [64]
+        after = Profile.load(measured / "profile.json")
+        assert after.points == before.points  # the verdict may be another: races tell of them, too
+        assert {r.key for r in before.race_results} <= {r.key for r in after.race_results}
+        known = [r for r in after.race_results if r.collective == "broadcast" and r.nbytes == 64]
+        if len(known) == 2:
+            break
     assert len(known) == 2, "a busy machine was too slow for an interval"
     again = process(mpi, measured, *asked, "--bytes", "64")
     assert (again.code, again.out.splitlines()[0]) == (
@@ -252,7 +257,7 @@ def test_a_scan_finds_a_bad_default(mpi: Library, measured: Path) -> None:
         "OMPI_MCA_coll_tuned_bcast_algorithm_segmentsize": "8",
     }
     asked = alone(mpi, "scan", "-n", "3", "--budget", "8", "--bytes", "4k", "--collective", "bcast")
-    for _ in range(4):
+    for _ in range(ATTEMPTS):
         ended = run(asked, measured, environment(mpi, measured, **planted))
         assert ended.code == 0, ended
         if not ended.out.startswith("found    nothing"):

@@ -324,7 +324,7 @@ def test_mpi_ends_with_requests_in_every_state(
         "non-blocking, not by all",
     )  # fmt: skip
     chosen = {"COLLWISE_ENGINE": engine, "COLLWISE_NODE": inside}
-    ran = library().run(3, "-c", ENDS, *states, ends, limit_s=60, **chosen)
+    ran = library().run(3, "-c", ENDS, *states, ends, limit_s=LIMIT_S, **chosen)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
 
 

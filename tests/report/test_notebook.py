@@ -8,6 +8,7 @@ import pytest
 
 import collwise as cw
 from collwise.planner.choose import decided
+from tests.mpi.launching import LIMIT_S
 from tests.report.html_page import Page
 from tests.tuning.examples import PROFILE
 
@@ -68,4 +69,4 @@ def test_nothing_is_loaded_before_a_notebook_asks() -> None:
         "assert 'matplotlib' not in sys.modules\n"
         "assert 'collwise.report.notebook' not in sys.modules\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=LIMIT_S)

@@ -22,7 +22,7 @@ from collwise.mpi.buffers.buffer import Buffer, combined_buffers
 from collwise.mpi.buffers.mpi_operators import can_combine, planning_name, planning_type
 from collwise.mpi.buffers.vector_layout import SPECS, lengths_of
 from collwise.mpi.engine.loading import COMPILED
-from collwise.mpi.execution.executor import BoundedCache, Executor
+from collwise.mpi.execution.executor import BoundedCache, Executor, NobodyAdvances
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.library.own_algorithms import worth_racing
 from collwise.mpi.library.switching import OwnCalls, Switched
@@ -132,10 +132,14 @@ class Dispatch:
         if executor is None:
             fast_call = handler.librarys
             request = handler.by_library(library)
-        elif persistent:
-            request = executor.persistent(*buffers)
         else:
-            request, fast_call = executor.nonblocking(*buffers)
+            try:
+                if persistent:
+                    request = executor.persistent(*buffers)
+                else:
+                    request, fast_call = executor.nonblocking(*buffers)
+            except NobodyAdvances:
+                request = library()
         if fast_key is not None and fast_call is not None:
             self.in_c[way].remember(fast_key, *fast_call)
         elif fast_key is not None and (way, fast_key) not in self.calls:

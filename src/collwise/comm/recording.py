@@ -35,8 +35,8 @@ FOREVER = 2**63 - 1
 def form_of(way: Way, progress: bool) -> Form:
     """The form whose plans and races apply to calls of this way.
 
-    progress: as `Decision` has it.  Where nobody advances them, non-blocking calls go with
-    persistent ones, which the library serves then.
+    progress: as `Decision` has it.  Where no helper may call MPI, non-blocking calls go with
+    persistent ones: what serves these can serve both.
     """
     alike = way == "persistent" or (way == "nonblocking" and not progress)
     return "persistent" if alike else "blocking"

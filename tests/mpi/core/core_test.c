@@ -432,7 +432,7 @@ static void threads_of_all_kinds(int handle_width, int with_hooks, int in_node, 
     threads = 1;
     library.hooks = with_hooks;
     library.patience = patience;
-    progress_allow_helper();
+    progress_allow_helper(1);
     CHECK(!pthread_create(&progress, NULL, progress_thread, NULL));
     for (int rank = 0; rank <= RANKS; rank++) {
         ranks[rank] = (struct rank_of){&library, rank, 300, memory};
@@ -462,7 +462,7 @@ static void a_helper_forwards(void) {
     memset(pending, 0, sizeof pending);
     letters = 0;
     memcpy(buffers[0], "sixteen letters", 16);
-    progress_allow_helper();
+    progress_allow_helper(1);
     for (int rank = RANKS - 1; rank >= 0; rank--) {
         ranks[rank] = chain_link(&library, rank, buffers[rank], 1);
         CHECK(progress_own(ranks[rank]) && progress_begin(ranks[rank]) == DONE);

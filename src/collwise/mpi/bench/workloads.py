@@ -146,7 +146,7 @@ class Workload:
         executor = executor_for(schedule, self.private, self.op)
         call = partial(executor.run, *self.buffers)
         return [
-            _persistent(label, executor.persistent(*self.buffers)),
+            _persistent(label, executor.persistent(*self.buffers, waited_for=True)),
             Competitor(label + BLOCKING, self._as_comm(call, planned=True), executor.Free),
         ]
 

@@ -6,7 +6,8 @@ from itertools import product
 import numpy as np
 from mpi4py import MPI
 
-from collwise.mpi.buffers.mpi_operators import OPERATORS
+from collwise.mpi.buffers.memory import ElementType
+from collwise.mpi.buffers.mpi_operators import OPERATORS, BoundOperator
 from collwise.mpi.engine.loading import COMPILED
 
 _REAL = "fd"
@@ -19,6 +20,15 @@ _NANS = {
     "f": (0x7FC00001, 0xFFC00002, 0x7F800003),
     "d": (0x7FF8 << 48 | 1, 0xFFF8 << 48 | 2, 0x7FF << 52 | 3),
 }
+
+
+def combines_alone(op: str, dtype: str) -> bool:
+    """Whether a loop combines such elements, by planning's names: then no combine calls MPI."""
+    code = np.dtype(dtype).char
+    datatype = MPI.Datatype.fromcode(code)
+    if op not in OPERATORS or datatype == MPI.DATATYPE_NULL:
+        return False
+    return BoundOperator.of(OPERATORS[op], ElementType.of(datatype), has_loop).separate_output
 
 
 def has_loop(operation: str, element: str) -> bool:

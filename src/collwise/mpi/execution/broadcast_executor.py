@@ -7,6 +7,7 @@ from collwise.mpi.buffers.memory import PACKED, USER, Memory
 from collwise.mpi.execution.executor import CallBuffers, Executor
 from collwise.mpi.execution.instructions import RankPlan, rank_plan
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
+from collwise.mpi.runtime.progress import may_call_mpi
 from collwise.schedule.operations import Copy, Slot
 from collwise.schedule.program import Schedule
 
@@ -15,7 +16,7 @@ class BroadcastExecutor(Executor):
     """Executes one rank's part of a broadcast.
 
     Segments are bytes of the buffer, or of a packed copy if its bytes are not in order.  If every
-    message is the whole buffer, nothing has to be packed.
+    message is the whole buffer, MPI packs it, if it may be called.
     """
 
     def __init__(self, schedule: Schedule, private: PrivateCommunicator) -> None:
@@ -30,10 +31,11 @@ class BroadcastExecutor(Executor):
         displacements: dict[int, tuple[bool, int]] = {Slot.OUTPUT: (False, 0)}
         layout: Hashable = "bytes"
         slots: dict[int, Memory] = {Slot.OUTPUT: Memory(buffer.address)}
-        if self._unsegmented:
+        direct = self._unsegmented and (unit.contiguous or may_call_mpi())
+        if direct:
             layout = unit.datatype.handle if unit.datatype.is_predefined else None
             slots = {Slot.OUTPUT: buffer.memory}
-        if self._unsegmented or unit.contiguous:
+        if direct or unit.contiguous:
             return CallBuffers(slots, "direct", layout, buffer.keep, displacements=displacements)
         return CallBuffers({USER: buffer.memory}, "packed", keep=buffer.keep, unit=PACKED)
 

@@ -8,7 +8,7 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypeAlias, TypeVar
 
 from mpi4py import MPI
@@ -31,6 +31,8 @@ from collwise.mpi.execution.instructions import RankPlan
 from collwise.mpi.execution.interpreter import Binding, BoundPlan
 from collwise.mpi.execution.persistent import PersistentCollective, request_of
 from collwise.mpi.runtime.private_communicator import BLOCKING_TAG, PrivateCommunicator
+from collwise.mpi.runtime.progress import may_call_mpi
+from collwise.schedule.operations import Recv, Send
 from collwise.schedule.program import Schedule
 
 K = TypeVar("K", bound=Hashable)
@@ -44,6 +46,14 @@ Bound: TypeAlias = BoundPlan | CompiledPlan
 FastCall: TypeAlias = tuple[Any, ...] | None
 """What the compiled engine needs to serve the next call of a kind itself; None if it cannot."""
 Started: TypeAlias = tuple[MPI.Request | PersistentCollective, FastCall]
+
+
+class NobodyAdvances(NotImplementedError):
+    """Nobody may advance the schedule while the program does something else.
+
+    Raised on all ranks, below MPI_THREAD_MULTIPLE and where the library has no hooks, if memory
+    does not carry all messages, or some would have to be packed.
+    """
 
 
 def bound_plan(binding: Binding) -> Bound:
@@ -137,7 +147,7 @@ class Executor(ABC):
                 f"the communicator has {private.size}",
                 f"plan for {private.size} ranks",
             )
-        self._operations = schedule.rank(private.rank)
+        self._schedule, self._operations = schedule, schedule.rank(private.rank)
         self._plans: dict[Hashable, RankPlan] = {}
         self._bound: BoundedCache[Hashable, Bound] = BoundedCache(LAYOUTS)
         self._idle: dict[Hashable, list[CompiledPlan]] = {}
@@ -161,23 +171,41 @@ class Executor(ABC):
             self.private.check()
         return self._execute(self._read_buffers(*buffers))
 
-    def persistent(self, *buffers: Any) -> PersistentCollective:
+    def persistent(self, *buffers: Any, waited_for: bool = False) -> PersistentCollective:
         """Make a persistent request for these buffers.  All ranks do so in the same order.
 
-        Raises as `run`.
+        waited_for: the program does nothing between `Start` and `Wait`, so nobody need advance it.
+        Raises as `run`, and NobodyAdvances.
         """
         self.private.check()
-        call_buffers = self._read_buffers(*buffers)
-        call_buffers.own_types()
-        request = request_of(self.private, self._bind(call_buffers, self.private.next_tag))
+        bound = self._bound_alone(self._read_buffers(*buffers), waited_for=waited_for)
+        request = request_of(self.private, bound)
         self.private.use_tag()
         return request
+
+    def _bound_alone(self, call_buffers: CallBuffers, *, waited_for: bool = False) -> Bound:
+        """A plan for one request, which has the next tag."""
+        call_buffers.own_types()
+        bound = self._bind(call_buffers, self.private.next_tag)
+        carried = isinstance(bound, CompiledPlan) and bound.program.in_memory()
+        if not (waited_for or may_call_mpi() or (carried and self._in_one_piece)):
+            bound.Free()
+            self.private.use_tag()  # the next one may have a lane
+            raise NobodyAdvances("below MPI_THREAD_MULTIPLE only what memory carries moves on")
+        return bound
+
+    @cached_property
+    def _in_one_piece(self) -> bool:
+        """Whether every message of every rank is one block, so that it is not packed by MPI."""
+        every = (op for rank in range(self.private.size) for op in self._schedule.rank(rank))
+        return all(len(op.blocks) == 1 for op in every if isinstance(op, Send | Recv))
 
     def nonblocking(self, *buffers: Any) -> Started:
         """Start the collective on these buffers.  All ranks do so in the same order.
 
         Returns an `MPI.Request` if the library can execute the plan whenever it makes progress;
-        with a user's operator, which calls Python, the request is ours.   Raises as `run`.
+        with a user's operator, which calls Python, the request is ours.
+        Raises as `run`, and NobodyAdvances.
         """
         self.private.check()
         started = self._start(self._read_buffers(*buffers))
@@ -204,8 +232,7 @@ class Executor(ABC):
                 again = idle, self.private.tags
                 return request, (*bound.fast_call(call_buffers.displacements), None, *again)
             bound.Free()
-        call_buffers.own_types()
-        return request_of(self.private, self._bind(call_buffers, tag), once=True), None
+        return request_of(self.private, self._bound_alone(call_buffers), once=True), None
 
     def _idle_plan(self, idle: list[CompiledPlan], call_buffers: CallBuffers, tag: int) -> Bound:
         """A plan with memory of its own that is not running: an earlier call's, or a new one."""

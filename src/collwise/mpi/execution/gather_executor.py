@@ -2,7 +2,8 @@
 
 A rank sends its own contribution from its send buffer, and copies it into place while messages are
 on their way.  Other contributions are forwarded from the receive buffer.  Data is packed only
-if the schedule cuts contributions and the bytes of the receive buffer's elements are not in order.
+if the bytes of the receive buffer's elements are not in order, and the schedule cuts contributions
+or MPI may not be called while messages move (`may_call_mpi`).
 """
 
 from collections.abc import Hashable
@@ -16,6 +17,7 @@ from collwise.mpi.buffers.vector_layout import SPECS, VectorBuffer, contribution
 from collwise.mpi.execution.executor import CallBuffers, Executor
 from collwise.mpi.execution.instructions import RankPlan, rank_plan
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
+from collwise.mpi.runtime.progress import may_call_mpi
 from collwise.schedule.operations import Copy, Operation, Send, Slot
 from collwise.schedule.program import Schedule
 
@@ -50,7 +52,8 @@ class GatherExecutor(Executor):
         lengths = dict(self.problem.sources)
         self._lengths = tuple(lengths.get(rank, 0) for rank in range(private.size))
         whole = set(self.problem.gathered)
-        self._cut = not all(whole.issuperset(op.blocks) for op in self._operations)
+        whole_ones = all(whole.issuperset(op.blocks) for op in self._operations)
+        self._cut = not whole_ones or not may_call_mpi()
 
     def _read_buffers(self, *buffers: Any) -> CallBuffers:
         sendbuf, recvbuf = buffers

@@ -3,8 +3,9 @@
 A rank in the middle of a chain has to forward data between `Start` and `Wait`.  If it did so only
 in `Wait`, some legal programs would deadlock that complete with the library's own collectives.  So
 every collwise call advances all running schedules.  A helper thread advances them if there is no
-such call for about a millisecond.  The helper needs MPI_THREAD_MULTIPLE; without it the library's
-own collectives serve.  The compiled engine does the same in C, with a helper thread of its own.
+such call for about a millisecond.  The compiled engine does the same in C, with a helper thread of
+its own.  Below MPI_THREAD_MULTIPLE a helper may not call MPI: it moves what stays in the memory of
+one node, and the library's own collectives serve the rest.
 """
 
 import atexit
@@ -94,6 +95,15 @@ ENGINE = ProgressEngine()
 """The schedules that the Python engine runs."""
 
 
+def may_call_mpi() -> bool:
+    """Whether a started schedule may call MPI while the program does something else.
+
+    It may in the library's hooks, and in a helper thread under MPI_THREAD_MULTIPLE.
+    """
+    hooks = COMPILED is not None and COMPILED.hooks()
+    return hooks or MPI.Query_thread() >= MPI.THREAD_MULTIPLE
+
+
 def running() -> bool:
     """Whether a started schedule still has to forward data."""
     return bool(ENGINE.running) or (COMPILED is not None and COMPILED.running() > 0)
@@ -145,6 +155,7 @@ def _stop_compiled() -> None:
 
 
 if COMPILED is not None:
-    if MPI.Query_thread() >= MPI.THREAD_MULTIPLE:
-        COMPILED.allow_helper()
+    multiple = MPI.Query_thread() >= MPI.THREAD_MULTIPLE
+    if multiple or not COMPILED.hooks():
+        COMPILED.allow_helper(multiple)
     before_mpi_ends(_stop_compiled)

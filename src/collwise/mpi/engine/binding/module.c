@@ -163,9 +163,9 @@ static PyObject *advance(PyObject *module, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
-static PyObject *allow_helper(PyObject *module, PyObject *unused) {
-    (void)module, (void)unused;
-    progress_allow_helper();
+static PyObject *allow_helper(PyObject *module, PyObject *everything) {
+    (void)module;
+    progress_allow_helper(PyObject_IsTrue(everything) == 1);
     Py_RETURN_NONE;
 }
 
@@ -228,7 +228,7 @@ static PyMethodDef functions[] = {
     {"running", running, METH_NOARGS, "How many programs other ranks wait for."},
     {"requests", requests, METH_NOARGS, "How many requests of MPI's are executed by its hooks."},
     {"advance", advance, METH_NOARGS, "Advance them."},
-    {"allow_helper", allow_helper, METH_NOARGS, "Let a helper thread advance them."},
+    {"allow_helper", allow_helper, METH_O, "Let a helper thread advance them."},
     {"stop", stop, METH_NOARGS, "End the helper thread."},
     {"hooks", hooks, METH_NOARGS, "Whether the library calls us when it makes progress."},
     {"guard", guard, METH_NOARGS, "From now on the library's calls hold the lock of its variables."},

@@ -361,6 +361,11 @@ static PyObject *program_interrupted(Program *self, PyObject *unused) {
     return PyBool_FromLong(self->program->state == BROKEN);
 }
 
+static PyObject *program_in_memory_object(Program *self, PyObject *unused) {
+    (void)unused;
+    return PyBool_FromLong(program_in_memory(self->program));
+}
+
 static PyMethodDef methods[] = {
     {"set_address", (PyCFunction)program_set_address, METH_VARARGS, "Set the address of a slot."},
     {"retag", (PyCFunction)program_retag, METH_O, "Set the tag of its messages."},
@@ -369,6 +374,7 @@ static PyMethodDef methods[] = {
     {"wait", (PyCFunction)program_wait, METH_NOARGS, "Execute the rest."},
     {"test", (PyCFunction)program_test, METH_NOARGS, "Whether all is done; never blocks."},
     {"interrupted", (PyCFunction)program_interrupted, METH_NOARGS, "Whether it failed half-way."},
+    {"in_memory", (PyCFunction)program_in_memory_object, METH_NOARGS, "Whether MPI carries no message."},
     {"start_request", (PyCFunction)program_start_request_alone, METH_O,
      "Start it as a request of MPI's."},
     {"give_back", (PyCFunction)program_give_back, METH_NOARGS, "Free it."},

@@ -109,6 +109,15 @@ static inline int program_needed(const struct program *program) {
     return program->at < program->forwarding || open;
 }
 
+/* Whether MPI carries none of its messages in this execution. */
+static inline int program_in_memory(const struct program *program) {
+    int inside = program->node != NULL;
+    for (int n = 0; n < program->messages_number; n++) {
+        inside &= program->messages[n].node_rank >= 0;
+    }
+    return inside;
+}
+
 static inline void *program_request(const struct program *program, int message) {
     return program->requests + (int64_t)message * program->library->width;
 }

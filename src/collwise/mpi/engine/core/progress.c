@@ -258,7 +258,11 @@ enum outcome progress_start_request(struct program *program, void *request,
 static pthread_mutex_t helper_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
 static pthread_t helper;
-static atomic_int helper_allowed, helper_here, asleep;
+static atomic_int helper_allowed, helper_here, asleep, calls_mpi;
+
+static enum outcome helped(struct program *program, int end) {
+    return calls_mpi || program_in_memory(program) ? program_step(program, end) : PENDING;
+}
 
 static void *help(void *unused) {
     const struct timespec patience = {0, PATIENCE_NS};
@@ -266,7 +270,7 @@ static void *help(void *unused) {
     while (!ending) {
         if (progress_running()) {
             idle = 0;
-            progress_advance();
+            advance_all(helped);
         } else if (++idle > IDLE_ROUNDS) {
             pthread_mutex_lock(&helper_lock);
             asleep = 1;
@@ -324,7 +328,8 @@ static void in_child(void) {
     linked = helper_here = helper_allowed = 0;
 }
 
-void progress_allow_helper(void) {
+void progress_allow_helper(int everything) {
+    calls_mpi = everything;
     helper_allowed = 1;
     pthread_atfork(NULL, NULL, in_child);
 }

@@ -75,8 +75,9 @@ enum outcome progress_start_request(struct program *program, void *request,
                                     void (*freed)(void *owner), void *owner);
 void progress_complete(struct program *program);
 
-/* Let there be a helper thread as soon as something is running.  Only under MPI_THREAD_MULTIPLE. */
-void progress_allow_helper(void);
+/* Let there be a helper thread as soon as something is running.   everything: under
+   MPI_THREAD_MULTIPLE.  Otherwise it advances programs in memory only, which must not call MPI. */
+void progress_allow_helper(int everything);
 
 /* How many of these requests are not complete; 0 after `progress_stop`. */
 int progress_requests(void);

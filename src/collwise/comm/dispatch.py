@@ -138,7 +138,9 @@ class Dispatch:
                     request = executor.persistent(*buffers)
                 else:
                     request, fast_call = executor.nonblocking(*buffers)
-            except NobodyAdvances:
+            except NobodyAdvances as why:
+                asked = CallProblem(executor.problem)
+                self.decision.check_fallback(asked, "persistent", str(why))
                 request = library()
         if fast_key is not None and fast_call is not None:
             self.in_c[way].remember(fast_key, *fast_call)

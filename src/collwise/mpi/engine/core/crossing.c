@@ -79,7 +79,8 @@ int crossings_prepare(struct program *program) {
                            (program->messages[with].node_rank < 0) != (one->node_rank < 0)))) {
             return 0;
         }
-        if (one->combine && !(one->nbytes % reader->count) && !(PIECE % (one->nbytes / reader->count))) {
+        if (one->combine && !reader->reads && /* another may be the other operand */
+            !(one->nbytes % reader->count) && !(PIECE % (one->nbytes / reader->count))) {
             program->instructions[one->combine].reads = m + 1;
         } else {
             one->combine = 0;

@@ -21,7 +21,7 @@ from collwise.measure.race import LIBRARY, own_algorithm
 from collwise.model.levels import Levels
 from collwise.model.machine import Machine, checked_machine
 from collwise.model.placement import Placement, check_placement
-from collwise.mpi.engine.own_loops import combines_alone
+from collwise.mpi.engine.own_loops import needs_no_helper
 from collwise.mpi.library.switching import check_switch
 from collwise.mpi.runtime.world import World
 from collwise.planner.by_hand import Choices, choice_for, parse_choices, planned, read_choices
@@ -97,9 +97,7 @@ class Decision:
     derived communicators on one node, if this one is on several.   progress: whether a helper
     thread can advance schedules while the program computes.   check_limit_s: how long checked calls
     wait for all ranks; 0 if calls are not checked.   engine: the name of rank 0's engine.
-    within_memory: whether memory of one node carries all data; then blocking calls need no helper,
-    and others only one that does not call MPI.
-    falls_back: whether the library serves calls without a plan; if not, such calls raise.
+    within_memory: memory of one node carries all data.   falls_back: the library may serve calls.
     """
 
     profile: Profile | None = None
@@ -333,7 +331,7 @@ class Decision:
             decided = verdict(self._races(problem.ranks), problem, form)
         if decided is not None and not keeps_order(decided.algorithm, problem):
             decided, machine = None, machine or _ANY_MACHINE
-        if not self.progress and not (self.within_memory and self._unhelped(asked, form)):
+        if not self.progress and not (self.within_memory and needs_no_helper(asked.elements, form)):
             decided = Verdict(LIBRARY, "MPI offers less than MPI_THREAD_MULTIPLE")
         elif problem.ranks == 1:
             decided = Verdict(LIBRARY, "there is one rank")
@@ -368,12 +366,6 @@ class Decision:
             why = plan.choice.verdict.removeprefix("chosen: ")
             return Chosen(plan, f"{unsuited}{plan.choice.label}: {why}{self._unlike(decided)}")
         return Chosen(settled(plan, decided), f"{decided}{self._unlike(decided)}")
-
-    @staticmethod
-    def _unhelped(asked: CallProblem, form: Form) -> bool:
-        """Whether a plan within memory calls MPI only while its owner is in a call of ours."""
-        elements = asked.elements
-        return form == "blocking" or elements is None or combines_alone(elements.op, elements.dtype)
 
     def _unlike(self, decided: Verdict | None) -> str:
         """A warning if the race that decided was run on another engine than today's."""

@@ -22,6 +22,11 @@ _NANS = {
 }
 
 
+def needs_no_helper(elements: tuple[str, str, int] | None, form: str) -> bool:
+    """Whether a plan within memory calls MPI only while its owner is in a call of ours."""
+    return form == "blocking" or elements is None or combines_alone(*elements[:2])
+
+
 def combines_alone(op: str, dtype: str) -> bool:
     """Whether a loop combines such elements, by planning's names: then no combine calls MPI."""
     code = np.dtype(dtype).char

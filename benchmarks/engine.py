@@ -168,15 +168,15 @@ def candidates() -> tuple[dict[str, Callable[[], object]], list[Any]]:
             blocking(*arguments)  # requests use what the first blocking call makes
             with suppress(NotImplementedError, MPI.Exception):
                 requests.append(getattr(servers[server], f"{method}_init")(*arguments))
-                acts[f"{call}, {server}"] = started(requests[-1])
+                acts[f"{call}, {server}"] = started(requests[-1], arguments)
     return acts, requests
 
 
-def started(request: Any) -> Callable[[], object]:
-    """A persistent request, started and completed."""
+def started(request: Any, buffers: tuple[Any, ...]) -> Callable[[], object]:
+    """A persistent request, started and completed.   buffers: mpi4py's do not keep them."""
     start, wait = request.Start, request.Wait
 
-    def run() -> None:
+    def run(kept: tuple[Any, ...] = buffers) -> None:
         start()
         wait()
 

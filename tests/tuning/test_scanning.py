@@ -1,11 +1,22 @@
 """What races of the library's default show, over samples that are made up."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 import pytest
 
-from collwise.measure.race import BLOCKING, LIBRARY, LIBRARY_PERSISTENT, Race
+from collwise.measure.race import (
+    BLOCKING,
+    END,
+    FEWER,
+    HALFWAY,
+    LIBRARY,
+    LIBRARY_PERSISTENT,
+    NEXT,
+    TWICE,
+    Race,
+    contenders,
+)
 from collwise.planner.choose import problem_for
 from collwise.report.scan_summary import scan_lines
 from collwise.schedule.collectives import COLLECTIVES
@@ -13,20 +24,20 @@ from collwise.tuning.outcomes import Task
 from collwise.tuning.scanning import (
     FAR,
     MESSAGES,
-    NEXT,
     STEP,
-    TWICE,
     Finding,
     Scan,
+    Step,
     findings,
     neighbours,
+    steep,
 )
 
 BINOMIAL = f"allreduce/library:binomial{BLOCKING}"
 RING = f"allreduce/library:ring(k=4){BLOCKING}"
 COMPOSED = f"Reduce + Bcast{BLOCKING}"
 WAVES = (0.99, 1.01, 1.0, 0.98, 1.02, 1.0, 0.99, 1.01)
-USUAL = {LIBRARY: 1.0, LIBRARY_PERSISTENT: 1.0, NEXT: 1.0, TWICE: 1.9}
+USUAL = {LIBRARY: 1.0, LIBRARY_PERSISTENT: 1.0, NEXT: 1.0, TWICE: 1.9, FEWER: 0.9}
 
 
 def task(collective: str = "allreduce", nbytes: int = 64) -> Task:
@@ -111,6 +122,82 @@ def test_far_from_the_bound() -> None:
     assert list(shown({NEXT: 3.0}, bound_s=0.5 / FAR)) == [MESSAGES, NEXT]
 
 
+def test_fewer_ranks_that_take_longer() -> None:
+    (found,) = shown({FEWER: 1.2}).values()
+    assert found.what == "allreduce of 64 bytes on 3 ranks"
+    assert found.instead == "allreduce of 64 bytes on 4 ranks"
+    assert (found.takes_s, found.instead_s, found.ratio) == pytest.approx((1.2, 1.0, 1.2))
+    assert "one more rank" in found.remedy
+    assert not shown({FEWER: 1.02})
+    assert list(shown({FEWER: 1.2, NEXT: 2 * STEP})) == [NEXT, FEWER]
+
+
+def test_calls_of_other_problems_stay_in_a_race() -> None:
+    """They are not compared with each other: a call behind them may be a cliff."""
+    medians_s = {LIBRARY: 2.0, FEWER: 1.0, NEXT: 9.0, COMPOSED: 1.5}
+    assert contenders(medians_s, 1.5) == list(medians_s)
+
+
+def settled(step: Step, time_s: Callable[[Task], float]) -> Step | None:
+    """What halving comes to, where tasks take these seconds."""
+    left: Step | None = step
+    while left is not None and (halfway := left.halfway) is not None:
+        sizes = {LIBRARY: left.low, HALFWAY: halfway, END: left.high}
+        samples = {label: (time_s(one),) * 8 for label, one in sizes.items()}
+        left = left.steeper_half(halfway, Race("broadcast", 4, 8, 0, samples, {}))
+    return left
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("element", [0, 1, 77, 127])
+def test_halving_finds_the_cliff(collective: str, element: int) -> None:
+    """Wherever it is, below a line that rises by itself."""
+    low = task(collective, 64)
+    unit = low.next.size - low.size
+    high, last = low.resized(low.size + 128 * unit), low.size + element * unit
+
+    def time_s(one: Task) -> float:
+        return (1 + one.size / high.size) * (2 if one.size > last else 1)
+
+    (step,) = steep([(high, time_s(high), 2.0), (low, time_s(low), 1 + low.size / high.size)])
+    assert step.halvings == 7
+    found = settled(step, time_s)
+    assert found is not None
+    assert (found.low.size, found.high) == (last, found.low.next)
+
+
+def test_no_cliff_where_times_rise_slowly() -> None:
+    low, high = task("broadcast", 64), task("broadcast", 4096)
+    (step,) = steep([(low, 1.0, 1.0), (high, 2.0, 1.1)])
+    assert settled(step, lambda one: 1 + one.size / 4096) is None
+
+
+def test_which_steps_are_steep() -> None:
+    """More than the model's line; neighbours in size, of one collective; the worst first."""
+    sizes = [task("broadcast", n) for n in (64, 256, 1024, 1025, 4096)]
+    other = task("reduce", 64)
+    times = dict(zip(sizes, (1.0, 4.0, 12.0, 60.0, 60.0), strict=True))
+    modelled = dict(zip(sizes, (1.0, 3.0, 3.0, 3.0, 0.0), strict=True))
+    scanned = [(one, times[one], modelled[one]) for one in (*sizes[::-1],)]
+    steps = steep([*scanned, (other, 99.0, 1.0)])
+    assert [(step.low, step.high) for step in steps] == [(sizes[1], sizes[2])]
+    assert steps[0].excess == pytest.approx(3)
+    assert str(steps[0]) == "broadcast of 256 bytes and of 1024"
+    free = [(sizes[0], 1.0, 0.0), (sizes[1], 2.0, 1.0), (sizes[2], 9.0, 1.0)]
+    assert [step.excess for step in steep(free)] == pytest.approx([4.5, 2.0])
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_a_task_on_one_rank_fewer(collective: str) -> None:
+    for nbytes in (32, 96, 4096):
+        one = task(collective, nbytes)
+        fewer = neighbours(one)[FEWER].problem
+        assert (fewer.ranks, fewer.root, fewer.order) == (3, 0, one.problem.order)
+        assert 0 < fewer.nbytes <= one.problem.nbytes
+    two = Task(problem_for("broadcast", ranks=2, nbytes=8)[0])
+    assert FEWER not in neighbours(two)
+
+
 @pytest.mark.parametrize("collective", COLLECTIVES)
 def test_neighbours_are_the_next_sizes_that_there_are(collective: str) -> None:
     one = task(collective)
@@ -122,7 +209,9 @@ def test_neighbours_are_the_next_sizes_that_there_are(collective: str) -> None:
     assert sizes[1] == sizes[0] + unit
 
 
-def lines_of(*found: Finding, left_out: Sequence[str] = ()) -> list[str]:
+def lines_of(
+    *found: Finding, left_out: Sequence[str] = (), unsettled: Sequence[str] = ()
+) -> list[str]:
     scan = Scan(
         library="MPICH 5",
         ranks=4,
@@ -130,6 +219,7 @@ def lines_of(*found: Finding, left_out: Sequence[str] = ()) -> list[str]:
         findings=found,
         medians_s={"allreduce of 64 bytes": {LIBRARY: 1e-6, BINOMIAL: 2e-6, RING: 3e-6}},
         left_out=left_out,
+        unsettled=unsettled,
     )
     return scan_lines(scan)
 
@@ -148,8 +238,10 @@ def test_a_line_for_each_finding() -> None:
 
 def test_what_is_said_where_nothing_is_found() -> None:
     left = ("broadcast of 8 bytes", "reduce of 64 bytes", "broadcast of 64 bytes")
-    nothing, tried, left_out = lines_of(left_out=left)
+    step = (f"{task('broadcast', 8)} and of 64",)
+    nothing, tried, left_out, steps = lines_of(left_out=left, unsettled=step)
     assert nothing.startswith("found    nothing")
     assert tried.startswith("tried    1 call in 1 s on 4 ranks: the default of MPICH 5")
     assert left_out.startswith("left out 3 calls")
     assert left_out.endswith(": broadcast of 8 bytes, reduce of 64 bytes, and longer ones")
+    assert steps.endswith("rises steeply, between broadcast of 8 bytes and of 64")

@@ -49,8 +49,9 @@ def command(
     """Find out whether the MPI library's defaults are bad here, and what mends that.
 
     Races each collective's default with the library's other algorithms and its persistent form,
-    with other collectives that do the same, and with twice the bytes.  Looks for cliffs, where one
-    element more takes over 1.5 times as long, and for times far above the lower bound on the
+    with other collectives that do the same, with twice the bytes, and on one rank fewer.  Looks for
+    cliffs, where one element more takes over 1.5 times as long, at each size, and between sizes
+    where the time rises more than the model's.  Looks for times far above the lower bound on the
     measured machine.  What is found is significant in two races.
 
     \b
@@ -62,6 +63,7 @@ def command(
 
     from collwise.mpi.runtime.agreement import on_root
     from collwise.report.scan_summary import scan_lines
+    from collwise.tuning.scan_races import scan
     from collwise.tuning.session import Session
 
     request = ProblemOptions(0, None, None, None, Sources(), None, None)
@@ -74,7 +76,8 @@ def command(
         output.progress(as_json or comm.rank > 0, beginning) as progress,
         Session(comm, here, progress=progress) as session,
     ):
-        scan = session.scan(tasks, budget, saved and saved.at(comm.size, here.ranks_per_node))
-    lines = (*scan_lines(scan), *here.crowding)
-    show, document = partial(output.write, *lines), partial(msgspec.to_builtins, scan)
+        known = saved and saved.at(comm.size, here.ranks_per_node)
+        scanned = scan(session, tasks, budget, known)
+    lines = (*scan_lines(scanned), *here.crowding)
+    show, document = partial(output.write, *lines), partial(msgspec.to_builtins, scanned)
     return partial(output.deliver, as_json, document, show, ())

@@ -41,6 +41,15 @@ BLOCKING = " (blocking)"
 ENDINGS: Mapping[Form, str] = {"blocking": BLOCKING, "persistent": ""}
 """The suffix of a label for each form of calls."""
 
+NEXT, TWICE, FEWER, HALFWAY, END = NEIGHBOURS = (
+    "one element more",
+    "twice the bytes",
+    "one rank fewer",
+    "a size halfway",
+    "the larger size",
+)
+"""The labels, in scans, of the default's calls of other problems."""
+
 BY_HAND = " (by hand)"
 """The suffix in the label of a schedule whose messages mpi4py alone sends and receives."""
 
@@ -89,24 +98,25 @@ def punctual(times_s: NDArray[np.float64], apart_s: NDArray[np.float64]) -> Punc
 def contenders(medians_s: Mapping[str, float], behind: float) -> list[str]:
     """The labels that stay in a race: the library's default, and those near the best of their form.
 
-    The forms are blocking calls and persistent requests.  Among blocking calls the best of the
+    The default stays with other problems, too.  The forms are blocking calls and persistent
+    requests.  Among blocking calls the best of the
     library's other algorithms also stays as long as it is faster than the default, since a file for
     the library may name it even if a schedule of ours wins.
     medians_s: maps a label to the median so far, in seconds.   behind: a competitor leaves if its
     median exceeds this multiple of the best one's of its form.
     """
-    ours = {True: inf, False: inf}
+    ours, defaults = {True: inf, False: inf}, (*LIBRARIES, *NEIGHBOURS)
     blocking = [label for label in medians_s if label.endswith(BLOCKING)]
     own = [label for label in blocking if own_algorithm(label) is not None]
     best_own = min(own, key=medians_s.__getitem__, default="")
     for label, median_s in medians_s.items():
-        if label not in LIBRARIES:
+        if label not in defaults:
             form = label.endswith(BLOCKING)
             ours[form] = min(ours[form], median_s)
     return [
         label
         for label, median_s in medians_s.items()
-        if label in LIBRARIES
+        if label in defaults
         or median_s <= behind * ours[label.endswith(BLOCKING)]
         or (label == best_own and median_s < medians_s.get(LIBRARY, 0.0))
     ]

@@ -23,13 +23,17 @@ def scan_lines(scan: Scan) -> list[str]:
         f"tried    {formatting.count(len(scan.medians_s), 'call')} in {scan.spent_s:.0f} s on"
         f" {scan.ranks} ranks: the default of {scan.library} against"
         f" {formatting.count(own, 'algorithm')} of its own, its persistent form, other collectives"
-        " that do the same, one element more, twice the bytes, and, where no rank waits for a"
-        " core, the lower bound"
+        " that do the same, one element more, twice the bytes"
+        + ", one rank fewer" * (scan.ranks > 2)
+        + ", and, where no rank waits for a core, the lower bound"
     )
     if scan.left_out:
         shortest = {name.split()[0]: name for name in reversed(scan.left_out)}.values()
         left = formatting.count(len(scan.left_out), "call")
         lines.append(f"left out {left}, as time ran out: {', '.join(shortest)}, and longer ones")
+    if scan.unsettled:
+        steps = "; ".join(scan.unsettled)
+        lines.append(f"left out at which size the time rises steeply, between {steps}")
     if any(one.remedy == OWN_REMEDY for one in scan.findings):
         name = "openmpi" if "Open MPI" in scan.library else "mpich"
         lines.append("next     collwise tune makes it serve in Python programs that use collwise;")

@@ -2,10 +2,10 @@
 
 Read `outcomes` (a task, and what a race decided about it), then `agenda` (which races come first),
 `own_candidates` (which of the library's own algorithms race), `session` (runs races on MPI),
-`scanning` (finds bad defaults of the library), `saving` (merges a new profile with an older one),
-`occurred` (tasks from a program's calls), `race_records` (races read from documents), `comparison`
-(of two documents), `grid` and `grid_results` (races on one network after another), `simulations`
-(without MPI), `inspection` (what the library does, with names from `known_shapes`),
-`exported_rules` (races as rules for an MPI library) and `export_check` (whether such rules are in
-force).
+`scanning` (what shows a default to be bad, from races that `scan_races` runs), `saving` (merges a
+new profile with an older one), `occurred` (tasks from a program's calls), `race_records` (races
+read from documents), `comparison` (of two documents), `grid` and `grid_results` (races on one
+network after another), `simulations` (without MPI), `inspection` (what the library does, with names
+from `known_shapes`), `exported_rules` (races as rules for an MPI library) and `export_check`
+(whether such rules are in force).
 """

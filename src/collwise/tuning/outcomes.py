@@ -68,6 +68,29 @@ class Task:
         op = self.op if self.problem.kind.combines else None
         return profile.machine_on(placement, op, self.dtype)
 
+    @property
+    def size(self) -> int:
+        """The bytes, or the bytes from each source, as `resized` takes them."""
+        sources = self.problem.sources
+        return sources[0].nbytes if sources else self.problem.nbytes
+
+    @property
+    def next(self) -> "Task":
+        """The task with one element more, or with one element more in each block."""
+        return self.resized(self.size + 1)
+
+    @property
+    def on_fewer(self) -> "Task":
+        """The task on all ranks but the last one, with as many bytes, or less to fit blocks."""
+        sources, ranks = self.problem.sources, self.problem.ranks - 1
+        kept = tuple(source for source in sources if source.rank < ranks)
+        nbytes = sum(source.nbytes for source in kept) if sources else self.problem.nbytes
+        nbytes -= nbytes % self.problem.kind.unit(ranks, self.problem.itemsize)
+        fewer = replace(
+            self.problem, ranks=ranks, nbytes=nbytes, sources=kept, shape=(0, 0), placement=None
+        )
+        return replace(self, problem=fewer)
+
     def resized(self, nbytes: int) -> "Task":
         """The task with another size: `nbytes` bytes, or `nbytes` bytes from each source.
 

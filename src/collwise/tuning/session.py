@@ -6,11 +6,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from collwise.errors import InvalidArgument, NothingApplies
-from collwise.measure.race import BEHIND, ENDINGS, LIBRARY, Race, own_algorithm
+from collwise.measure.race import BEHIND, ENDINGS, Race, own_algorithm
 from collwise.model.placement import Placement, check_placement
 from collwise.mpi.bench.measuring import run_campaign
 from collwise.mpi.bench.placing import NamedPlacement, find_placement, worth_measuring
@@ -23,14 +23,13 @@ from collwise.planner.by_hand import own_choice
 from collwise.planner.plans import Candidate, Plan
 from collwise.planner.shortlist import worth_a_race
 from collwise.profiles.profile import Profile, with_measurements
-from collwise.profiles.records import FORMS, USUAL_WITHIN, Form
+from collwise.profiles.records import FORMS, Form
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.system import formatting
 from collwise.system.host import NODE, TRANSPORTS
 from collwise.tuning.agenda import (
     AGENDA_SHARE,
-    RUNS,
     Item,
     agenda,
     announcement,
@@ -38,20 +37,12 @@ from collwise.tuning.agenda import (
 )
 from collwise.tuning.outcomes import Outcome, Task, Tuning
 from collwise.tuning.own_candidates import own_candidates
-from collwise.tuning.scanning import MESSAGES, Finding, Scan, findings, neighbours
 from collwise.verifier import verify
 
 log = logging.getLogger("collwise")
 
 MEASURING_SHARE = 0.4
 """The share of the time budget that measuring may take; the races share the rest."""
-SCAN_SHARE = 0.1
-"""The share of a scan's time that measuring may take."""
-FULL_RACES = 4
-"""A scan's race of all library algorithms may take this multiple of a usual race's seconds.
-
-The time includes a second race, which confirms findings.
-"""
 LARGEST_PROVED = 256
 """The most ranks for which schedules are proved correct before they run."""
 
@@ -102,7 +93,7 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         if "_harness" in vars(self):
-            self._harness.own.free()
+            self._harness.free()
         self.private.free()
 
     def _check_memory(self) -> None:
@@ -238,7 +229,7 @@ class Session:
         )
         problem = estimated.problem  # with the ranks' placement
         bound_s = task.least_s(profile, placement)
-        own = {} if planned is not None else self._own(estimated)
+        own = {} if planned is not None else self.own_candidates(estimated)
         if named is not None:
             method, settings = problem.kind.methods[0], named.settings
             name = own_algorithm(named.name) or ""
@@ -277,73 +268,10 @@ class Session:
         left_s = budget_s - (time.monotonic() - begin)  # only rank 0's value counts
         return outcome(self.seed + 1, max(left_s, budget_s / 2)) if first.doubtful else first
 
-    def scan(self, tasks: Sequence[Task], budget_s: float, known: Profile | None = None) -> Scan:
-        """Race the library's defaults against other calls that a program could make.
-
-        A second race has to confirm each finding.   tasks: in this order, each gets an equal share
-        of the time that is left, or more if calls of its collective took long before.  A task is
-        left out if the time that is left is too short.   budget_s: seconds.   known: a profile to
-        use instead of measuring.   Raises as `tune` does, and InvalidArgument for one rank.
-        """
-        comm, begin = self.private.comm, time.monotonic()
-        if comm.size < 2:
-            raise InvalidArgument("scan 1 rank", "one rank sends nothing", "use 2 ranks or more")
-        largest = max(task.problem.nbytes for task in tasks)
-        profile = known or self.measure(SCAN_SHARE * budget_s, share=SCAN_SHARE, largest=largest)
-        placement = self.levels.placement if profile.levels else None
-        medians_s: dict[str, dict[str, float]] = {}
-        slower: dict[str, float] = {}  # by collective, its last time over its lower bound
-        found, left_out = list[Finding](), list[str]()
-        for number, task in enumerate(tasks):
-            left_s = on_root(comm, lambda: max(budget_s - (time.monotonic() - begin), 0.0))
-            least_s, name = task.least_s(profile, placement), task.problem.collective
-            race_s = RUNS * least_s * slower.get(name, 1.0)
-            if number and left_s <= race_s:
-                left_out.append(str(task))
-                continue
-            self.progress(f"scanning: {task}", 1 - left_s / budget_s)
-            share_s = min(max(left_s / (len(tasks) - number), FULL_RACES * race_s), left_s)
-            estimated = everywhere(comm, partial(task.plan, profile, None, placement))
-            first, confirmed = self._scanned(task, estimated, share_s)
-            found += confirmed
-            medians_s[str(task)] = {label: one.middle for label, one in first.medians.items()}
-            slower[name] = first.medians[LIBRARY].middle / (least_s or 1.0)
-        return Scan(
-            library=self.world.library,
-            ranks=comm.Get_size(),
-            spent_s=time.monotonic() - begin,
-            findings=sorted(found, key=lambda one: (one.instead == MESSAGES, -one.ratio)),
-            medians_s=medians_s,
-            left_out=left_out,
-        )
-
-    def _scanned(
-        self, task: Task, estimated: Plan, budget_s: float
-    ) -> tuple[Race, Sequence[Finding]]:
-        """A race of a task with all of its rivals, and the findings that a second race confirms."""
-        timed = partial(
-            self.compare,
-            task.problem,
-            {},
-            {},
-            budget_s / 2,
-            op=task.op,
-            dtype=task.dtype,
-            own=self._own(estimated, ["blocking"]),
-            neighbours={label: other.problem for label, other in neighbours(task).items()},
-            within=USUAL_WITHIN,
-        )
-        busy = on_root(self.private.comm, lambda: os.getloadavg()[0] > 1 + (os.cpu_count() or 1))
-        waiting = (busy or self.world.oversubscribed) and not self.world.emulated  # for a core
-        bound_s = 0.0 if waiting else estimated.lower_bound_s
-        first = timed(behind=BEHIND)
-        if not (suspects := findings(task, first, bound_s)):
-            return first, ()
-        again = timed(seed=self.seed + 1, only={LIBRARY, *suspects})
-        confirmed = findings(task, again, bound_s)
-        return first, [confirmed[label] for label in suspects if label in confirmed]
-
-    def _own(self, estimated: Plan, forms: Collection[Form] = FORMS) -> dict[str, Candidate]:
+    def own_candidates(
+        self, estimated: Plan, forms: Collection[Form] = FORMS
+    ) -> dict[str, Candidate]:
+        """The library's own algorithms to race on these ranks (see `own_candidates`)."""
         sizes = Counter(self.world.hosts).values()
         return own_candidates(estimated, forms, composed=len(sizes) > 1 and max(sizes) > 1)
 

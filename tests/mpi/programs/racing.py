@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -14,9 +15,10 @@ from numpy.typing import NDArray
 
 import collwise as cw
 from collwise.errors import InvalidArgument, WrongResult
-from collwise.measure.race import BLOCKING, LIBRARY
+from collwise.measure.race import BLOCKING, FEWER, LIBRARY, NEXT, Race
 from collwise.model.levels import Levels
 from collwise.model.placement import Placement
+from collwise.mpi.bench import race_harness
 from collwise.mpi.bench.clock import _SPIN_S, CommonClock, StartingLine
 from collwise.mpi.bench.measuring import run_campaign
 from collwise.mpi.bench.placing import NamedPlacement, find_placement, pair_times, worth_measuring
@@ -26,6 +28,7 @@ from collwise.mpi.engine.loading import SERVING
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import describe
 from collwise.papers import measured
+from collwise.planner.choose import problem_for
 from collwise.profiles.profile import Profile, with_measurements
 from collwise.profiles.records import RaceResult
 from collwise.schedule.collectives import COLLECTIVES
@@ -33,7 +36,8 @@ from collwise.schedule.problem import Problem
 from collwise.system.host import affinity, core_limit
 from collwise.tuning import session as sessions
 from collwise.tuning.outcomes import Outcome, Task
-from collwise.tuning.scanning import MESSAGES, NEXT
+from collwise.tuning.scan_races import scan
+from collwise.tuning.scanning import MESSAGES, neighbours
 from collwise.tuning.session import Session
 from tests.mpi.programs.alike import assumed
 from tests.mpi.programs.checks import check, raises
@@ -430,18 +434,84 @@ def a_scan_races_the_default_with_all_there_is(comm: MPI.Intracomm) -> None:
     if comm.size == 1:
         return
     tasks = [Task(Problem("allreduce", comm.size, 8 << n, itemsize=8)) for n in range(3)]
+    around = neighbours(tasks[0])
     with Session(comm, describe(comm)._replace(cores=1)) as session:
-        scan = session.scan(tasks, 1e-6, examples.PROFILE)
-        others = {NEXT: tasks[1].problem}
+        seen = scan(session, tasks, 1e-6, examples.PROFILE)
+        others = {label: task.problem for label, task in around.items()}
         raced, chosen = (
             session.compare(
                 tasks[0].problem, {}, {}, 0.2, neighbours=others, only=only, repetitions=3
             ).samples.keys()
             for only in (None, {LIBRARY, NEXT})
         )
-    assert len(set(comm.allgather(str((scan.left_out, scan.findings))))) == 1
-    assert (list(scan.medians_s), scan.left_out) == ([str(tasks[0])], list(map(str, tasks[1:])))
+    assert len(set(comm.allgather(str((seen.left_out, seen.findings))))) == 1
+    assert (list(seen.medians_s), seen.left_out) == ([str(tasks[0])], list(map(str, tasks[1:])))
     together = {f"{calls}{BLOCKING}" for calls in ("Reduce + Bcast", "Reduce_scatter + Allgatherv")}
-    assert raced >= {LIBRARY, NEXT, *together}
+    assert raced >= {LIBRARY, *around, *together}
+    assert (FEWER in raced) == (comm.size > 2)
     assert chosen == {LIBRARY, NEXT}
-    assert all(finding.instead != MESSAGES for finding in scan.findings)
+    assert all(finding.instead != MESSAGES for finding in seen.findings)
+
+
+@check
+def each_default_runs_on_one_rank_fewer(comm: MPI.Intracomm) -> None:
+    """On the last rank, too, a wrong result of the others is seen."""
+    if comm.size < 3:
+        return
+    with Session(comm, describe(comm)) as session:
+        for kind in COLLECTIVES.values():
+            sources = range(comm.size) if kind.has_sources else None
+            problem, _ = problem_for(
+                kind.name, ranks=comm.size, nbytes=8 * comm.size, sources=sources
+            )
+            fewer = {FEWER: Task(problem).on_fewer.problem}
+            timed = partial(session.compare, problem, {}, {}, 0.2, neighbours=fewer, repetitions=2)
+            assert timed(only={LIBRARY, FEWER}).samples.keys() == {LIBRARY, FEWER}
+        harness = session._harness
+        assert (harness.fewer is None) == (comm.rank == comm.size - 1)
+
+
+@check
+def a_wrong_result_on_fewer_ranks_is_seen_by_all(comm: MPI.Intracomm) -> None:
+    if comm.size < 3:
+        return
+
+    class Careless(Workload):
+        def default(self, label: str = LIBRARY) -> Competitor:
+            made = super().default(label)
+            return made._replace(run=lambda: None) if label == FEWER else made
+
+    problem = Problem("allreduce", comm.size, 64, itemsize=8)
+    private, names = PrivateCommunicator(comm), vars(race_harness)
+    harness, fewer = RaceHarness(private, oversubscribed=True), Task(problem).on_fewer.problem
+    names["Workload"] = Careless
+    try:
+        with raises(WrongResult):
+            race(harness, problem, {}, {}, budget_s=0.1, neighbours={FEWER: fewer})
+    finally:
+        names["Workload"] = Workload
+        harness.free()
+        private.free()
+
+
+@check
+def a_planted_cliff_is_found(comm: MPI.Intracomm) -> None:
+    """Broadcasts of more than 100 bytes wait for a while."""
+    if comm.size == 1:
+        return
+
+    class Planted(Session):
+        def compare(self, problem: Problem, *_: Any, **named: Any) -> Race:
+            made = super().compare(problem, {}, {}, 0.01, **named)
+            sizes = {LIBRARY: problem, **named["neighbours"]}
+            samples = {
+                label: (1e-6 if sizes.get(label, problem).nbytes <= 100 else 2e-6,) * 24
+                for label in made.samples
+            }
+            return replace(made, samples=samples)
+
+    tasks = [Task(Problem("broadcast", comm.size, nbytes)) for nbytes in (32, 128)]
+    with Planted(comm, describe(comm)) as session:
+        seen = scan(session, tasks, 20.0, examples.PROFILE)
+    (found,) = (one for one in seen.findings if one.what == "broadcast of 101 bytes")
+    assert (found.instead, found.ratio) == ("broadcast of 100 bytes", 2.0)

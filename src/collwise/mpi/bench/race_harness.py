@@ -8,6 +8,7 @@ import logging
 import random
 import time
 from collections.abc import Container, Mapping, Sequence
+from functools import cached_property, partial
 from math import inf
 
 import numpy as np
@@ -17,8 +18,9 @@ from numpy.typing import NDArray
 from collwise.measure.race import Punctual, Race, contenders, punctual
 from collwise.measure.statistics import FEWEST, median_interval
 from collwise.mpi.bench.clock import CommonClock, StartingLine
-from collwise.mpi.bench.workloads import Competitor, Workload
+from collwise.mpi.bench.workloads import Competitor, Workload, idle
 from collwise.mpi.library.switching import OwnCalls
+from collwise.mpi.runtime.agreement import everywhere
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
@@ -44,6 +46,23 @@ class RaceHarness:
         self.own = OwnCalls(private.comm, one_thread=True)
         self.clock = CommonClock(self.comm)
         self.line = StartingLine(self.comm, self.clock, oversubscribed=oversubscribed)
+
+    @cached_property
+    def fewer(self) -> PrivateCommunicator | None:
+        """All ranks but the last one, where it is None.  Collective at the first access."""
+        last = self.private.rank == self.private.size - 1
+        team = self.comm.Split(MPI.UNDEFINED if last else 0, self.private.rank)
+        if last:
+            return None
+        made = PrivateCommunicator(MPI.Intracomm(team))
+        team.Free()
+        return made
+
+    def free(self) -> None:
+        """Free all communicators that were made here.  Collective."""
+        self.own.free()
+        if (fewer := vars(self).get("fewer")) is not None:
+            fewer.free()
 
 
 def race(
@@ -71,8 +90,9 @@ def race(
     own: the library's own algorithms to race, name and settings by label; labels of blocking calls
     end with BLOCKING, the others are persistent requests.  Only the first ones are raced if
     _TRIAL_SHARE of the time allows no more.
-    neighbours: other problems on which the library's blocking call is timed, by label; then
-    compositions race, too.   only: the labels of all that is timed.
+    neighbours: other problems on which the library's blocking call is timed, by label, on all ranks
+    or on all but the last one; then compositions race, too.   only: the labels of all that is
+    timed.
     behind: a competitor leaves early if it takes this many times as long as its form's best.
     within: the race ends once medians are known to ± this share.
     Raises WrongResult, on all ranks, if a competitor leaves a wrong byte on any rank, and
@@ -80,28 +100,44 @@ def race(
     """
     begin = time.perf_counter()
     workload = Workload(harness.private, problem, op, dtype)
+    others: dict[str, Workload | None] = {}
+    for label, other in (neighbours or {}).items():
+        private = harness.private if other.ranks == problem.ranks else harness.fewer
+        others[label] = None if private is None else Workload(private, other, op, dtype)
+
+    def check(one: Competitor) -> None:
+        on = others.get(one.label, workload)
+        if on is not None and on.private is harness.private:
+            on.check(one)
+        else:
+            everywhere(harness.comm, one.run if on is None else partial(on.check, one))
+
     competitors = workload.libraries()
     for label, schedule in schedules.items():
         competitors += workload.candidates(label, schedule)
         if bare_sends:
             competitors.append(workload.bare_sends(label, schedule))
-    others = {n: Workload(harness.private, o, op, dtype) for n, o in (neighbours or {}).items()}
     competitors += workload.compositions() if others else []
-    competitors += [other.default(label) for label, other in others.items()]
+    competitors += [
+        idle(label) if other is None else other.default(label) for label, other in others.items()
+    ]
     try:
-        for competitor in competitors:
-            others.get(competitor.label, workload).check(competitor)
-        if own:
-            competitors += _own_competitors(harness, workload, own, competitors[0], budget_s)
-        left_s = budget_s - (time.perf_counter() - begin)
+        default = competitors[0]
         running = [one for one in competitors if only is None or one.label in only]
+        for competitor in running:
+            check(competitor)
+        if some := {label: one for label, one in (own or {}).items() if not only or label in only}:
+            added = _own_competitors(harness, workload, some, default, budget_s)
+            competitors += added
+            running += added
+        left_s = budget_s - (time.perf_counter() - begin)
         samples, timed = time_competitors(
             harness, running, left_s, repetitions, seed, behind=behind, within=within
         )
         last = max(map(len, samples.values()))
-        for competitor in competitors:
+        for competitor in running:
             if len(samples.get(competitor.label, ())) == last:
-                others.get(competitor.label, workload).check(competitor)
+                check(competitor)
     finally:
         for competitor in competitors:
             competitor.free()

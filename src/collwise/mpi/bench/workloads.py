@@ -287,6 +287,11 @@ class Workload:
         everywhere(self.comm, compare)
 
 
+def idle(label: str) -> Competitor:
+    """The competitor of a rank that takes no part."""
+    return Competitor(label, _nothing, _nothing)
+
+
 def _persistent(label: str, request: Any) -> Competitor:
     start, wait, free = request.Start, request.Wait, request.Free
 
@@ -303,4 +308,4 @@ def _all(calls: Sequence[Callable[[], object]]) -> None:
 
 
 def _nothing() -> None:
-    """Do nothing: the `free` of competitors that hold nothing to free."""
+    """Do nothing."""

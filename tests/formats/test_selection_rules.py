@@ -256,12 +256,15 @@ def test_mpich_composes_where_rules_say_so() -> None:
     asked = rule("Allreduce", 4, 128, 2048, "tree", composition=2)._replace(ranks_per_node="2x2")
     assert mpich_selection.why_not(asked, library) == ""
     for other in (
-        asked._replace(settings={**asked.settings, "composition": 0}, changed={}),
         asked._replace(settings={**asked.settings, "composition": 1}),
         asked._replace(method="Reduce"),
         asked._replace(settings={**asked.settings, "composition": 77}),
     ):
-        assert "one rank of each node" in mpich_selection.why_not(other, library)
+        assert "for no communicators" in mpich_selection.why_not(other, library)
+    by_parts = asked._replace(settings={**asked.settings, "composition": 0}, changed={})
+    assert mpich_selection.why_not(by_parts, library) == ""
+    uneven = by_parts._replace(ranks_per_node="3+1")
+    assert "different numbers" in mpich_selection.why_not(uneven, library)
     free = asked._replace(settings={"k": 2}, changed={})
     assert mpich_selection.why_not(free, library) == "", "the library never composes it"
     texts = mpich_selection.FORMAT.texts([asked], library, [])
@@ -288,6 +291,65 @@ def test_mpich_composes_where_rules_say_so() -> None:
                 assert said[0].endswith(wins)
             else:
                 assert said == usual, (which, call)
+
+
+BY_PARTS = rule("Allreduce", 12, 128, 2048, "tree")._replace(
+    ranks_per_node="3x4", settings={"k": 2, "segment": 0, "composition": 0}
+)
+"""A rule whose algorithm ran among three leaders, and among the four ranks of each node."""
+
+
+def test_mpichs_rules_for_the_parts_of_a_composition() -> None:
+    """A part's communicator is not a parent, and its ranks on each node are not what they were."""
+    every = {"collective=allreduce": {"comm_type=intra": DEFAULT}, "collective=x": {
+        "algorithm=MPIR_Bcast_intra_binomial": {}}}  # fmt: skip
+    library = Installed("MPICH 5.0.2", tables=[json.dumps(every)])
+    on_four = rule("Allreduce", 4, 64, 128, "tree", k=8)._replace(ranks_per_node="1x4")
+    assert mpich_selection.clash(BY_PARTS, on_four) == ""
+    texts = mpich_selection.FORMAT.texts([on_four, BY_PARTS], library, [])
+    assert [*texts] == [""]
+    read = json.loads(re.sub("(?m)^//.*", "", texts[""]))
+    chosen = read["collective=allreduce"]["comm_type=intra"]
+    for ranks, nbytes, hierarchy, each in product(
+        (2, 3, 4, 5, 12, 13), (100, 128, 2048, 2049), ("parent", "none"), (1, 2, 4)
+    ):
+        call = {"comm_size": ranks, "avg_msg_size": nbytes, "comm_hierarchy": hierarchy,
+                "comm_avg_ppn": each, "node_comm_size": 99, "is_commutative": "yes"}  # fmt: skip
+        leaders = (ranks, hierarchy) == (3, "none")
+        inside = (ranks, hierarchy) == (4, "none") and each > 1
+        ruled = leaders or inside or (ranks, hierarchy) == (12, "parent")
+        said = _mpich(chosen, call)
+        direct = ranks == 4 and (hierarchy == "parent" or each == 1) and 64 <= nbytes <= 128
+        if (ruled and 128 <= nbytes <= 2048) or direct:
+            assert said[0] == "MPIR_Allreduce_intra_tree", call
+            assert f"k={8 if direct else 2}" in said
+        else:
+            assert said == _mpich(DEFAULT, call), call
+
+
+@pytest.mark.parametrize(
+    ("ranks", "where", "clashes"),
+    [
+        (6, "3x2", True),  # as many leaders
+        (8, "2x4", True),  # as many ranks on a node
+        (10, "2x5", False),
+        (3, "3x1", True),
+        (3, "", True),
+        (3, "1x3", False),
+        (4, "", False),
+        (12, "3x4", False),  # the same communicator: sizes are apart
+    ],
+)
+def test_rules_that_mpich_cannot_have_beside_each_other(
+    ranks: int, where: str, clashes: bool
+) -> None:
+    other = BY_PARTS._replace(ranks=ranks, ranks_per_node=where)
+    for one, beside in ((BY_PARTS, other), (other, BY_PARTS)):
+        told = mpich_selection.clash(one, beside)
+        assert told == f"a rule for {beside.ranks} ranks stands in its place" * clashes
+    assert mpich_selection.clash(BY_PARTS, other._replace(method="Bcast")) == ""
+    among_all = other._replace(changed={"composition": 2}, ranks=3, ranks_per_node="3+1")
+    assert mpich_selection.clash(BY_PARTS, among_all) == ""
 
 
 def test_what_mpich_cannot_say() -> None:

@@ -4,9 +4,13 @@ A file replaces the library's whole table, so that is taken from the library.  K
 decisions, tried in their order.  Our rules stand below tests of the communicator, which are read
 wrongly below tests of sizes.  Operators for which an algorithm is wrong keep the table's choice.
 
-With several ranks on each of several nodes the library composes: a second table chooses how.  Of
-its compositions only one lets an algorithm run among all ranks: that of communicators without
-hierarchy.  So rules that were raced with it need a second file, which replaces that table.
+With several ranks on each of several nodes the library composes: a second table chooses how.  An
+algorithm then runs among one rank of each node, the leaders, and inside nodes.  The library asks
+the first table for these parts, so a rule stands there for as many leaders as there were nodes, and
+for as many ranks as a node had.  The table cannot tell how many ranks the leaders' nodes have, nor
+leaders from a program's communicator with one rank on each of as many nodes.
+Of the compositions only one lets an algorithm run among all ranks: that of communicators without
+hierarchy.  Rules that were raced with it need a second file, which replaces the second table.
 """
 
 import json
@@ -38,6 +42,10 @@ _COMPOSITIONS = ".compositions"
 """What is appended to the path for the file of compositions."""
 _LETTERS = {1: "alpha", 2: "beta", 3: "gamma", 4: "delta"}
 """The last words of the compositions' names, by the library's numbers for them."""
+_ONE_EACH = "comm_avg_ppn<=1"
+"""The test of programs' communicators with one rank on each node; leaders do not pass it."""
+_NODES = re.compile(r"(\d+)x(\d+)")
+"""The number of nodes, and of the ranks on each of them."""
 _TOTAL = ("Allgatherv", "Reduce_scatter_block")
 """The methods of which the table tests the bytes of all ranks together, as collwise counts them."""
 
@@ -49,10 +57,27 @@ def why_not(rule: Rule, library: Installed) -> str:
     number = rule.settings.get("composition")
     if number is None or not (rule.composed or "composition" in rule.changed):
         return ""
+    if "composition" not in rule.changed:
+        return "" if _nodes(rule) else "its nodes have different numbers of ranks"
     wanted = f"composition=MPIDI_{rule.method}_intra_composition_{_LETTERS.get(number)}"
     if [*_among_all(_table(library, "composition="), rule)] == [wanted]:
         return ""
-    return "it runs among one rank of each node, and no file tells how many ranks those nodes have"
+    return f"the library has composition {number} for no communicators without hierarchy"
+
+
+def clash(rule: Rule, other: Rule) -> str:
+    """Why the files cannot say a rule beside another one; empty if they can.
+
+    Two rules cannot be for as many leaders, or for as many ranks inside a node.
+    """
+    if rule.method != other.method or rule.ranks == other.ranks:
+        return ""
+    flat = [(0 if one.composed else one.ranks, 0) for one in (rule, other)]
+    parts = [_nodes(one) or alone for one, alone in zip((rule, other), flat, strict=True)]
+    on_one_node = any(one.ranks_per_node.startswith("1x") for one in (rule, other))
+    leaders = parts[0][0] == parts[1][0] != 0 and not on_one_node
+    inside = parts[0][1] == parts[1][1] != 0
+    return f"a rule for {other.ranks} ranks stands in its place" * (leaders or inside)
 
 
 def bodies(rules: Sequence[Rule], library: Installed) -> dict[str, str]:
@@ -80,6 +105,16 @@ def _table(library: Installed, word: str) -> Table:
     return found
 
 
+def _nodes(rule: Rule) -> tuple[int, int] | None:
+    """The numbers of nodes and of ranks on each, if the parts of a composition run the algorithm.
+
+    None if it runs among all ranks, or if nodes have different numbers of ranks.
+    """
+    by_parts = rule.composed and "composition" in rule.settings.keys() - rule.changed.keys()
+    match = _NODES.fullmatch(rule.ranks_per_node) if by_parts else None
+    return (int(match[1]), int(match[2])) if match else None
+
+
 def _composed(rules: Sequence[Rule]) -> list[Rule]:
     return [rule for rule in rules if "composition" in rule.changed]
 
@@ -93,23 +128,36 @@ def _among_all(table: Table, rule: Rule) -> Table:
 def _ruled(table: Table, rules: Sequence[Rule], chooses: Callable[[Rule], Table]) -> str:
     """A whole table, as text, with rules in their place."""
     table = {**table}
-    for method, by_ranks in by_method(rules).items():
+    leaders, inside = (by_method(_parts(rules, part)) for part in range(2))
+    for method, among_all in by_method(rules).items():
         key = f"collective={method.lower()}"
         default, chosen = table[key]["comm_type=intra"], Table()
         size = "total_msg_size" if method in _TOTAL else "avg_msg_size"
-        for ranks, some in by_ranks.items():
+        parts = leaders.get(method, {}), inside.get(method, {})
+        for ranks in sorted({*among_all, *parts[0], *parts[1]}):
             chosen.setdefault(f"comm_size<={ranks - 1}", default)
+            some = among_all.get(ranks, [])
+            flat = [rule for rule in some if not rule.composed]
+            of_leaders, of_node = (part.get(ranks) for part in parts)
+            serving = {"comm_hierarchy=parent": some}
+            if of_node and not of_leaders:
+                serving[_ONE_EACH] = flat
+            serving["comm_hierarchy=any"] = of_leaders or of_node or flat
             below = Table()
-            if any(rule.composed for rule in some):
+            if len(flat) < len(some):
                 below["comm_size=node_comm_size"] = default
-            for kind in ("parent", "any"):
-                these = [rule for rule in some if kind == "parent" or not rule.composed]
-                usual = reached(default, ranks, kind)
-                below[f"comm_hierarchy={kind}"] = _by_size(size, these, usual, chooses)
+            for test, these in serving.items():
+                usual = reached(default, ranks, "parent" if test.endswith("parent") else "any")
+                below[test] = _by_size(size, these, usual, chooses)
             chosen[f"comm_size<={ranks}"] = below
         chosen["comm_size=any"] = default
         table[key] = {**table[key], "comm_type=intra": chosen}
     return json.dumps(table, indent=1) + "\n"
+
+
+def _parts(rules: Sequence[Rule], part: int) -> list[Rule]:
+    """The rules of compositions, for the ranks of one part: 0 for leaders, 1 for a node's ranks."""
+    return [rule._replace(ranks=nodes[part]) for rule in rules if (nodes := _nodes(rule))]
 
 
 def reached(table: Table, ranks: int, hierarchy: str) -> Table:
@@ -174,4 +222,4 @@ def variables(rules: Sequence[Rule], path: str) -> dict[str, str]:
     }
 
 
-FORMAT = RuleFormat("MPICH", (4,), (6,), why_not, bodies, "// {}\n", variables)
+FORMAT = RuleFormat("MPICH", (4,), (6,), why_not, bodies, "// {}\n", variables, clash=clash)

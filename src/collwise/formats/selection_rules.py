@@ -78,7 +78,7 @@ class RuleFormat(NamedTuple):
     the first file, such as ".han" for one beside it.   comment: how a line of comments is
     written.   variables: those that put rules in force, from the file's path.   in_order: by
     method, the algorithms that are right where an operator does not commute, if rules count for all
-    operators.
+    operators.   clash: why the format cannot say a rule beside another one; empty if it can.
     """
 
     vendor: str
@@ -89,6 +89,7 @@ class RuleFormat(NamedTuple):
     comment: str
     variables: Callable[[Sequence[Rule], str], Mapping[str, str]]
     in_order: Mapping[str, Sequence[str]] = {}
+    clash: Callable[[Rule, Rule], str] = lambda rule, other: ""
 
     def check(self, library: str) -> None:
         """Raise InvalidArgument for another library, and for versions that read it otherwise."""

@@ -64,7 +64,9 @@ def exported(
     for races in kinds.values():
         for rule in _rules(races, form, library, unsaid):
             right = form.in_order.get(rule.method)
-            if reason := form.why_not(rule, library):
+            reason = form.why_not(rule, library)
+            beside = (form.clash(rule, other) for other in rules)
+            if reason := reason or next(filter(None, beside), ""):
                 unsaid.append(f"{rule}: {reason}")
             elif not commuting and right is not None and rule.name not in right:
                 unsaid.append(f"{rule}: it is wrong for operators that do not commute")

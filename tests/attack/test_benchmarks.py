@@ -24,6 +24,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
         "mpi4py_suite.py --ranks 2,-1",
         "one_rank.py --sources 0",
         "overhead.py --ranks x",
+        "own_proofs.py --ranks 0",
         "planning.py --ranks 1",
         "ratios.py --sample 0",
         "switching.py --rounds 0",

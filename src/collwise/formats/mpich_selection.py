@@ -1,8 +1,9 @@
-"""MPICH's selection file: its own table, in JSON, with our rules in their place.
+"""MPICH's selection file: the library's own table, in JSON, with our rules in it.
 
-A file replaces the library's whole table, so that is taken from the library.  Keys are tests or
-decisions, tried in their order.  Our rules stand below tests of the communicator, which are read
-wrongly below tests of sizes.  Operators for which an algorithm is wrong keep the table's choice.
+A file replaces the library's whole table, so the table is taken from the library.  Its keys are
+tests and decisions, which are tried in order.  MPICH reads tests of the communicator wrongly below
+tests of sizes, so our rules have them above.  If an algorithm is wrong for an operator, the table's
+choice stays.
 
 With several ranks on each of several nodes the library composes: a second table chooses how.  An
 algorithm then runs among one rank of each node, the leaders, and inside nodes.  The library asks
@@ -33,11 +34,10 @@ _PARAMETERS: Mapping[str, str] = {
     "Allreduce_intra_recexch": _EXCHANGE,
     "Allreduce_intra_k_reduce_scatter_allgather": _EXCHANGE.format(k=2),
 }
-"""The parameters that the file has to have for an algorithm, as the library's variables have them
-by default."""
+"""The parameters that an algorithm needs in the file, with the library's default values."""
 _SPLITTING = re.compile("ring|reduce_scatter")
-"""Allreduces and reduces that cut vectors: that is wrong for some operators of users, and needs an
-element for each rank."""
+"""Finds allreduces and reduces that cut vectors.  They need an element for each rank, and are wrong
+for some operators of users."""
 _COMPOSITIONS = ".compositions"
 """What is appended to the path for the file of compositions."""
 _LETTERS = {1: "alpha", 2: "beta", 3: "gamma", 4: "delta"}
@@ -161,7 +161,7 @@ def _parts(rules: Sequence[Rule], part: int) -> list[Rule]:
 
 
 def reached(table: Table, ranks: int, hierarchy: str) -> Table:
-    """The part of a table that communicators of so many ranks get to, without tests of that.
+    """The part of a table that serves communicators of `ranks` ranks, without tests of the ranks.
 
     hierarchy: "parent" of communicators that the library splits by nodes, "any" of others.
     """
@@ -186,7 +186,7 @@ def _holds(test: str, ranks: int, hierarchy: str) -> bool:
 def _by_size(
     size: str, rules: Sequence[Rule], default: Table, chooses: Callable[[Rule], Table]
 ) -> Table:
-    """What serves messages of each size on the rules' number of ranks.   size: the test's name."""
+    """The choices for messages of each size.   size: the name of the test of sizes."""
     chosen = Table()
     for rule in rules:
         if rule.first:
@@ -202,7 +202,7 @@ def _algorithm(rule: Rule) -> Table:
 
 
 def _guarded(rule: Rule, chosen: Table, default: Table) -> Table:
-    """What a rule wants where its algorithm is right, and the table's choice elsewhere."""
+    """The choice `chosen` where the rule's algorithm is right; elsewhere the table's, `default`."""
     if rule.method in ("Bcast", "Allgatherv"):
         return chosen
     if _SPLITTING.search(rule.name) and rule.method in ("Allreduce", "Reduce"):
@@ -212,7 +212,10 @@ def _guarded(rule: Rule, chosen: Table, default: Table) -> Table:
 
 
 def variables(rules: Sequence[Rule], path: str) -> dict[str, str]:
-    """What puts the files in force; the library would prefer algorithms that variables force."""
+    """The environment variables that put the files in force.
+
+    They also undo variables that force algorithms, since the library prefers those to files.
+    """
     composed = {"MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE": f"{path}{_COMPOSITIONS}"}
     composed |= {f"MPIR_CVAR_{one.upper()}_COMPOSITION": "0" for one in by_method(_composed(rules))}
     return {

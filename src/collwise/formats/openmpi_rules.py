@@ -64,9 +64,10 @@ def _text(lines: Sequence[str]) -> str:
 def _lines(
     by_ranks: Mapping[int, Sequence[Rule]], fewest: int, default: str, said: Callable[[Rule], str]
 ) -> list[str]:
-    """Who serves, from which number of ranks and which size on.
+    """Lines that say who serves, by the smallest number of ranks and the smallest size.
 
-    fewest: the number of ranks with which the file has to begin.   said: what a rule says.
+    fewest: the number of ranks with which the file begins.   default: who serves without a rule.
+    said: returns who serves by a rule.
     """
     served = {fewest: [f"0 {default}"]}
     for ranks, some in by_ranks.items():
@@ -88,7 +89,10 @@ def _tuned(rule: Rule) -> str:
 
 
 def variables(rules: Sequence[Rule], path: str) -> dict[str, str]:
-    """What puts the files in force; the library would prefer algorithms that variables force."""
+    """The environment variables that put the files in force.
+
+    They also undo variables that force algorithms, since the library prefers those to files.
+    """
     han = {
         "OMPI_MCA_coll_han_use_dynamic_file_rules": "1",
         "OMPI_MCA_coll_han_dynamic_rules_filename": f"{path}{_HAN}",

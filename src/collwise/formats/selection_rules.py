@@ -10,7 +10,7 @@ from collwise.system import formatting
 _MARK = "collwise export: rules for"
 """Is in the first line of every file of rules."""
 _FLAT = re.compile(r"1x\d+|\d+x1|")
-"""How ranks lie if they are on one node, or each on one of its own."""
+"""Matches placements with one node, or with one rank on each node."""
 
 
 class Named(NamedTuple):
@@ -72,13 +72,14 @@ class Rule(NamedTuple):
 class RuleFormat(NamedTuple):
     """A format of rules, which one MPI library reads.
 
-    vendor: the library's name.   first, below: of its versions, the first that reads the rules as
-    they are written, and the first that does not.   why_not: why the format cannot say a rule;
-    empty if it can.   bodies: the text below the comments, by what is appended to the path: "" for
-    the first file, such as ".han" for one beside it.   comment: how a line of comments is
-    written.   variables: those that put rules in force, from the file's path.   in_order: by
-    method, the algorithms that are right where an operator does not commute, if rules count for all
-    operators.   clash: why the format cannot say a rule beside another one; empty if it can.
+    vendor: the library's name.   first: the first version that reads the rules as they are written.
+    below: the first later version that does not.   why_not: returns why the format cannot say a
+    rule; empty if it can.   bodies: returns the files without their comments, by what is appended
+    to the path: "" for the first file, such as ".han" for one beside it.   comment: the pattern of
+    a line of comments.   variables: returns the variables that put rules in force, from the file's
+    path.   in_order: by method, the algorithms that are right if an operator does not commute;
+    empty if rules can tell operators apart.   clash: returns why the format cannot say a rule
+    beside another one; empty if it can.
     """
 
     vendor: str

@@ -1,7 +1,7 @@
-"""Names for what a library's collective does: the names of our algorithms that do the same.
+"""Names what a library's collective does after one of our algorithms that does the same.
 
-A tree has a name for any placement of ranks in it.  Expressions have a name if the same ranks
-combine.
+Trees are compared by shape, wherever the ranks are in them.  Expressions are compared with their
+ranks.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,12 +1,13 @@
-"""What a library's collective does, seen from outside: how it combines, its broadcast's tree.
+"""Shows from outside how a library's collective combines, and by which tree it broadcasts.
 
-It works under any library.  In `combined` a user's operator gives every pair of operands a number
-of its own; these pairs make the expression that a result is.  `summed` sees MPI.SUM by how it
-rounds.  In `broadcast_tree` one rank enters the broadcast late, and the others tell it when they
-are done: who was done before is no descendant of it, which proves itself without any clock.
+This works under any library.  `combined` uses a user's operator that gives each pair of operands a
+number; from these pairs follows the expression of every result.  `summed` shows how MPI.SUM rounds.
+In `broadcast_tree` one rank enters the broadcast late, and the others tell it when they are done.
+A rank that was done before the late one entered does not depend on it.  This needs no clock.
 
-All functions are collective, and return the same on all ranks.  Nobody else may send messages on
-the communicator meanwhile.   comm: whose methods are called; it may be a `collwise.Comm`.
+All functions are collective, and return the same on all ranks.  Meanwhile nobody else may send
+messages on the communicator.   comm: the communicator whose methods are called; it may be a
+`collwise.Comm`.
 """
 
 import re
@@ -27,23 +28,23 @@ ELEMENT = 8
 QUIET_S = 0.01
 """The least time in seconds that a late rank waits for one more rank to be done."""
 CALLS = 5
-"""A late rank waits at least as long as so many broadcasts."""
+"""A late rank waits at least as long as this number of broadcasts takes."""
 ROUNDS = 8
-"""A tree that so many rounds of delays do not settle is undecided."""
+"""The number of rounds of delays after which a tree that is not settled counts as undecided."""
 _NAP_S = 2e-4
 _DONE = 1
 """The tag of messages that tell a late rank of a completed broadcast."""
 
 
 class Combination(NamedTuple, Generic[T]):
-    """What a collective that combines left on the ranks.
+    """The results that a collective left on the ranks.
 
-    by_rank: by rank, the values in its result, each once, in the order of its elements: of
-    `combined` expressions such as "((0 1) 2)", where 0 is rank 0's contribution and the left
-    operand comes first; of `summed` numbers.   A rank without a result has none.
-    ranks_agree: whether all results are equal, element by element; of an Allreduce only, else True.
-    elements_agree: whether each rank has the same in all elements of its result.
-    Where an operator commutes, expressions that differ in sides only, (0 1) and (1 0), are equal.
+    by_rank: for each rank, the distinct values in its result, in the order of elements; empty for a
+    rank without a result.  `combined` has expressions such as "((0 1) 2)": 0 is rank 0's
+    contribution, and the left operand comes first.  `summed` has numbers.
+    ranks_agree: whether all ranks have equal results, element by element; True unless the method is
+    Allreduce.   elements_agree: whether all elements of each rank's result are equal.
+    If the operator commutes, expressions are equal that differ in sides only, as (0 1) and (1 0).
     """
 
     by_rank: tuple[tuple[T, ...], ...]
@@ -52,16 +53,16 @@ class Combination(NamedTuple, Generic[T]):
 
     @property
     def values(self) -> tuple[T, ...]:
-        """All values, each once."""
+        """The distinct values on all ranks."""
         return tuple(dict.fromkeys(value for here in self.by_rank for value in here))
 
 
 class BroadcastTree(NamedTuple):
-    """Who sends to whom in a broadcast, as far as delays show it.
+    """The tree of a broadcast, as far as delays show it.
 
-    parents: by rank, the rank that it receives from, None for the root; empty if `why_not`.
-    late: by rank, the other ranks that are late if this one is; empty for the root.
-    why_not: why delays show no tree; empty if they do.
+    parents: for each rank, the rank that it receives from, None for the root; empty without a tree.
+    late: for each rank, the ranks that are late if this rank is late; empty for the root.
+    why_not: the reason why delays show no tree; empty if they show one.
     """
 
     parents: tuple[int | None, ...]
@@ -141,7 +142,7 @@ def sided(expression: str) -> str:
 
 
 def _numbers(left: NDArray[np.uint64], right: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The numbers of pairs of operands, above all ranks: 63 bits that hardly ever meet."""
+    """A hash of 63 bits for each pair of operands, larger than every rank."""
     mixed: NDArray[np.uint64] = left * np.uint64(0x9E3779B97F4A7C15) + right * np.uint64(
         0xC2B2AE3D27D4EB4F
     )
@@ -167,7 +168,7 @@ def _combination(
     read: Callable[[Any], T],
     alike: Callable[[T], str],
 ) -> Combination[T]:
-    """All ranks' results.   alike: the same text for values that are equal in bits."""
+    """All ranks' results.   alike: gives values that count as equal the same text."""
     distinct, places = np.unique(result, return_inverse=True)
     texts = [alike(read(one)).encode() for one in distinct.tolist()]
     keys = np.array([int.from_bytes(sha256(text).digest()[:8]) for text in texts], np.uint64)
@@ -178,11 +179,11 @@ def _combination(
 
 
 def broadcast_tree(comm: MPI.Intracomm, nbytes: int, root: int = 0) -> BroadcastTree:
-    """The tree by which Bcast sends so many bytes, as delays show it.
+    """The tree by which Bcast sends `nbytes` bytes, as delays show it.
 
-    Each rank but the root is late in turn, in rounds until two show nothing new.  A rank that was
-    done in any round before the late one began does not depend on it.  Where a sender waits for its
-    receiver (beyond the library's eager size), there is no tree to be seen.
+    In a round each rank but the root is late once.  Rounds go on until two in a row show nothing
+    new.  A rank that was done before a late rank began, in any round, does not depend on it.
+    If senders wait for their receivers (beyond the library's eager size), no tree is seen.
     """
     ranks, data = comm.Get_size(), np.zeros(nbytes, "u1")
     quiet_s, late = _quiet(comm, data, root), [frozenset(range(ranks))] * ranks
@@ -201,7 +202,7 @@ def broadcast_tree(comm: MPI.Intracomm, nbytes: int, root: int = 0) -> Broadcast
 
 
 def _quiet(comm: MPI.Intracomm, data: NDArray[Any], root: int) -> float:
-    """How long a late rank waits for the next one to be done, in seconds."""
+    """The seconds that a late rank waits for one more rank to be done."""
     longest_s = 0.0
     for _ in range(3):
         comm.Barrier()
@@ -216,7 +217,7 @@ def _quiet(comm: MPI.Intracomm, data: NDArray[Any], root: int) -> float:
 def _late_after(
     comm: MPI.Intracomm, data: NDArray[Any], root: int, quiet_s: float
 ) -> frozenset[int]:
-    """The ranks that were not done while this rank was late; every rank is, in turn."""
+    """The ranks that were not done while this rank was late.  All ranks take turns to be late."""
     plain, late = MPI.Intracomm(comm), frozenset[int]()
     for turn in (rank for rank in range(comm.Get_size()) if rank != root):
         if comm.Get_rank() == turn:
@@ -231,7 +232,10 @@ def _late_after(
 def _enter_late(
     comm: MPI.Intracomm, broadcast: Callable[[], object], quiet_s: float
 ) -> frozenset[int]:
-    """Broadcast once nobody else has been done for `quiet_s` s; returns who was not done then."""
+    """Enter the broadcast once no rank has been done for `quiet_s` seconds.
+
+    Returns the ranks that were not done by then.
+    """
     late, status = {*range(comm.Get_size())} - {comm.Get_rank()}, MPI.Status()
     latest = time.monotonic() + quiet_s
     while late and time.monotonic() < latest:
@@ -248,7 +252,7 @@ def _enter_late(
 
 
 def _parents(late: Sequence[frozenset[int]], root: int) -> tuple[tuple[int | None, ...], str]:
-    """The parents of the tree in which these ranks are late; or none, and why."""
+    """The parents in the tree with these late ranks, or no parents and the reason."""
     if any(root in others for others in late):
         return (), "senders wait for receivers, or all for all"
     parents: list[int | None] = []

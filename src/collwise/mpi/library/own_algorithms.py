@@ -97,12 +97,12 @@ class Catalogue(NamedTuple):
 
 
 class _Naming(NamedTuple):
-    """What a library calls its variables.   {0} is the method's name, such as Bcast.
+    """The names of a library's variables.   {0} stands for the method's name, such as Bcast.
 
-    blocking, later: the variables that choose the algorithm of blocking calls, and of other forms.
-    parameter: a pattern that finds a setting in a variable's name.   case: the method's name as
-    variables have it.   duplicated: whether the library reads the variables of blocking calls when
-    a communicator is made.
+    blocking: the variable that chooses the algorithm of blocking calls.   later: the variable that
+    chooses it for the other forms.   parameter: a pattern of the names of variables that are
+    settings.   case: turns the method's name into upper or lower case.   duplicated: whether the
+    library reads the variables of blocking calls when a communicator is made.
     """
 
     blocking: str

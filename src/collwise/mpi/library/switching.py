@@ -53,8 +53,8 @@ Writes: TypeAlias = tuple[tuple[Variable, int], ...]
 class Switched(NamedTuple):
     """A way to call the library's collective by one of the library's own algorithms.
 
-    comm: the duplicate on which to call the collective; None to call it on the same communicator
-    while the variables in `writes` have the values there.
+    comm: the duplicate on which to call the collective; None to call it on the same communicator.
+    writes: variables, with the values that they have during the call.
     """
 
     comm: MPI.Intracomm | None
@@ -62,7 +62,7 @@ class Switched(NamedTuple):
 
     @property
     def in_c(self) -> Any:
-        """What the compiled engine needs: the duplicate, or (handle, value) of each variable."""
+        """The duplicate, or (handle, value) of each variable, for the compiled engine."""
         return self.comm or tuple((one.handle, value) for one, value in self.writes)
 
     def call(self, library: "partial[Any]") -> Any:

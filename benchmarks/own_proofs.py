@@ -14,7 +14,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from random import Random
 from threading import Thread
@@ -42,6 +41,8 @@ LATE_S = 0.3
 """How long a rank is late while arriving blocks are looked at."""
 SUMS = [[r.random() * 10.0 ** r.randrange(9) for _ in range(64)] for r in map(Random, range(6))]
 """What ranks contribute to sums."""
+TELLING = {"segment": 1024, "chains": 1, "k": 2}
+"""Settings with which algorithms differ in messages that do not differ otherwise."""
 
 
 class Row(NamedTuple):
@@ -150,12 +151,16 @@ def arrivals(comm: Forced, method: str) -> str:
     return str(MPI.Intracomm(comm).allgather({late: sorted(seen[late]) for late in sorted(seen)}))
 
 
-def by_users_operator(comm: Forced, method: str, nbytes: int) -> str:
-    """How a user's operator is combined, perhaps by another algorithm in this one's place.
+def by_users_operator(comm: Forced, lax: Forced, method: str, nbytes: int) -> str:
+    """How a user's operator is combined, or that the library refuses it.
 
-    It is not forbidden to take another one: after a refusal MPICH 5.0.2 cannot end.
+    Persistent requests may be by another algorithm: after a refusal MPICH 5.0.2 cannot end.
     """
-    return str(combined(comm, method, nbytes).by_rank)
+    try:
+        on = lax if comm.form == "persistent" else comm
+        return str(combined(on, method, nbytes).by_rank)
+    except MPI.Exception:
+        return "refused"
 
 
 def looks(comm: Forced, lax: Forced, method: str, counters: Counters) -> dict[str, str]:
@@ -174,21 +179,26 @@ def looks(comm: Forced, lax: Forced, method: str, counters: Counters) -> dict[st
             found["delays"] = first
     else:
         ranks = comm.Get_size()
-        told = [by_users_operator(lax, method, n * ranks) for n in SIZES]
+        told = [by_users_operator(comm, lax, method, n * ranks) for n in SIZES]
         sums = [summed(comm, method, n * ranks, some).by_rank for n in SIZES for some in SUMS]
         found["fingerprint"] = str([told, sums])
     if counters.known:
-        counted = []
-        for nbytes in SIZES:
-            arguments, *_ = exchange(comm, method, nbytes)
-            plain.Barrier()
-            before = counters.read()
-            comm.run(method, *arguments)
-            after = counters.read()
-            counted.append([new - old for new, old in zip(after, before, strict=True)])
-            plain.Barrier()
-        found["counted messages"] = str(plain.allgather(counted))
-    return {means: sha256(text.encode()).hexdigest() for means, text in found.items()}
+        found["counted messages"] = messages(comm, method, counters)
+    return found
+
+
+def messages(comm: Forced, method: str, counters: Counters) -> str:
+    """How many messages each rank sends to each other one, at each size."""
+    counted, plain = [], MPI.Intracomm(comm)
+    for nbytes in SIZES:
+        arguments, *_ = exchange(comm, method, nbytes)
+        plain.Barrier()
+        before = counters.read()
+        comm.run(method, *arguments)
+        after = counters.read()
+        counted.append([new - old for new, old in zip(after, before, strict=True)])
+        plain.Barrier()
+    return str(plain.allgather(counted))
 
 
 def trouble(comm: Forced, method: str) -> str:
@@ -227,6 +237,14 @@ def rows_of(comm: MPI.Intracomm, method: str, form: CallForm, counters: Counters
             refused = reason.startswith(("the library", "it leaves"))
             lax = Forced(comm).by(form, found)
             seen = {} if refused else looks(forced, lax, method, counters)
+            more = {k: v for k, v in TELLING.items() if k in known.algorithms[name].parameters}
+            if seen and more and counters.known:
+                others = OwnCalls(comm, one_thread=True)  # a communicator has ten duplicates
+                told = others.find(method, form, name, more, local=False)
+                if isinstance(told, Switched):
+                    by = Forced(comm).by(form, told)
+                    seen["counted messages, with settings"] = messages(by, method, counters)
+                others.free()
             yield Row(method, form, label, reason or "candidate", bool(refuse), seen)
     for name, reason in known.left_out.items():
         yield Row(method, form, name or "all", reason)
@@ -243,7 +261,8 @@ def _default(
 def differ(one: Row, other: Row, means: str) -> bool:
     """Whether both were seen by these means, and not doing the same."""
     look = one.looks.get(means, "")
-    return look != "" and other.looks.get(means, look) != look
+    usual = means.partition(",")[0] if means not in other.looks else means  # it has no settings
+    return look != "" and other.looks.get(usual, look) != look
 
 
 def proofs(rows: Sequence[Row]) -> list[str]:

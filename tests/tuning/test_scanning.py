@@ -194,6 +194,8 @@ def test_a_task_on_one_rank_fewer(collective: str) -> None:
         fewer = neighbours(one)[FEWER].problem
         assert (fewer.ranks, fewer.root, fewer.order) == (3, 0, one.problem.order)
         assert 0 < fewer.nbytes <= one.problem.nbytes
+    last = Task(problem_for("broadcast", ranks=4, nbytes=8, root=3)[0])
+    assert last.on_fewer.problem.root == 2
     two = Task(problem_for("broadcast", ranks=2, nbytes=8)[0])
     assert FEWER not in neighbours(two)
 

@@ -81,13 +81,22 @@ class Task:
 
     @property
     def on_fewer(self) -> "Task":
-        """The task on all ranks but the last one, with as many bytes, or less to fit blocks."""
+        """The task on all ranks but the last one, with as many bytes, or less to fit blocks.
+
+        If the last rank is the root, the one before it takes its place.
+        """
         sources, ranks = self.problem.sources, self.problem.ranks - 1
         kept = tuple(source for source in sources if source.rank < ranks)
         nbytes = sum(source.nbytes for source in kept) if sources else self.problem.nbytes
         nbytes -= nbytes % self.problem.kind.unit(ranks, self.problem.itemsize)
         fewer = replace(
-            self.problem, ranks=ranks, nbytes=nbytes, sources=kept, shape=(0, 0), placement=None
+            self.problem,
+            ranks=ranks,
+            nbytes=nbytes,
+            root=min(self.problem.root, ranks - 1),
+            sources=kept,
+            shape=(0, 0),
+            placement=None,
         )
         return replace(self, problem=fewer)
 

@@ -208,7 +208,7 @@ def trouble(comm: Forced, method: str) -> str:
         comm.run(method, *arguments)
         here = "" if (result == expected).all() else "it leaves wrong data"
     except MPI.Exception as problem:
-        here = f"the library refuses it here: {problem.Get_error_string().splitlines()[0]}"
+        here = f"the library refuses it here: {problem.Get_error_string().splitlines()[-1]}"
     except NotImplementedError:
         here = "the library has no persistent collectives"
     reason = next(filter(None, MPI.Intracomm(comm).allgather(here)), "")
@@ -295,8 +295,8 @@ def proofs(rows: Sequence[Row]) -> list[str]:
 
 
 def rank_main(out: Path, _: float) -> None:
-    comm = MPI.COMM_WORLD
-    counters = Counters(comm)
+    comm = MPI.COMM_WORLD.Dup()  # freed, since MPICH 5.0.2 keeps requests that it refused to make
+    counters = Counters(MPI.COMM_WORLD)
     lines, counts = [], defaultdict[str, int](int)
     methods = [method for kind in COLLECTIVES.values() for method in kind.methods]
     for method in methods:
@@ -315,6 +315,7 @@ def rank_main(out: Path, _: float) -> None:
         text = f"{title}{about}Proofs: {summary}.\n\n{head}\n" + "\n".join(lines) + "\n"
         name = f"own-algorithms-{vendor}-{comm.Get_size()}-{today()}.md"
         save_text(out / name, text, "the table")
+    comm.Free()
 
 
 if __name__ == "__main__":

@@ -210,7 +210,7 @@ class Workload:
         except NotImplementedError:
             refused = "the library has no persistent collectives"
         except MPI.Exception as problem:
-            refused = f"the library refuses it here: {problem.Get_error_string().splitlines()[0]}"
+            refused = f"the library refuses it here: {problem.Get_error_string().splitlines()[-1]}"
         if blocking:
             competitor = Competitor(label, self._as_comm(call, planned=True), _nothing)
         elif made is not None:

@@ -91,6 +91,7 @@ class Ranges:
     counts: tuple[int, ...] | None
     measuring_s: float = _MEASURING_S
     measures: bool = False
+    measured: tuple[int, ...] | None = None
 
     @property
     def races(self) -> int:
@@ -327,7 +328,7 @@ def command(
 
     def measure(team: "Communicator") -> Profile:
         with Session(team, here.part(range(team.size)), seed=seed) as session:
-            return session.measure(raced.measuring_s)
+            return session.measure(raced.measuring_s, raced.measured)
 
     def race(team: "Communicator") -> Sweep:
         world = here.part(range(team.size))

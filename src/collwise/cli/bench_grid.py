@@ -64,6 +64,11 @@ class GridCells:
         return self._grid.measuring_s
 
     @property
+    def measured(self) -> tuple[int, ...]:
+        """The sizes at which to measure: those of the grid."""
+        return self._grid.sizes
+
+    @property
     def collectives(self) -> tuple[str, ...]:
         """The names of the collectives."""
         return tuple(dict.fromkeys(collective.name for collective, _ in self._cells))

@@ -103,10 +103,11 @@ def cells(grid: Grid, launches: Iterable[Measured]) -> list[GridCell]:
     """The cells that were raced, in the order of the grid."""
     places: dict[tuple[str, str, int], dict[str, list[tuple[Measured, int]]]] = {}
     for measured in launches:
-        launch, races = measured.launch, measured.sweep.races
-        for place, (collective, nbytes) in enumerate(grid.cells):
+        launch = measured.launch
+        for place in grid.cells_of(launch):
+            collective, nbytes = grid.cells[place]
             task = collective.task(sum(launch.rooms), nbytes)
-            for number, race in enumerate(races):
+            for number, race in enumerate(measured.sweep.races):
                 if race.is_about(task):
                     key = launch.network, launch.placement, place
                     found = places.setdefault(key, defaultdict(list))

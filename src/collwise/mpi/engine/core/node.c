@@ -6,11 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-#if defined(__SSE2__) && !defined(__SANITIZE_THREAD__) /* which does not see such stores */
-#include <emmintrin.h>
-#define STREAMS 1
-#endif
-
 #ifdef __linux__
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -161,23 +156,6 @@ static int find_room(struct node *node, int64_t nbytes, uint64_t *at) {
     return node->end - node->first < PIECES && begin + (uint64_t)nbytes - node->free_to <= RING;
 }
 
-/* Write past the caches: a core takes longer to read what another one has changed in its own cache than
-   to read memory.   into: lies on a line. */
-static void stream(char *into, const char *from, size_t nbytes) {
-    size_t done = 0;
-#ifdef STREAMS
-    for (; nbytes >= STREAMED && done + 64 <= nbytes; done += 64) {
-        const __m128i *read = (const void *)(from + done);
-        __m128i *written = (void *)(into + done);
-        for (int n = 0; n < 4; n++) {
-            _mm_stream_si128(written + n, _mm_loadu_si128(read + n));
-        }
-    }
-    _mm_sfence(); /* the stores of C's atomics do not wait for these */
-#endif
-    memcpy(into + done, from + done, nbytes - done);
-}
-
 int64_t node_publish(struct node *node, const int *readers, int number, const char *data,
                      int64_t nbytes) {
     int64_t taken = nbytes < PIECE ? nbytes : PIECE;
@@ -193,7 +171,7 @@ int64_t node_publish(struct node *node, const int *readers, int number, const ch
         if (!find_room(node, taken, &at)) {
             return -1;
         }
-        stream(ring->bytes + at % RING, data, (size_t)taken);
+        memcpy(ring->bytes + at % RING, data, (size_t)taken);
         piece = (int32_t)(node->end++ % PIECES);
         node->used_to = node->ends[piece] = (at + (uint64_t)taken + 63) / 64 * 64;
         atomic_store_explicit(&ring->pieces[piece].left, (uint32_t)number, memory_order_relaxed);

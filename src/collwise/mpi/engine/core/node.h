@@ -35,7 +35,6 @@ enum {
     PIECES = 32,          /* most that a writer has in its ring */
     PIECE = 64 << 10,     /* most bytes of one */
     RING = 16 * PIECE,    /* a reader of lines that still lie in the writer's cache waits for them */
-    STREAMED = 4 << 10,   /* from so many bytes on a piece is written past the caches */
     LANES = 16,           /* for requests, */
     LANES_NBYTES = 128 << 20, /* but no more than this holds; pages that nobody used are not there */
 };

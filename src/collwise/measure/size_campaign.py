@@ -2,7 +2,8 @@
 
 * greeting: ranks exchange messages, so that connecting is not measured; no times are kept.
 * opening: sizes from the smallest up, a few repetitions each, so that a small budget measures small
-sizes well instead of all sizes poorly.  The cheapest probes of a size come first, and only tell the
+sizes well instead of all sizes poorly.  If the caller names the sizes, the largest comes second if
+half of the budget suffices, since nothing can be extrapolated from small sizes alone.  The cheapest probes of a size come first, and only tell the
 costs of the others.  Probes that do not fit into the budget are not begun.  Sizes that would take
 much of the budget have no probes to many targets.
 * rounds: in each round, every size that is not yet known well enough gets half as many further
@@ -201,14 +202,24 @@ class SizeCampaign(Campaign[Measurement]):
             yield from self._round(cells)
 
     def _opening(self) -> Batches:
-        for i, nbytes in enumerate(self.sizes):
+        smallest, *larger = self.sizes
+        second = larger[-1:] if self.asked and larger[1:] else []
+        for nbytes, kept_s in [
+            (smallest, 0.0),
+            *((nbytes, self.budget_s / 2) for nbytes in second),
+            *((nbytes, 0.0) for nbytes in larger),
+        ]:
+            if any(cell.nbytes == nbytes for cell in self._samples):
+                continue
             scouts = [cell for cell in self._cells(nbytes) if cell.k == self._ks[nbytes][0]]
-            if i and not self._affordable(scouts):
+            if nbytes > smallest and not self._affordable(scouts, kept_s):
+                if kept_s:
+                    continue
                 break
             yield "scouting", [self._probe(cell) for cell in scouts]
             cells = self._worth_their_time(nbytes)
             times = OPENING
-            while i and times and not self._affordable(cells * times):
+            while nbytes > smallest and times and not self._affordable(cells * times, kept_s):
                 times -= 1
             if not times:
                 break

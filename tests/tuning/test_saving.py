@@ -75,7 +75,7 @@ def test_other_levels_replace_everything_and_it_is_said() -> None:
         assert merged.dropped == (f"t0 and λ on {old.provenance.ranks} ranks {said}",)
         assert merged.profile.points == new.points
         assert merged.profile.levels == new.levels
-        assert merged.profile.combining == (combined("sum", 2e-6), combined("max"))
+        assert merged.profile.combining == (combined("max"), combined("sum", 2e-6))
 
 
 def test_what_was_measured_again_is_replaced() -> None:

@@ -16,9 +16,9 @@ from collwise.errors import CollwiseError
 from collwise.system.launcher import launched, status_file
 
 _FIRST_WORD_S = 0.5
-"""How long other ranks wait for rank 0 to say what is wrong: launchers end all when one fails."""
+"""How long other ranks leave rank 0 to say what is wrong: launchers end all when one fails."""
 GRACE_S = 5.0
-"""How long ranks wait for each other to fail alike, before they end the others."""
+"""How long a failing rank waits for all others to fail, too, before it ends them."""
 
 
 class ScriptEnd(SystemExit):
@@ -91,7 +91,10 @@ def _stems_from_interrupt(problem: BaseException | None) -> bool:
 
 
 def leave(code: int, *, alone: bool = False) -> NoReturn:
-    """End the process with an exit code; on MPI, end the others if they do not end alike."""
+    """End the process with an exit code; if it is an error, end ranks that go on, too.
+
+    alone: whether to end them at once, rather than after GRACE_S.
+    """
     try:
         sys.stdout.flush()
     except OSError:  # nobody reads it, or there is no room: do not try again at the very end

@@ -161,23 +161,15 @@ def machine_from(
     if kind.layout == "several nodes" and not (kind.network or kind.emulated):
         remark += "it does not say of which network; tune again, so that networks are told apart"
     quality, digits = known_to(profile.points, nbytes)
-    machine = _placed(profile, ranks, placement, combined or (None, None))
-    if topology is not None and placement is None:  # a network of links has no levels
-        machine = profile.machine_on(None, *(combined or (None, None)))
+    if placement is not None:
+        check_placement(placement, ranks)
+        check_depth(placement, profile.every)
+    elif topology is None:  # a network of links has no levels
+        placement = filled(profile.measurements, ranks)
+    machine = profile.machine_on(placement, *(combined or ()))
     return ChosenMachine(
         machine, origin, topology, profile, tuple(filter(None, (remark, quality))), digits
     )
-
-
-def _placed(
-    profile: Profile, ranks: int, placement: Placement | None, combined: tuple[str | None, ...]
-) -> Machine:
-    """A profile's machine for `ranks` ranks, with its levels if it has any."""
-    if placement is None:
-        return profile.machine_on(filled(profile.measurements, ranks), *combined)
-    check_placement(placement, ranks)
-    check_depth(placement, profile.every)
-    return profile.machine_on(placement, *combined)
 
 
 def _with_levels(text: str, ranks: int) -> Levels:
@@ -192,11 +184,7 @@ def _with_levels(text: str, ranks: int) -> Levels:
         preset = LEVEL_PRESETS.get(name.strip())
         if preset is None or not placement.strip():
             known = ", ".join(f"{each.name}:{each.example}" for each in LEVEL_PRESETS.values())
-            seen = (
-                "there is no such preset"
-                if preset is None
-                else "it does not say where the ranks are"
-            )
+            seen = "it does not say where the ranks are" if preset else "there is no such preset"
             raise InvalidArgument(f"levels {text[:40]!r}", seen, f"write one of {known}")
         machine = preset.machine(placement)
     else:

@@ -45,13 +45,7 @@ def command(
 
     t0 is how long a send keeps its sender busy; a message arrives λ·t0 after its send began.
     """
-    from collwise.report.tuning_tables import (
-        combining_table,
-        hockney_table,
-        levels_table,
-        measured_table,
-        reading_table,
-    )
+    from collwise.report.tuning_tables import machine_tables
     from collwise.tuning.race_records import MEASUREMENT, VERSION
     from collwise.tuning.session import Session
 
@@ -68,13 +62,8 @@ def command(
         return {**header, "profile": profile.to_document(), "hockney": lines}
 
     def show() -> None:
-        output.table(measured_table(profile, f"t0 and λ on {comm.size} ranks, {here.library}"))
-        if profile.levels:
-            output.table(levels_table(profile))
-        output.table(hockney_table(profile))
-        if profile.measurements.reading:
-            output.table(reading_table(profile))
-        output.table(combining_table(profile))
+        for table in machine_tables(profile, f"t0 and λ on {comm.size} ranks, {here.library}"):
+            output.table(table)
         output.write(f"verdict  {profile.verdict}")
         output.write(*(f"advice   {line}" for line in profile.advice))
 

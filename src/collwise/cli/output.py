@@ -104,7 +104,7 @@ def table(shown: Table, stream: str = "out") -> None:
 
 
 class Rows:
-    """A table that grows: each row is printed when it is there, its cells below their titles.
+    """A table that is printed row by row, each as soon as it is added.
 
     widths: the least width of each column, in characters, by its title.
     """
@@ -181,7 +181,7 @@ def write(*lines: str, stream: str = "out") -> None:
 
 
 def _wrapped(line: str, width: int) -> list[str]:
-    """A line in pieces of at most `width`, below the text of its last column; words stay whole."""
+    """A line cut into pieces of at most `width`, indented to its last column; words stay whole."""
     if len(line) <= width:
         return [line]
     margin = len(line) - len(line.lstrip(" "))

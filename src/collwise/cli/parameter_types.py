@@ -89,7 +89,7 @@ class FilePath(click.Path):
 
 
 def _items(text: str, what: str) -> list[str]:
-    """The parts of a comma-separated list, of which there is one at least."""
+    """The parts of a comma-separated list; raises InvalidArgument if there are none."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts:
         raise InvalidArgument(
@@ -166,17 +166,12 @@ def _parse_shape(text: str) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
-def _parse_collective(text: str) -> str:
-    """The name of a collective, also by an alias; raises UnknownName."""
-    return find_collective(text).name
-
-
 def _parse_collectives(text: str) -> tuple[str, ...]:
     """Some collectives, each once, or "all" of them; raises UnknownName."""
     names: list[str] = []
     for item in _items(text, "collective"):
         try:
-            names += ALL_COLLECTIVES if item.lower() == "all" else [_parse_collective(item)]
+            names += ALL_COLLECTIVES if item.lower() == "all" else [find_collective(item).name]
         except UnknownName as problem:
             also = ", all" * problem.remedy.startswith("known: ")
             raise UnknownName(problem.asked, problem.seen, problem.remedy + also) from None
@@ -184,7 +179,7 @@ def _parse_collectives(text: str) -> tuple[str, ...]:
 
 
 def unwritable(path: Path) -> str:
-    """What keeps a file from being written; empty if nothing does."""
+    """Why a file cannot be written; empty if it can."""
     absolute = Path(os.path.realpath(path))
     above = (p for p in absolute.parents if os.path.exists(p))  # noqa: PTH110 - never raises
     folder = next(above, absolute)
@@ -202,9 +197,9 @@ def unwritable(path: Path) -> str:
 
 
 def named_twice(path: Path, param: click.Parameter | None, ctx: click.Context | None) -> str:
-    """What to say if another option names the same file and one of the two writes it; or empty.
+    """An error text if another option names the same file and one of the two writes it; or empty.
 
-    Several may write to a device or a pipe.
+    Several options may name one device or pipe.
     """
     if param is None or ctx is None or (os.path.exists(path) and not os.path.isfile(path)):  # noqa: PTH110, PTH113
         return ""
@@ -224,9 +219,9 @@ _held_open: list[int] = []
 
 
 def _odd_file(path: Path) -> str:
-    """What keeps a device or a named pipe from being written; empty if nothing does.
+    """Why a device or a named pipe cannot be written; empty if it can.
 
-    A pipe is held open as long as this process runs: its reader would take a short visit for all.
+    A pipe stays open until this process ends: closed now, its reader would see the end of the data.
     """
     if path.is_fifo() and os.access(path, os.W_OK):
         try:
@@ -251,7 +246,7 @@ BUDGET = ParsedType("seconds", _parse_budget)
 EXACT = ParsedType("number", parse_number)
 SECONDS = ParsedType("seconds", parse_time)
 SHAPE = ParsedType("ROWSxCOLUMNS", _parse_shape)
-COLLECTIVE = ParsedType("name", _parse_collective)
+COLLECTIVE = ParsedType("name", lambda text: find_collective(text).name)
 COLLECTIVES = ParsedType("names", _parse_collectives)
 PLACEMENT = ParsedType("NODESxRANKS", parse_placement)
 INTEGER = Integer(min=0)

@@ -35,7 +35,7 @@ SLOW_FROM_RANKS = 128
 _IN_GOAL = ("collective", "ranks", "nbytes", "algorithm", "settings", *PROBLEM)
 """Options, by their names here, that have no meaning beside a GOAL program."""
 MANY_OBJECTS = 200_000
-"""New objects after which Python looks for circles among them; lists of operations have none."""
+"""Garbage collections are this many new objects apart: operations have no reference cycles."""
 
 
 def _settings(ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str]:

@@ -130,7 +130,7 @@ class ProblemOptions:
         return problem_for(collective, ranks=ranks, nbytes=nbytes, topology=topology, **applying)
 
     def task(self, collective: str, ranks: int, nbytes: int, *, round_up: bool = False) -> "Task":
-        """The task to race; as `problem`.   round_up: `nbytes` to whole elements or blocks."""
+        """The task to race.   round_up: round `nbytes` up to whole elements or blocks."""
         from collwise.tuning.outcomes import Task
         from collwise.tuning.session import check_raceable
 

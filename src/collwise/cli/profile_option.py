@@ -29,7 +29,7 @@ placement_option = click.option(
 
 
 def _can_be_saved(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse a file that cannot be written, or would be lost, before measuring."""
+    """Before measuring, refuse a file that cannot be written, or that holds something else."""
     remedy = "name another file" + f" in {ENVIRONMENT}" * (path is None)
     if (named := path or chosen()) and (
         trouble := unwritable(named) or holds_else(named) or named_twice(named, param, ctx)
@@ -41,9 +41,9 @@ def _can_be_saved(ctx: click.Context, param: click.Parameter, path: Path | None)
 def holds_else(
     path: Path, alike: Callable[[bytes], bool] = is_profile, what: str = "profile"
 ) -> str:
-    """Why a file cannot be replaced by a profile; empty if it can: it is one, or empty, or new.
+    """Why a profile cannot replace a file; empty if the file is a profile, empty or new.
 
-    alike, what: for another kind of file, whether a content is of the kind, and its name.
+    alike, what: for another kind of file, a test whether it has this content, and its name.
     """
     try:
         content = read_input(path) if path.is_file() else b""

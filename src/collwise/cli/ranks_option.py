@@ -42,8 +42,8 @@ def on_ranks(
 ) -> Callable[[Any], Any]:
     """Make a command run on ranks, with an option -n.
 
-    The command gets the communicator of all ranks and what is known of them as `comm` and `here`;
-    it returns a function without arguments that shows its results; rank 0 calls this.
+    The command gets the communicator of all ranks as `comm` and the `World` as `here`.  It returns
+    a function without arguments that shows its results, which rank 0 calls.
 
     budget_s: maps the command's options to the seconds that its work may take.   check: raises for
     options that make no sense, before any rank is started.   optional: whether the command does

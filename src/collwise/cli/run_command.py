@@ -27,7 +27,7 @@ _CODE = ("-m", "-c", "-")
 
 
 class _ScriptCommand(click.Command):
-    """A command that leaves to the script what comes after it (or -m MODULE, -c COMMAND)."""
+    """A command that leaves all arguments from the script (or -m, -c, -) on to the script."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         options = [option for option in self.params if isinstance(option, click.Option)]

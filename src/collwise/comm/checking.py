@@ -31,8 +31,6 @@ LIMIT = "COLLWISE_CHECK_LIMIT"
 LIMIT_S = 60.0
 Facts: TypeAlias = dict[str, object]
 """Arguments of a call that must be equal on all ranks, by name; None equals everything."""
-FactsOf: TypeAlias = Callable[[MPI.Intracomm, Mapping[str, Any]], Facts]
-"""A function that returns the facts of a call with these arguments; raises if they are wrong."""
 
 
 def check_limit_s() -> float:
@@ -59,7 +57,7 @@ def checked_methods(
     made: dict[str, Callable[..., Any]] = {}
     for collective in COLLECTIVES.values():
         for method in collective.methods:
-            facts_of = partial(_facts_of(collective, method), comm)
+            facts_of = partial(_facts_of, collective, method, comm)
             for name in (method, f"{method}_init"):
                 class_method = getattr(type(comm), name).__get__(comm)
                 call = table.get(name, class_method)
@@ -141,12 +139,6 @@ class ArgumentExchange:
         self.comm.Free()
 
 
-def _facts_of(collective: Collective, method: str) -> FactsOf:
-    if collective.combines:
-        return partial(_combine, collective)
-    return partial(_gather, method) if collective.has_sources else _broadcast
-
-
 def _checked(
     name: str,
     facts_of: Callable[[Mapping[str, Any]], Facts],
@@ -204,16 +196,19 @@ def _elements(datatype: MPI.Datatype) -> str | None:
     return planning_type(datatype)
 
 
-def _broadcast(comm: MPI.Intracomm, arguments: Mapping[str, Any]) -> Facts:
-    root = arguments["root"]
-    buffer = Buffer(arguments["buf"], writable=comm.Get_rank() != root)
-    return {"root": root, "bytes": buffer.nbytes, "elements": _elements(buffer.unit.datatype)}
-
-
-def _combine(collective: Collective, comm: MPI.Intracomm, arguments: Mapping[str, Any]) -> Facts:
-    root, parts = arguments.get("root", 0), collective.unit(comm.Get_size(), 1)
-    has_output = collective.has_output(comm.Get_rank(), root)
-    buffers = arguments["sendbuf"], arguments["recvbuf"]
+def _facts_of(
+    collective: Collective, method: str, comm: MPI.Intracomm, arguments: Mapping[str, Any]
+) -> Facts:
+    """The facts of a call; raises if its arguments are wrong."""
+    if collective.has_sources:
+        return _gather(method, comm, arguments)
+    root, rank = arguments.get("root", 0), comm.Get_rank()
+    facts: Facts = {"root": root} if collective.rooted else {}
+    if not collective.combines:
+        buffer = Buffer(arguments["buf"], writable=rank != root)
+        return {**facts, "bytes": buffer.nbytes, "elements": _elements(buffer.unit.datatype)}
+    buffers, parts = (arguments["sendbuf"], arguments["recvbuf"]), collective.unit(comm.size, 1)
+    has_output = collective.has_output(rank, root)
     sent, received = combined_buffers(*buffers, has_output=has_output, parts=parts)
     if received is not None and received is not sent and received.nbytes * parts != sent.nbytes:
         blocks = f" in each of {parts} blocks" if parts > 1 else ""
@@ -222,13 +217,13 @@ def _combine(collective: Collective, comm: MPI.Intracomm, arguments: Mapping[str
             f"there are {sent.nbytes} bytes to send and {received.nbytes} to receive{blocks}",
             "correct counts and types",
         )
-    facts: Facts = {
+    return {
+        **facts,
         "bytes": sent.nbytes,
         "bytes of an element": sent.unit.size,
         "elements": _elements(sent.unit.datatype),
         "op": planning_name(arguments["op"]),
     }
-    return {"root": root, **facts} if collective.rooted else facts
 
 
 def _gather(method: str, comm: MPI.Intracomm, arguments: Mapping[str, Any]) -> Facts:

@@ -8,9 +8,9 @@ import numpy as np
 from mpi4py import MPI
 
 import collwise.mpi.runtime.world  # noqa: F401  (first: it explains a missing MPI library)
-from collwise.comm.agreed_decision import agreed
-from collwise.comm.decision import CallProblem, OpAndType, Settings
-from collwise.comm.family import CONSTANTS, replaces_class
+from collwise.comm.agreed_decision import Settings, agreed
+from collwise.comm.decision import CallProblem, OpAndType
+from collwise.comm.family import CONSTANTS, replaces_class, wrap_constructor
 from collwise.comm.learning import Learning
 from collwise.comm.objects import ObjectForms
 from collwise.comm.recording import Calls, Record
@@ -294,3 +294,21 @@ class Comm(ObjectForms):
 
 
 add_request_forms(Comm)
+
+
+@replaces_class(MPI.Cartcomm)
+class Cartcomm(Comm, MPI.Cartcomm):
+    """A Cartesian communicator; `Create_cart` makes it."""
+
+
+@replaces_class(MPI.Graphcomm)
+class Graphcomm(Comm, MPI.Graphcomm):
+    """A communicator with a graph; `Create_graph` makes it."""
+
+
+@replaces_class(MPI.Distgraphcomm)
+class Distgraphcomm(Comm, MPI.Distgraphcomm):
+    """A communicator with a distributed graph; `Create_dist_graph` makes it."""
+
+
+wrap_constructor(Cartcomm, "Sub")

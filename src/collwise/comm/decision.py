@@ -4,27 +4,27 @@ MPI requires sizes, root and operator to be equal on all ranks, so all of them m
 """
 
 import logging
-import os
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from os import PathLike
 from typing import NamedTuple
 
-from msgspec import structs
-
 from collwise.algorithms.registry import collectives, find
-from collwise.comm.checking import check_limit_s
 from collwise.comm.chosen import Chosen, Own, own_of
-from collwise.comm.fallback import FALLBACK, falls_back
-from collwise.errors import CollwiseError, InvalidArgument, NothingApplies, UnknownName
+from collwise.errors import InvalidArgument, NothingApplies
 from collwise.measure.race import LIBRARY, own_algorithm
 from collwise.model.levels import Levels
-from collwise.model.machine import Machine, checked_machine
-from collwise.model.placement import Placement, check_placement
+from collwise.model.machine import Machine
+from collwise.model.placement import Placement
 from collwise.mpi.engine.own_loops import needs_no_helper
-from collwise.mpi.library.switching import check_switch
 from collwise.mpi.runtime.world import World
-from collwise.planner.by_hand import Choices, choice_for, parse_choices, planned, read_choices
+from collwise.planner.by_hand import (
+    Choice,
+    Choices,
+    choice_for,
+    parse_choices,
+    planned,
+    read_choices,
+)
 from collwise.planner.candidates import predicted
 from collwise.planner.choose import plan_for, unpredicted
 from collwise.planner.operator_order import legal
@@ -32,14 +32,9 @@ from collwise.planner.plans import Plan
 from collwise.planner.race_lookup import Verdict, keeps_order, known_races, settled, verdict
 from collwise.planner.shortlist import worth_a_race
 from collwise.planner.worth import Worth, worth
-from collwise.profiles.fingerprint import Fingerprint, Layout
-from collwise.profiles.level_machine import check_depth, placement_on
-from collwise.profiles.profile import ENVIRONMENT, Profile
+from collwise.profiles.profile import Profile
 from collwise.profiles.records import Form, RaceResult
-from collwise.profiles.store import find as find_profile
-from collwise.profiles.store import loaded
-from collwise.schedule.problem import ORDERS, Order, Problem
-from collwise.system.quantities import parse_share
+from collwise.schedule.problem import Order, Problem
 
 log = logging.getLogger("collwise")
 
@@ -49,24 +44,10 @@ HINT = "collwise_algorithms"
 """The key of an `MPI.Info` whose value names algorithms for a communicator."""
 ORDER = "COLLWISE_ORDER"
 """The environment variable that says in which order to combine, such as "fixed"."""
-LEARN = "COLLWISE_LEARN"
-"""The environment variable that says which share of the time learning may take, such as 2%."""
-EFFORTS = ("measure", "estimate")
+FALLBACK = "COLLWISE_FALLBACK"
+"""The environment variable whose value "never" forbids that the library serves without a plan."""
 _ANY_MACHINE = Machine.hockney(alpha_s="1e-6", beta_s="1e-10", gamma_s="1e-10")
 """The machine to plan for if none is known, but an algorithm was chosen or must be."""
-
-
-class Settings(NamedTuple):
-    """The settings of `cw.Comm`, as its constructor takes them."""
-
-    profile: Profile | str | PathLike[str] | bool | None
-    machine: Machine | None
-    effort: str
-    algorithms: Mapping[str, str] | None
-    order: Order | None
-    placement: Placement | None
-    learn: float | str | None
-    transport: str | None = None
 
 
 class OpAndType(NamedTuple):
@@ -115,57 +96,6 @@ class Decision:
     falls_back: bool = True
     learn: float = 0.0
 
-    @staticmethod
-    def of(world: World, settings: Settings) -> "Decision":
-        """The decision that follows from the settings of `cw.Comm`; raises the errors of `Comm`."""
-        profile, machine, effort, algorithms, order, placement, learn, _ = settings
-        if machine is not None:
-            checked_machine(machine, "a communicator with a machine")
-        if not isinstance(effort, str) or effort not in EFFORTS:
-            raise UnknownName.of("effort", effort, EFFORTS)
-        asked = os.environ.get(ORDER) or None if order is None else order
-        if asked is not None and (not isinstance(asked, str) or asked not in ORDERS):
-            raise UnknownName.of("order", asked, ORDERS)
-        named = parse_choices(os.environ.get(ALGORITHMS, ""), f"the algorithms in {ALGORITHMS}")
-        chosen = read_choices(named) | read_choices({} if algorithms is None else algorithms)
-        fingerprint = world.fingerprint()
-        used: Profile | None = None
-        if placement is None and isinstance(machine, Levels):
-            placement = machine.placement
-        if placement is not None:
-            check_placement(placement, len(world.hosts))
-        near: Profile | None = None
-        if profile is None or profile is True:
-            used = find_profile(fingerprint) if machine is None else None
-            near = _elsewhere(fingerprint, "one node") if machine is None else None
-            if used is None and machine is None:
-                used = _elsewhere(fingerprint, "several nodes")
-                used = used if used and placement_on(used.every, world.hosts, world.nodes) else None
-        elif profile is not False:
-            used = profile if isinstance(profile, Profile) else loaded(profile)
-            used.check(fingerprint)
-        if used is not None and placement is not None and machine is None:
-            check_depth(placement, used.every)
-        if used is not None and placement is None:
-            nearest = used.at(len(world.hosts), world.ranks_per_node)
-            placement = placement_on(nearest.every, world.hosts, world.nodes)
-        check_switch()
-        decision = Decision(
-            used,
-            machine=machine,
-            effort=effort,
-            algorithms=chosen,
-            order=asked,
-            progress=world.thread_multiple,
-            check_limit_s=check_limit_s(),
-            engine=world.engine,
-            within_memory=world.within_memory,
-            one_node_profile=near,
-            falls_back=falls_back(),
-            learn=_share(learn),
-        )
-        return decision.on(world._replace(level_placement=placement))
-
     def on(self, world: World) -> "Decision":
         """The decision with profile and placement for the communicator that `world` describes."""
         ranks_per_node, level_placement = world.ranks_per_node, world.level_placement
@@ -186,16 +116,6 @@ class Decision:
             level_placement=level_placement,
             machine=machine,
             within_memory=world.within_memory,
-        )
-
-    @property
-    def needs_placement(self) -> bool:
-        """Whether the profile has levels and the ranks' places in them are not known yet."""
-        profile = self.profile
-        return (
-            self.level_placement is None
-            and profile is not None
-            and any(m.levels for m in profile.every)
         )
 
     def served(self, ranks: int) -> Set[str]:
@@ -231,12 +151,10 @@ class Decision:
 
     def machine_for(self, asked: CallProblem) -> Machine | None:
         """The machine to plan for, with its time to combine such elements; None if unknown."""
-        elements = asked.elements
         if self.machine is not None or self.profile is None:
             return self.machine
-        if elements is None:
-            return self.profile.machine_on(self.level_placement)
-        return self.profile.machine_on(self.level_placement, elements.op, elements.dtype)
+        combined = () if asked.elements is None else asked.elements[:2]
+        return self.profile.machine_on(self.level_placement, *combined)
 
     def _placed(self, problem: Problem) -> Problem:
         """The problem with the placement of its ranks, if the placement is known."""
@@ -250,7 +168,7 @@ class Decision:
         problem = Problem(collective, ranks, nbytes, root, elements.itemsize, allowed.order)
         return CallProblem(problem, elements, allowed.reason)
 
-    def chosen(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Chosen:
+    def chosen(self, asked: CallProblem, form: Form, timed: bool = True) -> Chosen:
         """What serves a call, and why; logs the reason.   timed: False to predict no time."""
         chosen = self.explained(asked, form, timed=timed)
         quiet = chosen.plan is not None and "not legal here" not in chosen.why
@@ -276,19 +194,19 @@ class Decision:
     def race(self, asked: CallProblem, form: Form) -> RaceResult | None:
         """The race that decides what serves a call; None if no race decides it."""
         problem = asked.problem
-        by_hand = choice_for(self.algorithms.get(problem.collective, ()), problem.nbytes)
-        if self.effort != "measure" or self.machine is not None or by_hand is not None:
+        if self.effort != "measure" or self.machine is not None or self._by_hand(problem):
             return None
         return verdict(self._races(problem.ranks), self._placed(problem), form).race
+
+    def _by_hand(self, problem: Problem) -> Choice | None:
+        return choice_for(self.algorithms.get(problem.collective, ()), problem.nbytes)
 
     def learnable(self, asked: CallProblem) -> bool:
         """Whether learning may try plans on such calls: not if a race or choice by hand decides."""
         problem = asked.problem
         if not (self.learn and self.progress and self.effort == "measure" and problem.ranks > 1):
             return False
-        if problem.order == "fixed":  # trials would run the library's own, too
-            return False
-        if choice_for(self.algorithms.get(problem.collective, ()), problem.nbytes) is not None:
+        if problem.order == "fixed" or self._by_hand(problem):  # trials try the library's own, too
             return False
         return self.machine_for(asked) is not None and self.race(asked, "blocking") is None
 
@@ -316,9 +234,7 @@ class Decision:
     def explained(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Chosen:
         """What serves a call, and why, as `chosen` returns it; nothing is logged."""
         problem, reason = self._placed(asked.problem), asked.reason
-        collective = problem.collective
-        by_hand = choice_for(self.algorithms.get(collective, ()), problem.nbytes)
-        machine, unsuited = self.machine_for(asked), ""
+        by_hand, machine, unsuited = self._by_hand(problem), self.machine_for(asked), ""
         decided: Verdict | None = None  # None: the model chooses
         chosen = by_hand.algorithm if by_hand is not None else LIBRARY
         if by_hand is not None and not keeps_order(chosen, problem):
@@ -377,24 +293,3 @@ class Decision:
         if measured in ("", self.engine):
             return ""
         return f"; measured with the {measured} engine, while {self.engine} serves: tune again"
-
-
-def _share(learn: float | str | None) -> float:
-    """The share of the time for learning.   learn: the setting; None for COLLWISE_LEARN's."""
-    text = os.environ.get(LEARN, "") if learn is None else str(learn)
-    asked = f"{LEARN}={text}" if learn is None else f"learn={learn}"
-    return parse_share(text, f"learning while running, {asked}")
-
-
-def _elsewhere(here: Fingerprint, layout: Layout) -> Profile | None:
-    """The profile saved for nodes of the same kind in another layout, one node or several.
-
-    None if `here` has this layout itself or is emulated, and if COLLWISE_PROFILE names a file.
-    """
-    if here.layout == layout or here.emulated or os.environ.get(ENVIRONMENT):
-        return None
-    try:
-        return find_profile(structs.replace(here, layout=layout))
-    except CollwiseError as problem:
-        log.warning("for ranks on %s: %s", layout, problem)
-        return None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Container, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic_ns
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from mpi4py import MPI
 
@@ -56,10 +56,7 @@ class Posed(NamedTuple):
     elements: OpAndType | None = None
 
 
-class _Run(NamedTuple):
-    executor: Executor
-    schedule: Schedule
-    op: MPI.Op | None
+T = TypeVar("T")
 
 
 @dataclass(eq=False)
@@ -68,7 +65,7 @@ class Dispatch:
 
     duplicate: the private communicator for plans.   own: the library's own algorithms.  All objects
     for this communicator share both.   methods: MPI methods that plans may serve.
-    record: counts calls.   way: the kind of call as which blocking calls count.
+    record: counts calls.   way: how it counts blocking calls, such as "object".
     learning: tries plans on calls; needs a record.   common_clock: whether all ranks read the same
     clock.   calls: the cache of handlers, plans and executors.
     """
@@ -130,7 +127,7 @@ class Dispatch:
             tally.start()
         fast_call: Any = None
         if executor is None:
-            fast_call = handler.librarys
+            fast_call = handler.fast_call
             request = handler.by_library(library)
         else:
             try:
@@ -164,7 +161,7 @@ class Dispatch:
             handler = handler._replace(executor=tally.executor, own=tally.own)
         executor = handler.executor
         begin_ns = monotonic_ns()
-        fast_call: Any = handler.librarys
+        fast_call: Any = handler.fast_call
         if executor is None:
             handler.by_library(library)
         else:
@@ -182,11 +179,7 @@ class Dispatch:
         """The handler of a call, cached.   arguments: those of the blocking method."""
         posed = self._read(method, arguments)
         op = arguments[2] if posed is not None and posed.elements is not None else None
-        key = way, method, posed, id(op)
-        if (known := self.calls.get(key)) is None:
-            known = self.calls.remember(key, self._find(way, method, posed, op))
-        handler: Handler = known
-        return handler
+        return self._cached((way, method, posed, id(op)), self._find, way, method, posed, op)
 
     def _find(self, way: Way, method: str, posed: Posed | None, op: MPI.Op | None) -> Handler:
         """Make the handler of calls that pose this problem; may be collective."""
@@ -194,15 +187,14 @@ class Dispatch:
             return Handler(None, None, self._tally(way, method, None, op))
         asked: CallProblem | None = self._problem(posed)
         assert asked is not None
-        chosen = self.chosen(asked, form_of(way, self.decision.progress), timed=False)
+        form = form_of(way, self.decision.progress)
+        chosen = self.chosen(asked, form, timed=False)
         plan, own = chosen.plan, self._own(way, method, chosen.own)
         if plan is None and not isinstance(own, Switched):
-            self.decision.check_fallback(asked, form_of(way, self.decision.progress))
+            self.decision.check_fallback(asked, form)
         elif plan is not None and not self.duplicate.exists(local=way == "nonblocking"):
             if asked.problem.order == "fixed":
-                self.decision.check_fallback(
-                    asked, form_of(way, self.decision.progress), _NO_DUPLICATE
-                )
+                self.decision.check_fallback(asked, form, _NO_DUPLICATE)
             plan = asked = None  # once there is a duplicate, all caches are emptied
         tally = self._tally(way, method, asked, op)
         if isinstance(own, str):
@@ -294,11 +286,7 @@ class Dispatch:
 
     def chosen(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Chosen:
         """What serves a call, cached.   timed: see `Decision.chosen`."""
-        key = asked, form, timed
-        if key not in self.calls:
-            self.calls.remember(key, self.decision.chosen(asked, form, timed=timed))
-        known: Chosen = self.calls[key]
-        return known
+        return self._cached((asked, form, timed), self.decision.chosen, asked, form, timed)
 
     def slow(self, method: str, nbytes: int) -> bool:
         """Whether a plan serves such calls and the library's collective takes more than SLOW_S.
@@ -306,27 +294,32 @@ class Dispatch:
         Without a race the library's collective is taken to be slow.   method: an MPI method that
         combines nothing.   nbytes: bytes of each rank.
         """
-        key = "slow", method, nbytes
-        if key not in self.calls:
-            asked = self._problem(Posed(_BY_METHOD[method].name, nbytes))
-            chosen, race = self.chosen(asked, "blocking", timed=False), None
-            if chosen.label == LIBRARY:
-                self.decision.check_fallback(asked, "blocking")
-            else:
-                race = self.decision.race(asked, "blocking")
-            slow = chosen.label != LIBRARY and (race is None or race.library_s > SLOW_S)
-            self.calls.remember(key, slow)
-        known: bool = self.calls[key]
-        return known
+        return self._cached(("slow", method, nbytes), self._is_slow, method, nbytes)
+
+    def _is_slow(self, method: str, nbytes: int) -> bool:
+        asked = self._problem(Posed(_BY_METHOD[method].name, nbytes))
+        if self.chosen(asked, "blocking", timed=False).label == LIBRARY:
+            self.decision.check_fallback(asked, "blocking")
+            return False
+        race = self.decision.race(asked, "blocking")
+        return race is None or race.library_s > SLOW_S
+
+    def _cached(self, key: Hashable, make: Callable[..., T], *arguments: Any) -> T:
+        """What `make` returned when this key was asked for first."""
+        if (known := self.calls.get(key)) is None:
+            known = self.calls.remember(key, make(*arguments))
+        value: T = known
+        return value
 
     def run(self, schedule: Schedule, op: MPI.Op | None, buffers: Sequence[Any]) -> None:
         """Run a schedule once, on buffers as the MPI method of its collective takes them."""
-        key = "schedule", id(schedule), id(op)
-        known = self.calls.get(key)
-        if known is None:  # kept with schedule and op, whose ids are in the key
-            executor = executor_for(schedule, self.duplicate.make(), op)
-            known = self.calls.remember(key, _Run(executor, schedule, op))
-        known.executor.run(*buffers)
+
+        def make() -> tuple[Executor, Schedule, MPI.Op | None]:
+            # Kept with schedule and op, whose ids are in the key.
+            return executor_for(schedule, self.duplicate.make(), op), schedule, op
+
+        executor, *_ = self._cached(("schedule", id(schedule), id(op)), make)
+        executor.run(*buffers)
 
     def free(self) -> None:
         """Free the private communicator, and all requests made on it.  Collective."""
@@ -344,11 +337,7 @@ class Dispatch:
         """The executor for a plan.  Collective if the private duplicate has not been made yet."""
         private = self.duplicate.make()
         key = method, plan.problem, plan.choice.label, id(op)
-        if (known := self.calls.get(key)) is None:
-            known = executor_for(plan.schedule, private, op, method)
-            self.calls.remember(key, known)
-        executor: Executor = known
-        return executor
+        return self._cached(key, lambda: executor_for(plan.schedule, private, op, method))
 
     def _failed(self, problem: BaseException) -> None:
         """Mark the communicator broken after an error in a call that C served by itself."""

@@ -92,7 +92,7 @@ class Inheritable(MPI.Intracomm):
 
         later: MPI has not finished making this communicator, so nothing can be sent on it yet.
         like: another object for the same communicator, whose private duplicate this one uses.
-        way: the kind of calls as which blocking calls are recorded, such as "object".
+        way: how blocking calls are recorded, such as "object".
         """
         ranks, record = len(world.hosts), self._record
         names = decision.served(ranks) if record is None else COLLECTIVES.keys()

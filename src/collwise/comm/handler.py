@@ -15,7 +15,7 @@ class Handler(NamedTuple):
 
     executor: runs the plan; None if the library serves.   op: the operator, kept alive since its id
     is part of the cache's key.   tally: counts the calls; None if they are not recorded.
-    own: the library's own algorithm that serves, if it is not the library's default; else None.
+    own: the library's own algorithm that serves; None for a plan, and for the library's default.
     """
 
     executor: Executor | None
@@ -28,6 +28,6 @@ class Handler(NamedTuple):
         return by_default(call) if self.own is None else self.own.call(call)
 
     @property
-    def librarys(self) -> tuple[Any, tuple[()]]:
+    def fast_call(self) -> tuple[Any, tuple[()]]:
         """What the compiled engine is told to remember of calls that the library serves."""
         return None if self.own is None else self.own.in_c, ()

@@ -33,10 +33,10 @@ FOREVER = 2**63 - 1
 
 
 def form_of(way: Way, progress: bool) -> Form:
-    """The form whose plans and races apply to calls of this way.
+    """The form whose plans and races decide about calls of this way.
 
-    progress: as `Decision` has it.  Where no helper may call MPI, non-blocking calls go with
-    persistent ones: what serves these can serve both.
+    progress: as in `Decision`.  Where no helper may call MPI, non-blocking calls are decided as
+    persistent ones are: what serves these can serve both.
     """
     alike = way == "persistent" or (way == "nonblocking" and not progress)
     return "persistent" if alike else "blocking"
@@ -49,7 +49,7 @@ class Calls(NamedTuple):
     asked: the problem; None for collectives that are never planned.   algorithm: the name of what
     serves the calls; LIBRARY for the library's default.   why: a sentence on why it serves them.
     saved_s: seconds that all the calls saved, by the race that decided; None if no race decided.
-    spent_s: seconds that this rank spent in the calls; None if requests complete them.
+    spent_s: seconds that this rank spent in the calls; None for calls that requests complete.
     worth: what tuning would save on all the calls, if that was asked for.
     """
 

@@ -2,7 +2,6 @@
 
 import logging
 import mmap
-from collections.abc import Iterator
 from math import prod
 from typing import Any, Literal, NamedTuple, Self
 
@@ -72,8 +71,9 @@ def shared_array(comm: Inheritable, array: Any, root: int) -> SharedArray:
         mine = plain.Get_rank() in filled
         between = comm.Split(0 if mine else MPI.UNDEFINED, key=plain.Get_rank() != root)
         if mine:
-            for piece in _pieces(memoryview(content)[: layout.nbytes]):
-                between.Bcast([piece, MPI.BYTE], root=0)
+            data = memoryview(content)[: layout.nbytes]
+            for start in range(0, layout.nbytes, _PIECE):
+                between.Bcast([data[start : start + _PIECE], MPI.BYTE], root=0)
             between.Free()
     plain.Barrier()
     view = _view(layout, memory)
@@ -95,8 +95,3 @@ def _layout(array: Any) -> _Layout:
 
 def _view(layout: _Layout, content: mmap.mmap | None) -> SharedArray:
     return SharedArray(layout.shape, layout.dtype, buffer=content, order=layout.order)
-
-
-def _pieces(content: memoryview) -> Iterator[memoryview]:
-    for start in range(0, len(content), _PIECE):
-        yield content[start : start + _PIECE]

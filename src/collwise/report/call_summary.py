@@ -5,8 +5,7 @@ from typing import Any
 
 from collwise.comm.recording import Calls
 from collwise.measure.race import LIBRARY
-from collwise.planner.worth import Worth
-from collwise.report.tables import Table
+from collwise.report.tables import Table, optional_time
 from collwise.system import formatting
 from collwise.tuning.occurred import FORMAT
 
@@ -21,9 +20,9 @@ def calls_table(calls: Sequence[Calls]) -> Table:
             "ranks": str(group.ranks),
             "size": _size(group),
             "served by": "the library" if group.algorithm == LIBRARY else group.algorithm,
-            "took": "-" if group.spent_s is None else formatting.time(group.spent_s),
-            "saved": "-" if group.saved_s is None else formatting.time(group.saved_s),
-            "a tuning is worth": _worth(group.worth),
+            "took": optional_time(group.spent_s),
+            "saved": optional_time(group.saved_s),
+            "a tuning is worth": optional_time(group.worth.seconds),
             "why": group.why,
         }
         for group in sorted(calls, key=lambda group: -group.times)
@@ -61,10 +60,6 @@ def calls_lines(calls: Sequence[Calls], tuning: str) -> list[str]:
 
 def _size(group: Calls) -> str:
     return "-" if group.asked is None else formatting.size(group.asked.problem.nbytes)
-
-
-def _worth(worth: Worth) -> str:
-    return "-" if worth.seconds is None else formatting.time(worth.seconds)
 
 
 def calls_document(calls: Sequence[Calls], library: str, ranks: int, tuning: str) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def goal_lines(
 def goal_document(
     goal: Goal, timing: Timing, machine: Machine, topology: Topology | None, origin: str
 ) -> dict[str, Any]:
-    """The same as JSON; times in seconds."""
+    """The program's times as JSON, in seconds."""
     return {
         "goal": goal.name,
         "ranks": goal.ranks,

@@ -24,13 +24,9 @@ from collwise.profiles.fingerprint import LABELS
 from collwise.report.schedule_files import LARGEST_DRAWN, settings_of
 from collwise.report.tuning_tables import (
     call,
-    combining_table,
     experiments_table,
-    hockney_table,
-    levels_table,
-    measured_table,
+    machine_tables,
     race_table,
-    reading_table,
     size_of,
     tuning_table,
 )
@@ -67,13 +63,7 @@ def render(tuning: Tuning) -> str:
         sections=[_section(tuning, collective) for collective in collectives],
         dropped=sum(outcome.race.dropped for outcome in tuning.outcomes),
         machine=machine_picture(profile),
-        measured=[
-            *([levels_table(profile)] if profile.levels else []),
-            measured_table(profile),
-            hockney_table(profile),
-            *([reading_table(profile)] if profile.measurements.reading else []),
-            combining_table(profile),
-        ],
+        measured=machine_tables(profile),
         experiments=experiments_table(profile),
         labels={k: v for k, v in LABELS.items() if getattr(profile.fingerprint, k)},
         margin=MARGIN,

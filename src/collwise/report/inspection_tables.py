@@ -49,7 +49,7 @@ def _agreement(agree: bool | None) -> str:
 
 
 def inspection_document(inspection: Inspection) -> dict[str, Any]:
-    """The same as JSON; sizes in bytes."""
+    """The inspection as JSON; sizes in bytes."""
     header = {"format": INSPECTION, "version": VERSION}
     stretches = [{**one._asdict(), **one.seen._asdict()} for one in inspection.stretches]
     for one in stretches:

@@ -66,7 +66,7 @@ def served_document(profile: Profile | None, served: Mapping[Form, Verdict]) -> 
 
 
 def notes(problem: Problem, machine: Machine) -> list[str]:
-    """Remarks on oddities of a machine with levels that its author hardly meant, at this size."""
+    """Remarks on a machine with levels whose times at this size its author hardly meant."""
     return list(machine.oddities(problem.nbytes)) if isinstance(machine, Levels) else []
 
 

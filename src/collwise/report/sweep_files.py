@@ -29,7 +29,7 @@ Show = Callable[[Outcome, dict[str, str], str], None]
 
 
 class SweepKeeper:
-    """Takes races as they end.
+    """Keeps the races of a sweep in its files as they end.
 
     form: which form of the calls rows are about.   paths: where to write the "record", the "csv",
     the "picture" and the "report", as far as they are wanted.   show: None to print nothing as
@@ -64,7 +64,7 @@ class SweepKeeper:
 
     @property
     def savings(self) -> list[Callable[[], Saved]]:
-        """What writes the files in the end; each raises InvalidArgument where it cannot."""
+        """Functions that write the files in the end; each raises InvalidArgument if it cannot."""
         return [partial(self._write, kind) for kind in self.paths]
 
     def _write(self, kind: str) -> Saved:

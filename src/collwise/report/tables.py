@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from collwise.system.formatting import rounded
+from collwise.system.formatting import rounded, time
 
 
 class Saved(NamedTuple):
@@ -14,7 +14,7 @@ class Saved(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table of ready-made text, from which the terminal and the HTML page derive.
+    """A table of text cells, which a terminal or an HTML page shows.
 
     rows: cells by column title, in the order of the columns; every row has the same titles.
     optional: titles of columns without which it can still be read, the first to be left out first.
@@ -35,3 +35,8 @@ class Table(NamedTuple):
             {name: rounded(cell, digits).strip() for name, cell in row.items()} for row in self.rows
         ]
         return self._replace(rows=rows)
+
+
+def optional_time(seconds: float | None) -> str:
+    """A table's cell for a time that may be unknown."""
+    return "-" if seconds is None else time(seconds)

@@ -11,11 +11,11 @@ from collwise.planner.plans import shares
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import MeasuredSize, Mode, PortTime
 from collwise.report.plan_document import sources_document
-from collwise.report.tables import Table
+from collwise.report.tables import Table, optional_time
 from collwise.schedule.collectives import kind_of
 from collwise.schedule.problem import Problem
 from collwise.system import formatting
-from collwise.tuning.outcomes import Outcome, RaceVerdict, Task, Tuning
+from collwise.tuning.outcomes import Outcome, RaceVerdict, Tuning
 from collwise.tuning.race_records import TUNING, VERSION
 
 FEWEST_FOR_TREES = 4
@@ -59,7 +59,7 @@ def _tuning_row(outcome: Outcome, d: RaceVerdict, known: int) -> dict[str, str]:
         "λ": f"{outcome.lam:.{known}g}" if known else "unknown",
         "call": call(d),
         "algorithm": _algorithm(d) if d.raced else "-",
-        "predicted": formatting.rounded(_optional_time(d.predicted_s), known).strip(),
+        "predicted": formatting.rounded(optional_time(d.predicted_s), known).strip(),
         "measured": formatting.time(d.measured.middle) if d.raced else "-",
         "library": formatting.time(d.library.middle),
         "speed-up": f"{d.speedup.middle:.2f}" if d.raced else "-",
@@ -77,10 +77,6 @@ def _verdict(d: RaceVerdict) -> str:
 def _algorithm(d: RaceVerdict) -> str:
     """The name of our algorithm, without the collective's name in front."""
     return d.ours.removeprefix(f"{d.race.collective}/")
-
-
-def _optional_time(time_s: float | None) -> str:
-    return "-" if time_s is None else formatting.time(time_s)
 
 
 def size_of(problem: Problem) -> str:
@@ -109,7 +105,10 @@ def tuning_summary(tuning: Tuning) -> list[str]:
         )
     if tuning.unraced:
         races = formatting.count(len(tuning.unraced), "race")
-        named = ", ".join(_unraced(task, gain) for task, gain in tuning.unraced)
+        named = ", ".join(
+            str(task) if gain is None else f"{task} (the model predicts {gain:.2f}×)"
+            for task, gain in tuning.unraced
+        )
         lines.append(f"left out {races}, since the budget ended: {named}")
         lines.append("next     collwise tune --continue, with the same options, races these")
     lines += _first_steps(tuning)
@@ -137,9 +136,11 @@ def _first_steps(tuning: Tuning) -> list[str]:
     ]
 
 
-def _unraced(task: Task, gain: float | None) -> str:
-    """A task as text, with the speed-up that the model predicts over libraries' algorithms."""
-    return str(task) if gain is None else f"{task} (the model predicts {gain:.2f}×)"
+def machine_tables(profile: Profile, title: str = "") -> list[Table]:
+    """The tables of all that was measured of the machine.   title: of the first, of t0 and λ."""
+    others = levels_table, hockney_table, reading_table, combining_table
+    tables = [measured_table(profile, title), *(table(profile) for table in others)]
+    return [table for table in tables if table.rows]
 
 
 def measured_table(profile: Profile, title: str = "") -> Table:
@@ -198,17 +199,17 @@ def levels_table(profile: Profile) -> Table:
 
 
 def _port_cells(time: PortTime | None) -> dict[str, str]:
-    """Cells: how long a message keeps its group's port busy, and its rank where that fills it."""
+    """How long a message keeps the port of its group busy, and that of its rank, if known."""
     if time is None:
         return {"port": "-", "port, 95 %": "-", "its rank": "-"}
     return {
         "port": formatting.time(time.port_s) if time.port_s else "not noticed",
         "port, 95 %": _times_between(time.port_interval_s, time.port_s),
-        "its rank": _optional_time(time.rank_s),
+        "its rank": optional_time(time.rank_s),
     }
 
 
-def experiments_table(profile: Profile, title: str = "") -> Table:
+def experiments_table(profile: Profile) -> Table:
     """The raw medians of the λ experiments: a row for every size, mode and experiment."""
     ks = sorted({m.k for m in profile.medians})
     cells: dict[tuple[bool, int, Mode, int], dict[int, str]] = {}
@@ -221,7 +222,7 @@ def experiments_table(profile: Profile, title: str = "") -> Table:
         | {f"k = {k}": by_k.get(k, "-") for k in ks}
         for (_, nbytes, mode, experiment), by_k in sorted(cells.items())
     ]
-    return Table(title, rows)
+    return Table("", rows)
 
 
 def _times_between(ends_s: tuple[float, float] | None, like_s: float) -> str:
@@ -283,7 +284,7 @@ def race_table(outcome: Outcome, title: str = "") -> Table:
                 "competitor": label.removeprefix(f"{race.collective}/"),
                 "median": formatting.time(median.middle),
                 "median, 95 %": formatting.time_between(median.low, median.high, median.middle),
-                "predicted": _optional_time(race.predicted_s.get(label)),
+                "predicted": optional_time(race.predicted_s.get(label)),
                 f"speed-up over {library}": f"{gain.middle:.2f}",
                 "speed-up, 95 %": _interval(gain),
                 "used for": " and ".join(serves.get(label, ["-"])),
@@ -329,7 +330,7 @@ def tuning_document(tuning: Tuning) -> dict[str, Any]:
 def race_document(outcome: Outcome) -> dict[str, Any]:
     """A race as JSON: what was decided for each form of the call, and everything behind it.
 
-    Times are in seconds.  Verdict and medians outside of "forms" are those of persistent calls.
+    Times are in seconds.  Fields outside of "forms" that are also in it describe persistent calls.
     """
     race, task = outcome.race, outcome.task
     forms = {decision.form: _decision_document(decision) for decision in outcome.decisions}

@@ -58,7 +58,7 @@ def list_table(documents: Iterable[dict[str, Any]]) -> Table:
     return Table("Saved profiles", rows, optional=("layout", "last change", "verdict"))
 
 
-def whose(race: RaceResult) -> str:
+def _whose(race: RaceResult) -> str:
     """Whose algorithm serves a race's calls: the library's default, its other one, or ours."""
     if race.decision == LIBRARY:
         return "the library"
@@ -78,7 +78,7 @@ def races_table(races: Iterable[RaceResult], title: str = "Races") -> Table:
             "ours": formatting.time(race.ours_s),
             "library": formatting.time(race.library_s),
             "speed-up": f"{race.speedup_low:.2f} to {race.speedup_high:.2f}",
-            "serves": "the library" if race.decision == LIBRARY else whose(race),
+            "serves": _whose(race),
             "evidence": "learned while running" if race.learned else "race",
         }
         for race in races

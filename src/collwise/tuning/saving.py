@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -15,7 +15,6 @@ from collwise.planner.race_lookup import is_known
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import (
     MODES,
-    CombineTime,
     MeasuredLevel,
     MeasuredSize,
     Measurements,
@@ -23,6 +22,10 @@ from collwise.profiles.records import (
 )
 from collwise.system import formatting
 from collwise.system.files import locked
+
+T = TypeVar("T")
+_COMBINED = "op", "dtype", "nbytes"
+"""What a time of combining is about."""
 
 
 class Merged(NamedTuple):
@@ -65,7 +68,8 @@ def merge(saved: Profile | None, new: Profile) -> Merged:
     if same is not None and _levels(same) != _levels(latest):
         old = f"t0 and λ on {_ranks(same.provenance.ranks)} {_levels(same)}"
         dropped += (f"{old}, for newer ones {_levels(latest)}",)
-        latest, same = msgspec.structs.replace(latest, combining=_combining(same, latest)), None
+        combining = _joined(same.combining, latest.combining, *_COMBINED)
+        latest, same = msgspec.structs.replace(latest, combining=combining), None
     here = ("", ranks_per_node)
     kept = [r for r in known if _problem(r) not in again or r.ranks_per_node not in here]
     measured, sizes_kept, sizes_replaced = _together(same, latest, new.fingerprint.cores_per_node)
@@ -173,13 +177,12 @@ def _together(
     fresh, stale = set(map(size, new.points)), set(map(size, old.points))
     medians = [m for m in new.medians if size(m) in fresh]
     medians += [m for m in old.medians if size(m) in stale - fresh]
-    reading = sorted(_joined(old.reading, new.reading, "nbytes"), key=attrgetter("nbytes"))
     measured = msgspec.structs.replace(
         new,
         levels=levels,
         medians=tuple(medians),
-        combining=_combining(old, new),
-        reading=tuple(reading),
+        combining=_joined(old.combining, new.combining, *_COMBINED),
+        reading=_joined(old.reading, new.reading, "nbytes"),
     )
     if stale - fresh:
         points = _in_segments(_joined(old.points, new.points, "mode", "nbytes"))
@@ -191,16 +194,11 @@ def _together(
     return measured, _sizes(stale - fresh), _sizes(stale & fresh)
 
 
-def _joined(old: Iterable[Any], new: Sequence[Any], *about: str) -> list[Any]:
-    """The new records, and those old ones that no new one equals in the fields named in `about`."""
+def _joined(old: Iterable[T], new: Iterable[T], *about: str) -> tuple[T, ...]:
+    """The records of both, sorted by the fields `about`; a new one replaces an old one there."""
     key = attrgetter(*about)
-    fresh = set(map(key, new))
-    return [*new, *(record for record in old if key(record) not in fresh)]
-
-
-def _combining(old: Measurements, new: Measurements) -> tuple[CombineTime, ...]:
-    """The new times of combining, and the old ones that were not measured again."""
-    return tuple(_joined(old.combining, new.combining, "op", "dtype", "nbytes"))
+    joined = {key(record): record for record in (*old, *new)}
+    return tuple(joined[at] for at in sorted(joined))
 
 
 def _levels(measured: Measurements) -> str:
@@ -210,16 +208,15 @@ def _levels(measured: Measurements) -> str:
 
 def _of_level(old: MeasuredLevel, new: MeasuredLevel) -> MeasuredLevel:
     """A level that was measured again, with the old sizes that were not measured this time."""
-    port = sorted(_joined(old.port, new.port, "nbytes"), key=attrgetter("nbytes"))
     points = _in_segments(_joined(old.points, new.points, "mode", "nbytes"))
-    return msgspec.structs.replace(new, points=points, port=tuple(port))
+    return msgspec.structs.replace(new, points=points, port=_joined(old.port, new.port, "nbytes"))
 
 
 def _in_segments(points: Sequence[MeasuredSize]) -> tuple[MeasuredSize, ...]:
-    """The points, sorted by mode of sending and size, with segments (protocols) found again."""
+    """Points in the order of sizes, sorted by mode; their segments (protocols) are found again."""
     numbered: list[MeasuredSize] = []
     for mode in MODES:
-        of_mode = sorted((p for p in points if p.mode == mode), key=lambda p: p.nbytes)
+        of_mode = [point for point in points if point.mode == mode]
         numbers = find_protocols((p.nbytes, p.t0_s, p.lam, _uncertainty(p)) for p in of_mode)
         numbered += [msgspec.structs.replace(p, segment=numbers[p.nbytes]) for p in of_mode]
     return tuple(numbered)

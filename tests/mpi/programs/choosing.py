@@ -14,8 +14,8 @@ import numpy as np
 from mpi4py import MPI
 
 import collwise as cw
-from collwise.comm.decision import ALGORITHMS, HINT
-from collwise.comm.fallback import FALLBACK, FORMER, _say_renamed, log
+from collwise.comm.agreed_decision import FORMER, _say_renamed, log
+from collwise.comm.decision import ALGORITHMS, FALLBACK, HINT
 from collwise.comm.recording import Way
 from collwise.comm.served import METHODS, NAMES
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName

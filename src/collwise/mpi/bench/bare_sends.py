@@ -38,15 +38,12 @@ class BareSends:
             ready = []
             while sends and held.issuperset(sends[0][1]):
                 ready.append(sends.popleft()[0])
-            exchanged = (
-                ready.pop() if received and ready[-1:] and _partners(ready[-1], received) else None
-            )
+            peer = received.peer if received else -1
+            exchanged = ready.pop() if ready and ready[-1].peer == peer else None
             for op in ready:
-                self._calls.append(
-                    partial(self._isend, partial(comm.Isend, self._spec(op), op.peer))
-                )
+                self._calls.append(partial(self._isend, comm, self._spec(op), op.peer))
             if received:
-                into, peer = self._spec(received), received.peer
+                into = self._spec(received)
                 self._calls.append(
                     partial(comm.Sendrecv, self._spec(exchanged), peer, 0, into, peer, 0)
                     if exchanged
@@ -67,15 +64,11 @@ class BareSends:
         for datatype in self._types:
             datatype.Free()
 
-    def _isend(self, start: Callable[[], MPI.Request]) -> None:
-        self._requests.append(start())
+    def _isend(self, comm: MPI.Intracomm, spec: list[Any], peer: int) -> None:
+        self._requests.append(comm.Isend(spec, peer))
 
     def _spec(self, op: Send | Recv) -> list[Any]:
         lengths = [block.length for block in op.blocks]
         offsets = [self._places[block.owner] + block.offset for block in op.blocks]
         self._types.append(MPI.BYTE.Create_hindexed(lengths, offsets).Commit())
         return [self._result, 1, self._types[-1]]
-
-
-def _partners(send: Send, received: Recv) -> bool:
-    return send.peer == received.peer

@@ -166,7 +166,7 @@ class Prober:
     """Times probes on a private communicator, on the engine that runs plans.
 
     As in the execution of a plan, receives are posted and sends are prepared as persistent requests
-    before the clock is read.   nodes: each rank's, if memory carries what they send.
+    before the clock is read.   nodes: each rank's node, if messages travel through shared memory.
     """
 
     def __init__(self, comm: MPI.Intracomm, largest: int, nodes: Sequence[int] = ()) -> None:
@@ -246,9 +246,9 @@ class Prober:
         *,
         rebindable: bool,
     ) -> Bound:
-        """Bind messages, each received one with memory of its own.
+        """Bind messages; each received message has memory of its own.
 
-        In shared memory each sent one has its own, too: the same bytes would be published once.
+        With shared memory each sent message has, too: equal bytes would be published only once.
         """
         apart = self._transport is not None
         on_slots = tuple(

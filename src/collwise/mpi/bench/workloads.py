@@ -55,7 +55,7 @@ class Competitor(NamedTuple):
 
     label: str
     run: Callable[[], object]
-    free: Callable[[], object]
+    free: Callable[[], object] = lambda: None
 
 
 class Workload:
@@ -130,7 +130,7 @@ class Workload:
     def default(self, label: str = LIBRARY) -> Competitor:
         """The library's blocking call."""
         call = partial(getattr(self.comm, self.kind.methods[0]), *self._arguments())
-        return Competitor(label, self._as_comm(call, planned=False), _nothing)
+        return Competitor(label, self._as_comm(call, planned=False))
 
     def libraries(self) -> list[Competitor]:
         """The library's collective: the blocking call, and the persistent form if it has one."""
@@ -179,7 +179,7 @@ class Workload:
                 for method, *words in methods
             ]
             label = " + ".join(method for method, *_ in methods) + BLOCKING
-            made.append(Competitor(label, partial(_all, calls), _nothing))
+            made.append(Competitor(label, partial(_all, calls)))
         return made
 
     def own(
@@ -193,10 +193,9 @@ class Workload:
         """
         method, blocking = self.kind.methods[0], label.endswith(BLOCKING)
         form: CallForm = "blocking" if blocking else "persistent"
-        found = calls.find(method, form, name, settings, local=False)
-        if isinstance(found, str):
-            return found
-        switched = found
+        switched = calls.find(method, form, name, settings, local=False)
+        if isinstance(switched, str):
+            return switched
         called = method if blocking else f"{method}_init"
         library = partial(getattr(MPI.Intracomm, called), self.comm, *self._arguments())
 
@@ -212,7 +211,7 @@ class Workload:
         except MPI.Exception as problem:
             refused = f"the library refuses it here: {problem.Get_error_string().splitlines()[-1]}"
         if blocking:
-            competitor = Competitor(label, self._as_comm(call, planned=True), _nothing)
+            competitor = Competitor(label, self._as_comm(call, planned=True))
         elif made is not None:
             competitor = _persistent(label, made)
         refused = next(filter(None, self.comm.allgather(refused)), "")
@@ -289,7 +288,7 @@ class Workload:
 
 def idle(label: str) -> Competitor:
     """The competitor of a rank that takes no part."""
-    return Competitor(label, _nothing, _nothing)
+    return Competitor(label, lambda: None)
 
 
 def _persistent(label: str, request: Any) -> Competitor:
@@ -305,7 +304,3 @@ def _persistent(label: str, request: Any) -> Competitor:
 def _all(calls: Sequence[Callable[[], object]]) -> None:
     for call in calls:
         call()
-
-
-def _nothing() -> None:
-    """Do nothing."""

@@ -83,9 +83,9 @@ def can_combine(op: MPI.Op, datatype: MPI.Datatype) -> bool:
 class BoundOperator(NamedTuple):
     """An operator on elements of a type.
 
-    loop: what names the compiled engine's loop, an operator and a type; blank if it has none.
-    user_type: the type that the user passed, where the elements have a duplicate of it.  A user's
-    operator is called with the former, unless that was freed.
+    loop: the operator and the type of the compiled engine's loop; blank if it has none.
+    user_type: the type that the user passed, if the elements have a duplicate of it.  A user's
+    operator gets this type unless it was freed.
     """
 
     op: MPI.Op
@@ -94,7 +94,7 @@ class BoundOperator(NamedTuple):
 
     @property
     def separate_output(self) -> bool:
-        """Whether a result may go elsewhere: `MPI_Reduce_local` overwrites the right operand."""
+        """Whether a third buffer may take the result; `MPI_Reduce_local` overwrites an operand."""
         return bool(self.loop[0])
 
     @staticmethod

@@ -28,8 +28,8 @@ log = logging.getLogger("collwise")
 
 
 MOST = 256
-"""Most duplicates of ours that a process has before the library serves on further communicators:
-libraries allow some 2,000 communicators, and the program needs those."""
+"""With this many duplicates in a process, the library serves further communicators: libraries allow
+some 2,000 communicators, and the program needs those."""
 NO_ROOM = f"there are {MOST} duplicates of other communicators, or no room for one"
 BLOCKING_TAG = 0
 """All blocking calls share this tag: MPI guarantees that all ranks make them in the same order."""
@@ -52,7 +52,7 @@ class PrivateCommunicator:
     call then.   tags: the next tag for a persistent or non-blocking collective, which all ranks
     make in the same order, and the largest tag; the compiled engine has this memory, too.
     nodes: the number of each rank's node, if messages inside a node go through memory that its
-    ranks share.   transport: of this rank's node; None if MPI carries its messages.
+    ranks share.   transport: what carries them on this rank's node; None if that is MPI.
     """
 
     def __init__(self, comm: MPI.Intracomm, nodes: Sequence[int] = ()) -> None:

@@ -85,7 +85,8 @@ def test_what_is_no_summary(tmp_path: Path) -> None:
     odd = tmp_path / "odd.json"
     for text, told in [
         ("{", "truncated"),
-        ("{}", "missing required field"),
+        ("{}", "its format is None"),
+        ('{"format": "collwise calls", "version": 1}', "missing required field"),
         ('{"format": "profile", "ranks": 4, "calls": []}', "its format is 'profile'"),
     ]:
         odd.write_text(text, encoding="utf-8")

@@ -55,7 +55,7 @@ def gathered(
 
 
 def said(*names: str) -> list[str]:
-    """Which of these options and arguments the user wrote, as they are written."""
+    """Which of these options and arguments the user gave, as they are typed."""
     ctx = click.get_current_context()
     return [
         param.opts[0] if isinstance(param, click.Option) else (param.name or "").upper()

@@ -3,18 +3,15 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from collwise.cli import output
 from collwise.cli.parameter_types import BUDGET, INTEGER, SIZES
 from collwise.cli.profile_option import placement_option, save, save_option
-from collwise.cli.ranks_option import on_ranks
+from collwise.cli.ranks_option import Communicator, World, on_ranks
 from collwise.model.placement import Placement
-
-if TYPE_CHECKING:  # the help needs no MPI
-    from collwise.mpi.runtime.world import Communicator, World
 
 
 @click.command("measure")
@@ -32,8 +29,8 @@ if TYPE_CHECKING:  # the help needs no MPI
 @output.json_option
 @on_ranks(lambda options: options["budget"])
 def command(
-    comm: "Communicator",
-    here: "World",
+    comm: Communicator,
+    here: World,
     budget: float,
     sizes: Sequence[int] | None,
     seed: int,

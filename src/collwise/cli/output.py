@@ -57,20 +57,15 @@ def passed_on() -> dict[str, str]:
 def console(stream: str = "out") -> Console:
     """A console for "out" or "err": coloured on a terminal, plain and wide in a pipe."""
     file = sys.stdout if stream == "out" else sys.stderr
-    if terminals := os.environ.get(_TERMINAL):
-        *streams, width = terminals.split()
-        terminal = stream in streams
-        return Console(
-            file=file, force_terminal=terminal, width=int(width) if terminal else _piped()
-        )
-    if launched() is not None or not file.isatty():  # Open MPI gives ranks a terminal of its own
-        return Console(file=file, force_terminal=False, width=_piped())
-    return Console(file=file)
-
-
-def _piped() -> int:
+    told = os.environ.get(_TERMINAL, "").split()
+    *terminals, width = told or ["0"]
+    if stream in terminals:
+        return Console(file=file, force_terminal=True, width=int(width))
+    if not told and launched() is None and file.isatty():
+        return Console(file=file)  # under a launcher Open MPI gives ranks a terminal of its own
     columns = os.environ.get("COLUMNS", "")
-    return int(columns) if re.fullmatch("[1-9][0-9]{0,4}", columns) else PIPED
+    piped = int(columns) if re.fullmatch("[1-9][0-9]{0,4}", columns) else PIPED
+    return Console(file=file, force_terminal=False, width=piped)
 
 
 def table(shown: Table, stream: str = "out") -> None:
@@ -79,24 +74,23 @@ def table(shown: Table, stream: str = "out") -> None:
     Where the terminal is too narrow, cells break before what is in brackets and sentences wrap;
     then the optional columns are left out, in their order, as far as need be.
     """
-    out = console(stream)
+    out, optional = console(stream), tuple(shown.optional)
     unlimited = out.options.update(max_width=10_000)
-    grid = _grid(shown.title, shown.rows)
-    if out.measure(grid, options=unlimited).maximum <= out.width:
-        _print(out, grid)
-        return
-    for count in range(len(shown.optional) + 1):
-        left_out = shown.optional[:count]
+    narrow = [(_PROSE, optional[:count]) for count in range(len(optional) + 1)]
+    for least, left_out in ((0, ()), *narrow, (1, optional)):  # at last, cells break anywhere
+        names = [name for name in shown.columns if name not in left_out]
         rows = [
-            {name: _folded(cell) for name, cell in row.items() if name not in left_out}
+            {name: _folded(row[name]) if least else row[name] for name in names}
             for row in shown.rows
         ]
-        grid = _grid(shown.title, rows, least=_PROSE)
-        if out.measure(grid, options=unlimited).minimum <= out.width:
+        grid = _grid(shown.title, rows, least)
+        measured = out.measure(grid, options=unlimited)
+        if (measured.minimum if least else measured.maximum) <= out.width:
             break
-    else:
-        grid = _grid(shown.title, rows, least=1)  # cells are broken anywhere
-    _print(out, grid)
+    with out.capture() as drawn:
+        out.print(grid)
+    for line in drawn.get().splitlines():
+        out.file.write(line.rstrip(" ") + "\n")
     if left_out:
         write(
             f"no room for {', '.join(left_out)}: widen the terminal, or take --json", stream=stream
@@ -127,21 +121,13 @@ class Rows:
         out.file.flush()
 
 
-def _print(out: Console, grid: Grid) -> None:
-    """Print a table without the blanks at the ends of its lines."""
-    with out.capture() as drawn:
-        out.print(grid)
-    for line in drawn.get().splitlines():
-        out.file.write(line.rstrip(" ") + "\n")
-
-
 def _folded(cell: str) -> str:
     """The cell; if it is a label with brackets at its end, these are on a line of their own."""
     label = _LABEL.fullmatch(cell)
     return "\n".join(label.groups()) if label else cell
 
 
-def _grid(title: str, rows: Sequence[Mapping[str, str]], least: int = 0) -> Grid:
+def _grid(title: str, rows: Sequence[Mapping[str, str]], least: int) -> Grid:
     """The rich table to print.
 
     least: for a narrow terminal, the width in characters down to which cells are not wrapped.

@@ -24,7 +24,7 @@ from collwise.system.quantities import parse_number, parse_share, parse_size, pa
 T = TypeVar("T")
 
 MAX_SIZES = 1000
-"""Sizes in a range."""
+"""The most sizes in a range."""
 LONGEST_S = 10_000_000
 """Seconds, 115 days: clocks of the system cannot wait for much more."""
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -23,6 +23,12 @@ from collwise.model.placement import check_placement
 from collwise.system import formatting
 from collwise.system.host import usable_cores
 from collwise.system.launcher import STATUS_FILE, Launched, launched, start, status_file
+
+if TYPE_CHECKING:
+    from collwise.mpi.runtime.world import Communicator as Communicator
+    from collwise.mpi.runtime.world import World as World
+else:
+    Communicator = World = Any  # help needs no MPI
 
 _WORKING = "working"
 """The status that ranks leave once they have begun."""

@@ -2,17 +2,14 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from collwise.cli import output
 from collwise.cli.grouped_command import GroupedCommand
 from collwise.cli.parameter_types import BUDGET, FOLDER
-from collwise.cli.ranks_option import on_ranks
-
-if TYPE_CHECKING:  # only what is measured needs MPI
-    from collwise.mpi.runtime.world import Communicator, World
+from collwise.cli.ranks_option import Communicator, World, on_ranks
 
 COMPUTING_S = 1800.0
 """Seconds that computing everything may take on a slow machine, for a launcher's time limit."""
@@ -42,8 +39,8 @@ def _check(options: dict[str, Any]) -> None:
 @output.json_option
 @on_ranks(lambda options: options["budget"] + COMPUTING_S, _check, optional=True)
 def command(
-    comm: "Communicator | None",
-    here: "World | None",
+    comm: Communicator | None,
+    here: World | None,
     paper: str | None,
     items: tuple[str, ...],
     only_claims: bool,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from msgspec.structs import replace
@@ -19,7 +19,7 @@ from collwise.cli.problem_options import (
     problem_options,
 )
 from collwise.cli.profile_option import placement_option, profile_for, save, save_option
-from collwise.cli.ranks_option import on_ranks
+from collwise.cli.ranks_option import Communicator, World, on_ranks
 from collwise.errors import InvalidArgument
 from collwise.model.placement import Placement
 from collwise.profiles.fingerprint import Fingerprint
@@ -27,9 +27,6 @@ from collwise.profiles.profile import Profile
 from collwise.profiles.store import default_path
 from collwise.report.tables import Saved
 from collwise.system.launcher import launched
-
-if TYPE_CHECKING:  # the help needs no MPI
-    from collwise.mpi.runtime.world import Communicator, World
 
 
 def _check(options: dict[str, Any]) -> None:
@@ -100,8 +97,8 @@ def _known(fingerprint: Fingerprint, path: Path | None) -> tuple[Profile, Path]:
 @output.json_option
 @on_ranks(lambda options: options["budget"], _check)
 def command(
-    comm: "Communicator",
-    here: "World",
+    comm: Communicator,
+    here: World,
     budget: float,
     sizes: Sequence[int],
     collectives: Sequence[str],

@@ -181,7 +181,7 @@ class Decision:
         return own_of(self.algorithms, [race for race in raced if race.ranks == ranks])
 
     def check_fallback(self, asked: CallProblem, form: Form, why: str = "") -> None:
-        """Raise InvalidArgument, for `why`, if order or COLLWISE_FALLBACK forbids a fallback."""
+        """Raise InvalidArgument if order or environment forbid a fallback.   why: its reason."""
         fixed = asked.problem.order == "fixed"
         if (fixed or not self.falls_back) and asked.problem.ranks > 1:
             raise InvalidArgument(

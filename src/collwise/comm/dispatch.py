@@ -96,7 +96,7 @@ class Dispatch:
         form = ("blocking", "nonblocking", "persistent").index(way)
         about = self.methods, comm, self.rank, self.ranks, MPI.SUM, slow, self._failed
         calls = self.in_c[way] = COMPILED.Calls(form, *about)
-        self.duplicate.inform(calls.forget)
+        self.duplicate.when_broken.append(calls.forget)
         return calls
 
     def call(

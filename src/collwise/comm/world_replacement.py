@@ -68,9 +68,8 @@ def _of_lists(theirs: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(theirs)
     def complete(requests: Any, *statuses: Any, **named: Any) -> Any:
         every = list(requests)
-        if name == "Startall" and any(isinstance(one, CountingStarts) for one in every):
-            return startall(every)
-        if not any(isinstance(one, PersistentCollective) for one in every):
+        ours = (PersistentCollective, *[CountingStarts] * (name == "Startall"))
+        if not any(isinstance(one, ours) for one in every):
             return theirs(requests, *statuses, **named)
         if name == "Startall":
             return startall(every)

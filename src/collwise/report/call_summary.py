@@ -5,7 +5,7 @@ from typing import Any
 
 from collwise.comm.recording import Calls
 from collwise.measure.race import LIBRARY
-from collwise.report.tables import Table, optional_time
+from collwise.report.tables import Table, attributes, optional_time
 from collwise.system import formatting
 from collwise.tuning.occurred import FORMAT
 
@@ -77,23 +77,11 @@ def calls_document(calls: Sequence[Calls], library: str, ranks: int, tuning: str
 
 
 def _call_document(group: Calls) -> dict[str, Any]:
-    document: dict[str, Any] = {"method": group.method, "form": group.way, "ranks": group.ranks}
-    if group.asked is not None:
-        problem, elements, _ = group.asked
-        document |= {
-            "collective": problem.collective,
-            "nbytes": problem.nbytes,
-            "root": problem.root,
-            "sources": [list(source) for source in problem.sources],
-            "op": elements and elements.op,
-            "dtype": elements and elements.dtype,
-        }
-    return document | {
-        "times": group.times,
-        "algorithm": group.algorithm,
-        "why": group.why,
-        "saved_s": group.saved_s,
-        "spent_s": group.spent_s,
-        "worth_s": group.worth.seconds,
-        "evidence": group.worth.evidence,
-    }
+    document = group._asdict()
+    asked, worth, document["form"] = (document.pop(name) for name in ("asked", "worth", "way"))
+    document |= {"worth_s": worth.seconds, "evidence": worth.evidence}
+    if asked is not None:
+        problem, elements, _ = asked
+        document |= attributes(problem, "collective", "nbytes", "root", "sources")
+        document |= {"op": elements and elements.op, "dtype": elements and elements.dtype}
+    return document

@@ -12,6 +12,7 @@ from collwise.planner.plans import Plan
 from collwise.planner.race_lookup import Verdict
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import Form
+from collwise.report.tables import attributes
 from collwise.schedule.problem import Problem
 from collwise.system import formatting
 
@@ -30,13 +31,8 @@ def plan_document(plan: Plan, origin: str) -> dict[str, Any]:
         "lower_bound": plan.bound.argument,
         "unsegmented_bound_s": plan.unsegmented_bound.time_s,
         "candidates": [
-            {
-                "label": c.label,
-                "predicted_s": c.predicted_s,
-                "estimate": c.estimate,
-                "verdict": c.verdict,
-            }
-            for c in plan.candidates
+            attributes(one, "label", "predicted_s", "estimate", "verdict")
+            for one in plan.candidates
         ],
         "excluded": dict(plan.excluded),
         "remarks": list(plan.remarks),
@@ -58,10 +54,7 @@ def served_document(profile: Profile | None, served: Mapping[Form, Verdict]) -> 
     """What `served_lines` says, as JSON."""
     if profile is None:
         return {}
-    calls = {
-        form: {"algorithm": verdict.algorithm, "because": verdict.because}
-        for form, verdict in served.items()
-    }
+    calls = {form: attributes(by, "algorithm", "because") for form, by in served.items()}
     return {"profile_verdict": profile.verdict, "served": calls}
 
 
@@ -78,12 +71,8 @@ def problem_document(
     origin: where the machine comes from.   reason: why contributions are combined in this order.
     """
     return {
-        "collective": problem.collective,
-        "ranks": problem.ranks,
-        "nbytes": problem.nbytes,
-        "root": problem.root,
+        **attributes(problem, "collective", "ranks", "nbytes", "root", "order"),
         "item": problem.itemsize,
-        "order": problem.order,
         "order_because": reason,
         **sources_document(problem),
         "machine": machine.describe(),
@@ -98,6 +87,6 @@ def sources_document(problem: Problem) -> dict[str, Any]:
     if not problem.kind.has_sources:
         return {}
     return {
-        "sources": [{"rank": source.rank, "nbytes": source.nbytes} for source in problem.sources],
+        "sources": [source._asdict() for source in problem.sources],
         "shape": list(problem.shape),
     }

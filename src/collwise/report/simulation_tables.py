@@ -8,7 +8,7 @@ from collwise.algorithms.registry import ALGORITHMS
 from collwise.model.exact import seconds
 from collwise.planner.plans import ORDER_WORDS, source_lines
 from collwise.report.plan_document import notes, problem_document
-from collwise.report.tables import Table
+from collwise.report.tables import Table, attributes
 from collwise.system import formatting
 from collwise.tuning.simulations import LinkLoad, Simulation
 
@@ -150,7 +150,7 @@ def _transfers(simulation: Simulation) -> list[dict[str, Any]]:
     transfers = []
     trace = simulation.trace
     for transfer, passage in zip_longest(trace.transfers, trace.passages):
-        document = {name: getattr(transfer, name) for name in ("source", "target", "nbytes")}
+        document = attributes(transfer, "source", "target", "nbytes")
         document |= _in_seconds(transfer, "start", "sent", "received")
         if passage is not None:
             waited = passage.waited

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Show = Callable[[Outcome, dict[str, str], str], None]
-"""Shows a race that has ended, its row, and the name of the MPI library."""
+"""Called with a race that has ended, its row, and the name of the MPI library."""
 
 
 class SweepKeeper:

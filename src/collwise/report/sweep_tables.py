@@ -27,7 +27,7 @@ CSV_COLUMNS = (
     "algorithm",
 )  # fmt: skip
 NAMED = 5
-"""Races that are named in a line."""
+"""The most races that a line names."""
 
 
 def sweep_row(race: RaceRecord, form: Form) -> dict[str, str]:

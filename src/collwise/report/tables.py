@@ -40,3 +40,8 @@ class Table(NamedTuple):
 def optional_time(seconds: float | None) -> str:
     """A table's cell for a time that may be unknown."""
     return "-" if seconds is None else time(seconds)
+
+
+def attributes(of: object, *names: str) -> dict[str, Any]:
+    """These attributes of an object, by name, for a JSON document."""
+    return {name: getattr(of, name) for name in names}

@@ -11,7 +11,7 @@ from collwise.planner.plans import shares
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import MeasuredSize, Mode, PortTime
 from collwise.report.plan_document import sources_document
-from collwise.report.tables import Table, optional_time
+from collwise.report.tables import Table, attributes, optional_time
 from collwise.schedule.collectives import kind_of
 from collwise.schedule.problem import Problem
 from collwise.system import formatting
@@ -317,11 +317,7 @@ def tuning_document(tuning: Tuning) -> dict[str, Any]:
         "profile": tuning.profile.to_document(),
         "races": [race_document(outcome) for outcome in tuning.outcomes],
         "unraced": [
-            {
-                "collective": task.problem.collective,
-                "nbytes": task.problem.nbytes,
-                "predicted_speedup": gain,
-            }
+            {**attributes(task.problem, "collective", "nbytes"), "predicted_speedup": gain}
             for task, gain in tuning.unraced
         ],
     }
@@ -337,14 +333,10 @@ def race_document(outcome: Outcome) -> dict[str, Any]:
     combines = task.problem.kind.combines
     elements = {"op": task.op, "dtype": task.dtype} if combines else {}
     return {
-        "collective": race.collective,
-        "ranks": race.ranks,
-        "nbytes": race.nbytes,
-        "root": race.root,
+        **attributes(race, "collective", "ranks", "nbytes", "root"),
         **elements,
         **sources_document(outcome.plan.problem),
-        "t0_s": outcome.t0_s,
-        "lam": outcome.lam,
+        **attributes(outcome, "t0_s", "lam"),
         "lower_bound_s": outcome.plan.lower_bound_s,
         "spent_s": {where: seconds(time) for where, time in outcome.spent.items()},
         **forms["persistent"],

@@ -9,7 +9,7 @@ from collwise.errors import DamagedProfile
 from collwise.measure.race import LIBRARY, own_algorithm
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import RaceResult
-from collwise.report.tables import Table
+from collwise.report.tables import Table, attributes
 from collwise.system import formatting
 
 
@@ -27,9 +27,7 @@ def list_document(paths: Iterable[Path]) -> list[dict[str, Any]]:
         documents.append(
             {
                 **known,
-                "mpi_library": profile.fingerprint.mpi_library,
-                "layout": profile.fingerprint.layout,
-                "cpu_model": profile.fingerprint.cpu_model,
+                **attributes(profile.fingerprint, "mpi_library", "layout", "cpu_model"),
                 "measured": [campaign.provenance.ranks_per_node for campaign in profile.every],
                 "races": {str(ranks): number for ranks, number in sorted(races.items())},
                 "created": profile.provenance.created,

@@ -9,9 +9,9 @@ from collwise.errors import CollwiseError, InvalidArgument
 from collwise.planner.choose import problem_for
 from collwise.planner.operator_order import DTYPE, OP
 from collwise.planner.race_lookup import REACH
-from collwise.system.files import decode_json, read_input
 from collwise.system.integers import ratio
 from collwise.tuning.outcomes import Task
+from collwise.tuning.race_records import read_document
 
 FORMAT = "collwise calls"
 """The format of the document that `collwise run --json` writes."""
@@ -32,21 +32,14 @@ class _Call(msgspec.Struct):
 
 
 class _Summary(msgspec.Struct):
-    format: str
     ranks: int
     calls: tuple[_Call, ...]
 
 
 def read_summary(path: Path) -> _Summary:
     """The calls in a file.  Raises InvalidArgument if the file is no summary."""
-    try:
-        summary = decode_json(read_input(path), _Summary)
-        if summary.format != FORMAT:
-            raise ValueError(f"its format is {summary.format!r}, not {FORMAT!r}")
-    except (OSError, ValueError) as problem:  # msgspec's errors are ValueErrors
-        seen = getattr(problem, "strerror", None) or str(problem)
-        remedy = "write it with collwise run --json FILE"
-        raise InvalidArgument(_asked(path), seen, remedy) from None
+    remedy = "write it with collwise run --json FILE"
+    summary: _Summary = read_document(path, {FORMAT: _Summary}, _asked(path), remedy)[1]
     return summary
 
 

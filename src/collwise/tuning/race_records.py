@@ -209,7 +209,7 @@ class Record(msgspec.Struct, frozen=True):
 def read_sweep(path: Path) -> Sweep:
     """The record of a sweep.  Raises InvalidArgument if the file is no such record."""
     remedy = "name a file that bench --record wrote, or a new one"
-    sweep: Sweep = _read(path, {SWEEP: Sweep}, remedy)[1]
+    sweep: Sweep = read_document(path, {SWEEP: Sweep}, f"read the record {path}", remedy)[1]
     return sweep
 
 
@@ -220,7 +220,7 @@ def read_record(path: Path) -> Record:
     """
     forms = {SWEEP: Sweep, TUNING: _Tuning, MEASUREMENT: _Tuning, Profile.format: msgspec.Raw}
     remedy = "give what bench, tune or measure printed with --json, or a saved profile"
-    kind, read = _read(path, forms, remedy)
+    kind, read = read_document(path, forms, f"read the record {path}", remedy)
     name = f"a {kind.removeprefix('collwise ')}"
     if isinstance(read, Sweep):
         return Record(path, name, read.fingerprint, read.races)
@@ -229,8 +229,13 @@ def read_record(path: Path) -> Record:
     return Record(path, name, profile.fingerprint, races, profile)
 
 
-def _read(path: Path, forms: Mapping[str, type[Any]], remedy: str) -> tuple[str, Any]:
-    """The format of a document, and its content.   forms: the type to read each format into."""
+def read_document(
+    path: Path, forms: Mapping[str, type[Any]], asked: str, remedy: str
+) -> tuple[str, Any]:
+    """The format of a JSON document, and its content.   forms: the type to read each format into.
+
+    Raises InvalidArgument, with `asked` and `remedy`, for a file in none of these formats.
+    """
     try:
         if not (content := read_input(path)).strip():
             raise ValueError("it is empty")
@@ -246,5 +251,5 @@ def _read(path: Path, forms: Mapping[str, type[Any]], remedy: str) -> tuple[str,
             _ = read.races  # raises if a cell is no race
     except (OSError, ValueError) as problem:  # msgspec's errors are ValueErrors
         seen = getattr(problem, "strerror", None) or str(problem)
-        raise InvalidArgument(f"read the record {path}", seen, remedy) from None
+        raise InvalidArgument(asked, seen, remedy) from None
     return str(header.format), read

@@ -195,7 +195,7 @@ def _together(
 
 
 def _joined(old: Iterable[T], new: Iterable[T], *about: str) -> tuple[T, ...]:
-    """The records of both, sorted by the fields `about`; a new one replaces an old one there."""
+    """All records, by the fields `about`; a new one replaces an old one with the same fields."""
     key = attrgetter(*about)
     joined = {key(record): record for record in (*old, *new)}
     return tuple(joined[at] for at in sorted(joined))

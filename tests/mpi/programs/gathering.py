@@ -6,7 +6,7 @@ import numpy as np
 from mpi4py import MPI
 
 import collwise as cw
-from collwise.mpi.bench.bare_sends import BareSends
+from collwise.mpi.bench.bare_sends import bare_sends
 from collwise.mpi.execution.executor import Executor
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.execution.gather_executor import GatherExecutor
@@ -95,9 +95,9 @@ def one_source_broadcasts_in_segments(comm: MPI.Intracomm) -> None:
         result = np.full(twice[-1], -1, np.int32)
         if rank == comm.size - 1:
             result[:] = numbers(rank, pairs[rank])
-        bare = BareSends(comm, plan.schedule.rank(rank), result, {comm.size - 1: 0})
-        bare.run()
-        bare.free()
+        send_all, free = bare_sends(comm, plan.schedule.rank(rank), result, {comm.size - 1: 0})
+        send_all()
+        free()
         assert np.array_equal(result, numbers(comm.size - 1, pairs[-1]))
     for number in range(2 * KINDS):
         salt = number % 3

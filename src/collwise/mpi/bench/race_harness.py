@@ -141,16 +141,8 @@ def race(
     finally:
         for competitor in competitors:
             competitor.free()
-    return Race(
-        problem.collective,
-        problem.ranks,
-        problem.nbytes,
-        problem.root,
-        samples,
-        dict(predicted_s),
-        timed.dropped,
-        apart_s=timed.tolerance_s,
-    )
+    about = problem.collective, problem.ranks, problem.nbytes, problem.root
+    return Race(*about, samples, dict(predicted_s), timed.dropped, apart_s=timed.tolerance_s)
 
 
 def _own_competitors(

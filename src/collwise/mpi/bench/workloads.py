@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from collwise.errors import UnknownName, WrongResult
 from collwise.measure.race import BLOCKING, BY_HAND, LIBRARY, LIBRARY_PERSISTENT
-from collwise.mpi.bench.bare_sends import BareSends
+from collwise.mpi.bench.bare_sends import bare_sends
 from collwise.mpi.buffers.mpi_operators import OPERATORS
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.executor_choice import executor_for
@@ -259,13 +259,13 @@ class Workload:
         rank, result = self.private.rank, self.result
         assert result is not None
         own = slice(places.get(rank, 0), places.get(rank, 0) + self._lengths.get(rank, 0))
-        bare = BareSends(self.comm, schedule.rank(rank), result, places)
+        exchange, free = bare_sends(self.comm, schedule.rank(rank), result, places)
 
         def run() -> None:
             result[own] = self._own
-            bare.run()
+            exchange()
 
-        return Competitor(label + BY_HAND, run, bare.free)
+        return Competitor(label + BY_HAND, run, free)
 
     def check(self, competitor: Competitor) -> None:
         """Run a competitor once; raises WrongResult on all ranks if a rank's result is wrong."""

@@ -14,9 +14,9 @@ from collwise.schedule.operations import Block, Operation, Slot, blocks_in, clob
 
 _ALIGNMENT = 64
 USER = 1 << 30
-"""A slot that no schedule uses: the user's buffer of output, where OUTPUT is in scratch."""
+"""A slot that no schedule uses: the user's output buffer, if the slot OUTPUT is in scratch."""
 USER_INPUT = USER + 1
-"""A slot that no schedule uses: the user's buffer of input, where INPUT is in scratch."""
+"""A slot that no schedule uses: the user's input buffer, if the slot INPUT is in scratch."""
 _NOWHERE = bytearray(1)
 _fromaddress = MPI.buffer.fromaddress
 allocate = MPI.buffer.allocate
@@ -123,7 +123,7 @@ class Memory:
         return joined
 
     def message(self, blocks: Iterable[Block]) -> Region:
-        """Where blocks are, in this order, as one message; its type is derived if need be."""
+        """One message of these blocks, in this order; its type is derived unless they adjoin."""
         regions = self.regions(blocks)
         if len(regions) == 1:
             return regions[0]

@@ -188,8 +188,8 @@ class PrivateDuplicate:
 
     MPI libraries have few communicators, so none is duplicated before it is needed.
     of: the user's communicator, as an object of mpi4py's.   refused: whether no duplicate may be
-    made.   when_made: functions to call when the duplicate is made.   nodes: as those of
-    `PrivateCommunicator`.
+    made.   when_made, when_broken: functions to call when the duplicate is made or marked broken.
+    nodes: as those of `PrivateCommunicator`.
     """
 
     def __init__(self, comm: MPI.Intracomm, nodes: Sequence[int] = ()) -> None:
@@ -198,11 +198,7 @@ class PrivateDuplicate:
         self.made: PrivateCommunicator | None = None
         self.refused = False
         self.when_made: list[Callable[[], object]] = []
-        self._users: list[Callable[[], object]] = []
-
-    def inform(self, act: Callable[[], object]) -> None:
-        """Have a function called when the duplicate is marked broken."""
-        self._users.append(act)
+        self.when_broken: list[Callable[[], object]] = []
 
     def exists(self, *, local: bool = False) -> bool:
         """Whether there is a duplicate; it is made unless a rank has MOST.  Equal on all ranks.
@@ -224,7 +220,7 @@ class PrivateDuplicate:
         """The duplicate; the first call is collective."""
         if self.made is None:
             self.made = PrivateCommunicator(self.of, self._nodes)
-            self.made.when_broken = self._users
+            self.made.when_broken = self.when_broken
             for act in self.when_made:
                 act()
         self.made.check()

@@ -109,7 +109,7 @@ class World(NamedTuple):
         return local_fingerprint(*where, transport=self.transport)
 
     def provenance(self, **about: Any) -> Provenance:
-        """Where, when and how what is measured here was made; `about` are more fields of it."""
+        """The provenance of what is measured here.   about: further fields."""
         import mpi4py
 
         return local_provenance(

@@ -18,8 +18,7 @@
 `checking`      COLLWISE_CHECK=1: ranks compare their calls before they run
 
 All ranks decide alike, by rank 0's settings.  `_CONSTRUCTORS` of `family` names the methods that
-make communicators, and `_NONBLOCKING_CONSTRUCTORS` those that also return a request.  Communicators
-inherit plans without communication.
+make communicators, which inherit plans without communication.
 """
 
 from collwise.comm.communicator import Comm

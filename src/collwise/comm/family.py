@@ -26,8 +26,8 @@ from collwise.schedule.collectives import COLLECTIVES
 _CONSTRUCTORS = (
     "Dup", "Dup_with_info", "Clone", "Split", "Split_type", "Create", "Create_group", "Create_cart",
     "Create_graph", "Create_dist_graph", "Create_dist_graph_adjacent",
+    "Idup", "Idup_with_info",
 )  # fmt: skip
-_NONBLOCKING_CONSTRUCTORS = ("Idup", "Idup_with_info")
 CONSTANTS = ("COMM_WORLD", "COMM_SELF")
 
 
@@ -234,7 +234,7 @@ def wrap_constructor(owner: type[Any], name: str) -> None:
     setattr(owner, name, make)
 
 
-for _name in (*_CONSTRUCTORS, *_NONBLOCKING_CONSTRUCTORS):
+for _name in _CONSTRUCTORS:
     wrap_constructor(Inheritable, _name)
 
 

@@ -24,8 +24,8 @@ _OTHERS = (
     "exscan",
 )  # fmt: skip
 """Collectives that only the library serves."""
-OBJECTS = ("bcast", "allgather", "reduce", "allreduce")
-"""Methods for Python objects that may go through collectives of buffers."""
+OBJECTS = {"bcast": "Bcast", **dict.fromkeys(("allgather", "reduce", "allreduce"), "Allgather")}
+"""Methods for Python objects, each with the method for buffers that may carry the pickles."""
 
 # The numbers of a tally, as in calls.h.
 TIMES, UNTIL, NANOSECONDS, LAST, NUMBERS = range(5)

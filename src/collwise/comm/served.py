@@ -36,8 +36,6 @@ _DEFAULTS: dict[str, tuple[int, tuple[Any, ...]]] = {}
 """The fewest arguments of each form, and the defaults of its parameters after the first."""
 _OURS: dict[str, Any] = {}
 """The methods of the class `Comm`, by name, to recognize those that a subclass overrides."""
-_BY_OBJECTS = {name: "Bcast" if name == "bcast" else "Allgather" for name in OBJECTS}
-"""For each object method, the buffer method that carries the pickles."""
 
 
 def served_methods(comm: Any) -> dict[str, Callable[..., Any]]:
@@ -54,7 +52,7 @@ def served_methods(comm: Any) -> dict[str, Callable[..., Any]]:
             table[name] = getattr(in_c[way], method.lower())
         elif way != "blocking" and method not in comm._served:
             table[name] = getattr(MPI.Intracomm, name).__get__(comm)
-    for name, method in _BY_OBJECTS.items():
+    for name, method in OBJECTS.items():
         if method not in comm._served:
             table[name] = getattr(MPI.Intracomm, name).__get__(comm)
     return {name: f for name, f in table.items() if getattr(type(comm), name) is _OURS[name]}

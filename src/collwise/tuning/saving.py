@@ -63,7 +63,7 @@ def merge(saved: Profile | None, new: Profile) -> Merged:
     ranks_per_node = new.provenance.ranks_per_node
     before = {measured.provenance.ranks_per_node: measured for measured in saved.every}
     same, latest = before.pop(ranks_per_node, None), new.measurements
-    again = {_problem(race) for race in new.race_results}
+    again = {race.key[:-1] for race in new.race_results}  # on any placement
     known, dropped = _known(saved)
     if same is not None and _levels(same) != _levels(latest):
         old = f"t0 and λ on {_ranks(same.provenance.ranks)} {_levels(same)}"
@@ -71,7 +71,7 @@ def merge(saved: Profile | None, new: Profile) -> Merged:
         combining = _joined(same.combining, latest.combining, *_COMBINED)
         latest, same = msgspec.structs.replace(latest, combining=combining), None
     here = ("", ranks_per_node)
-    kept = [r for r in known if _problem(r) not in again or r.ranks_per_node not in here]
+    kept = [r for r in known if r.key[:-1] not in again or r.ranks_per_node not in here]
     measured, sizes_kept, sizes_replaced = _together(same, latest, new.fingerprint.cores_per_node)
     profile = msgspec.structs.replace(
         new, measurements=measured, other_placements=tuple(before.values())
@@ -147,10 +147,6 @@ def without(profile: Profile, collective: str | None, ranks: int | None) -> Prof
         if collective not in (None, race.collective) or ranks not in (None, race.ranks)
     ]
     return msgspec.structs.replace(profile, race_results=tuple(kept))
-
-
-def _problem(race: RaceResult) -> tuple[object, ...]:
-    return race.key[:-1]
 
 
 def _races(races: Iterable[RaceResult]) -> list[str]:

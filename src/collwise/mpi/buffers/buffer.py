@@ -35,7 +35,7 @@ class Buffer:
             self.keep: Any = (spec, memory)
             self.address, self.nbytes, self.count = memory.address, memory.nbytes, spec.size
             return
-        data, number, first, datatype = simple_parts(spec)
+        data, number, first, datatype = parts_of(spec)
         self.keep, address, length, unit = locate(data, datatype, writable=writable)
         displacement = _index("displacement", first or 0)
         offset = displacement * unit.extent
@@ -219,16 +219,16 @@ def combined_buffers(
     return Buffer(sendbuf, writable=False, parts=parts), output
 
 
-def simple_parts(spec: Any) -> tuple[Any, Any, Any, Any]:
-    """Split a buffer specification for a single block into data, count, displacement and type.
+def parts_of(spec: Any, pairs: Any = (list, tuple)) -> tuple[Any, Any, Any, Any]:
+    """Split a buffer specification, in any of mpi4py's forms, into its four parts.
 
-    It may have any of mpi4py's forms.  The values are as the user passed them; None, or
-    displacement 0, where nothing was passed.
+    Returns (data, count, displacement, type) as the user passed them; None for what is left out.
+    pairs: the types in which count and displacement may stand together.
     """
     if not isinstance(spec, list | tuple):
         if spec is not MPI.BOTTOM and (spec is None or isinstance(spec, str | int)):
             raise TypeError("message: expecting buffer or list/tuple")
-        return spec, None, 0, None
+        return spec, None, None, None
     if not 2 <= len(spec) <= 4:
         raise ValueError("message: expecting 2 to 4 items")
     data, count, *rest = spec
@@ -236,7 +236,7 @@ def simple_parts(spec: Any) -> tuple[Any, Any, Any, Any]:
     displacement = rest.pop() if rest else None
     if len(spec) == 2 and isinstance(count, MPI.Datatype | str):
         count, datatype = None, count
-    elif len(spec) < 4 and isinstance(count, list | tuple):
+    elif len(spec) < 4 and isinstance(count, pairs):
         count, displacement = count
     return data, count, displacement, datatype
 

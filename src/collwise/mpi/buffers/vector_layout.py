@@ -18,7 +18,7 @@ from collwise.mpi.buffers.buffer import (
     checked_index,
     elements_in,
     locate,
-    simple_parts,
+    parts_of,
     span_of,
 )
 from collwise.mpi.buffers.memory import ElementType, Memory
@@ -41,24 +41,13 @@ class VectorSpec(NamedTuple):
 
 def allgatherv_spec(spec: Any, ranks: int = 0) -> VectorSpec:
     """The buffer of an Allgatherv.  As in mpi4py, only a tuple is (counts, displacements)."""
-    if not isinstance(spec, list | tuple):
-        return VectorSpec(simple_parts(spec)[0], None, None, None)
-    if not 2 <= len(spec) <= 4:
-        raise ValueError("message: expecting 2 to 4 items")
-    data, counts, *rest = spec
-    datatype = rest[-1] if rest else None
-    if len(spec) == 2 and isinstance(counts, MPI.Datatype | str):
-        counts, datatype = None, counts
-    displacements = rest[0] if len(spec) == 4 else None
-    if len(spec) < 4 and isinstance(counts, tuple):
-        counts, displacements = counts
-    return VectorSpec(data, counts, displacements, datatype)
+    return VectorSpec(*parts_of(spec, tuple))
 
 
 def allgather_spec(spec: Any, ranks: int) -> VectorSpec:
     """The buffer of an Allgather, whose count is that of one rank."""
     count = Buffer(spec, writable=True, parts=ranks).count // ranks
-    data, _, first, datatype = simple_parts(spec)
+    data, _, first, datatype = parts_of(spec)
     displacements = [first + rank * count for rank in range(ranks)] if first else None
     return VectorSpec(data, count, displacements, datatype)
 

@@ -3,6 +3,7 @@
 import click
 
 from collwise.cli import output
+from collwise.cli.failures import my_rank
 from collwise.report.tables import Table
 
 
@@ -12,7 +13,7 @@ def command(as_json: bool) -> int:
     """Check MPI, launcher, profile, permissions, lab; exit code 1 if something is wrong."""
     from collwise.doctor.checks import checkup
 
-    if not output.is_rank_zero():
+    if my_rank():
         return 0  # under a launcher one answer is enough
     with output.progress(quiet=as_json) as progress:
         findings = list(checkup(progress))

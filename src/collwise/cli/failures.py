@@ -62,14 +62,14 @@ def failing_clearly() -> Iterator[None]:
         elif isinstance(problem, MemoryError):
             sys.stderr.write(f"collwise: no memory: {problem}; ask for fewer bytes or ranks\n")
         else:
-            sys.stderr.write(f"collwise: unexpected error on rank {_rank()}; please report it:\n")
+            sys.stderr.write(f"collwise: unexpected error on rank {my_rank()}; please report it:\n")
             traceback.print_exc()
         leave(1, alone=True)
 
 
 def _say(message: str) -> None:
     """Print to standard error, from rank 0."""
-    if _rank() == 0:
+    if my_rank() == 0:
         from collwise.cli.output import write  # imported here, since loading it takes a while
 
         write(*message.splitlines(), stream="err")
@@ -77,7 +77,7 @@ def _say(message: str) -> None:
 
 def _interrupted() -> NoReturn:
     """End all ranks at once: a rank within MPI would notice the interruption much later."""
-    if _rank() == 0:
+    if my_rank() == 0:
         if sys.stderr is not None and sys.stderr.isatty():
             sys.stderr.write("\x1b[?25h")  # a progress bar on a rank may have hidden the cursor
         click.echo("collwise: interrupted", err=True)
@@ -104,11 +104,11 @@ def leave(code: int, *, alone: bool = False) -> NoReturn:
     others = mpi is not None and mpi.COMM_WORLD.Get_size() > 1
     if code and others and (alone or not _all_arrive(mpi)):
         if not alone:
-            sys.stderr.write(f"collwise: rank {_rank()} failed alone; ending the others\n")
+            sys.stderr.write(f"collwise: rank {my_rank()} failed alone; ending the others\n")
         sys.stderr.flush()
         tell_starter(code)
         mpi.COMM_WORLD.Abort(code)
-    if code and _rank() > 0 and not others:
+    if code and my_rank() > 0 and not others:
         time.sleep(_FIRST_WORD_S)
     if tell_starter(code):
         code = 0  # the parent exits with it; launchers print a banner for any other
@@ -123,7 +123,7 @@ def tell_starter(status: int | str) -> bool:
     path = status_file()
     if path is None:
         return False
-    if _rank() == 0 or status:
+    if my_rank() == 0 or status:
         with contextlib.suppress(OSError), path.open("a", encoding="ascii") as file:
             file.write(f"{status} ")  # an error if that process has ended
     return True
@@ -146,7 +146,8 @@ def _all_arrive(mpi: Any) -> bool:
     return True
 
 
-def _rank() -> int:
+def my_rank() -> int:
+    """The rank of this process, by MPI if it runs, else by the launcher; 0 if it has none."""
     if (mpi := running_mpi()) is not None:
         return int(mpi.COMM_WORLD.Get_rank())
     launcher = launched()

@@ -252,9 +252,3 @@ def progress(quiet: bool, beginning: str = "", *, bar: bool = True) -> Iterator[
     ) as shown:
         task = shown.add_task("starting", total=1.0)
         yield lambda what, done: shown.update(task, description=what, completed=done)
-
-
-def is_rank_zero() -> bool:
-    """Whether this process is the one that prints (known before MPI is loaded)."""
-    launcher = launched()
-    return launcher is None or launcher.rank == 0

@@ -47,6 +47,7 @@ def command(
     from collwise.planner.choose import plan_for
     from collwise.planner.race_lookup import known_races, settled, verdict
     from collwise.report.plan_document import plan_document, served_document, served_lines
+    from collwise.report.schedule_files import draw_plan
     from collwise.system import formatting
 
     problem = question.problem
@@ -55,11 +56,7 @@ def command(
     with output.progress(as_json or not note, note) as progress:
         progress("simulating schedules", 0.0)
         plan = plan_for(problem, machine, algorithm, topology=topology, reason=question.reason)
-    saved = Saved([], {})
-    if picture is not None:
-        from collwise.report.schedule_files import draw_plan
-
-        saved = draw_plan(plan, picture)
+    saved = Saved([], {}) if picture is None else draw_plan(plan, picture)
     served = {}
     if profile is not None and algorithm is None and topology is None:
         races = known_races(profile, problem.ranks)

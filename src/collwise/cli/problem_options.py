@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -76,8 +75,7 @@ def _parse_pattern(text: str) -> str:
     return name
 
 
-@dataclass(frozen=True)
-class ProblemOptions:
+class ProblemOptions(NamedTuple):
     """The options that say what problem is meant; None, or root 0, where one was not given."""
 
     root: int
@@ -160,7 +158,7 @@ class ProblemOptions:
         return tuple(listed) if self.pattern is None else distribute(self.pattern, shape, count)
 
 
-PROBLEM = tuple(field.name for field in fields(ProblemOptions))
+PROBLEM = ProblemOptions._fields
 """The names of these options."""
 
 
@@ -186,7 +184,7 @@ def problem_options(*, order: bool = False, default_sources: str = "") -> Callab
     )
     return gathered(
         "request",
-        _request,
+        lambda values: ProblemOptions(**{name: values.pop(name, None) for name in PROBLEM}),
         click.option(
             "--root", type=INTEGER, default=0, help="Rank that sends, or gets the result."
         ),
@@ -220,7 +218,3 @@ def problem_options(*, order: bool = False, default_sources: str = "") -> Callab
             "  [default: the topology's, or near a square].",
         ),
     )
-
-
-def _request(values: dict[str, Any]) -> ProblemOptions:
-    return ProblemOptions(**{name: values.pop(name, None) for name in PROBLEM})

@@ -54,6 +54,7 @@ def command(
             --algorithm br_lin --picture mesh.png
         collwise simulate --goal program.goal --t0 1.7ms --lam 4
     """  # noqa: D301
+    from collwise.report.schedule_files import draw_trace
     from collwise.report.simulation_tables import (
         bound_line,
         comparison_table,
@@ -81,11 +82,7 @@ def command(
             reason=reason,
             progress=progress,
         )
-    saved = Saved([], {})
-    if picture is not None:
-        from collwise.report.schedule_files import draw_trace
-
-        saved = draw_trace(simulated[0].trace, picture)
+    saved = Saved([], {}) if picture is None else draw_trace(simulated[0].trace, picture)
     if as_json:
         document = simulation_document(simulated, excluded, origin, reason)
         document["machine_notes"] += notes

@@ -137,12 +137,12 @@ class Decision:
             for result in self._races(ranks)
         )
 
-    def hinted(self, text: str) -> "Decision":
+    def with_hint(self, text: str) -> "Decision":
         """The decision with the algorithms that an `MPI.Info` names, equally on all ranks."""
         named = parse_choices(text, f"the algorithms in the Info key {HINT}")
-        return self.choosing(named) if text else self
+        return self.with_algorithms(named) if text else self
 
-    def choosing(self, algorithms: Mapping[str, str]) -> "Decision":
+    def with_algorithms(self, algorithms: Mapping[str, str]) -> "Decision":
         """The decision with algorithms chosen by hand for some collectives."""
         return replace(self, algorithms={**self.algorithms, **read_choices(algorithms)})
 
@@ -217,7 +217,7 @@ class Decision:
         estimate, raced = worth_a_race(plan_for(asked.problem, machine, reason=asked.reason))
         return {one.label: replace(estimate, choice=one) for one in raced}
 
-    def knowing(self, result: RaceResult) -> "Decision":
+    def with_result(self, result: RaceResult) -> "Decision":
         """The decision with a learned result among its profile's races."""
         if self.profile is None:
             return self

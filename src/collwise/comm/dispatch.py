@@ -281,7 +281,7 @@ class Dispatch:
         """End a trial and decide by its result.  All ranks do so at the same collective call."""
         self._trials[trial.method, trial.asked] = None
         if result is not None:
-            self.decision = self.decision.knowing(result)
+            self.decision = self.decision.with_result(result)
         self.forget()
 
     def chosen(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Chosen:

@@ -142,7 +142,7 @@ class Inheritable(MPI.Intracomm):
         """
         if (view := self._views.get(text := repr(algorithms))) is None:
             view = self._view(
-                text, self._decision.choosing(algorithms) if self._has_plans else None
+                text, self._decision.with_algorithms(algorithms) if self._has_plans else None
             )
         return view
 
@@ -167,7 +167,7 @@ class Inheritable(MPI.Intracomm):
 
     def _take_hint(self, info: MPI.Info) -> None:
         if self._has_plans and (text := _hint(info)):
-            decision = self._decision.hinted(text)  # raises before anything is changed
+            decision = self._decision.with_hint(text)  # raises before anything is changed
             self._unwrap()
             self._views = {}
             self._serve(decision, self._world, self.Get_rank(), like=self)
@@ -186,7 +186,7 @@ class Inheritable(MPI.Intracomm):
         if not self._has_plans or not isinstance(made, Inheritable):
             return made
         made._record, made._learning = self._record, self._learning
-        decision = self._decision.hinted(hint)
+        decision = self._decision.with_hint(hint)
         if later:
             made._serve(decision, self._world, self.Get_rank(), later=True)
         elif made != MPI.COMM_NULL:

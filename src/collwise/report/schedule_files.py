@@ -4,8 +4,6 @@ from fractions import Fraction
 from pathlib import Path
 
 from collwise.errors import InvalidArgument
-from collwise.figures.report_pictures import schedule_figures
-from collwise.figures.style import save
 from collwise.model.levels import Levels
 from collwise.model.machine import Wormhole
 from collwise.model.topology import Topology
@@ -30,6 +28,9 @@ def draw_trace(trace: Trace, path: Path) -> Saved:
     path: .png or .svg; missing folders are made.
     Raises InvalidArgument for too many ranks to draw.
     """
+    from collwise.figures.report_pictures import schedule_figures
+    from collwise.figures.style import save
+
     check_drawable(trace.schedule.ranks, trace.schedule.about_messages())
     figures = schedule_figures(trace.timing, trace.schedule, *settings_of(trace))
     *in_space, in_time = figures.values()

@@ -9,7 +9,7 @@ teams: one across the leaders, then one inside each group.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from collwise.errors import NothingApplies
 from collwise.model.placement import Placement
 from collwise.schedule.problem import Problem
 from collwise.schedule.rows import Class
-from collwise.schedule.trees import Edges, Family, Shape, Tree
+from collwise.schedule.trees import Edges, Family, Tree
 from collwise.system.integers import Ints
 
 
@@ -28,7 +28,7 @@ class Seat(NamedTuple):
     place: int
 
 
-class Teams(Sequence[tuple[int, ...]]):
+class Teams:
     """Disjoint teams of ranks; team number n is the tuple teams[n], built on first use.
 
     members: the ranks of all teams, team by team.   begins: where each team begins in `members`.
@@ -52,13 +52,10 @@ class Teams(Sequence[tuple[int, ...]]):
     def __len__(self) -> int:
         return len(self.begins)
 
-    @overload
-    def __getitem__(self, number: int) -> tuple[int, ...]: ...
-    @overload
-    def __getitem__(self, number: slice) -> list[tuple[int, ...]]: ...
-    def __getitem__(self, number: int | slice) -> tuple[int, ...] | list[tuple[int, ...]]:
-        if isinstance(number, slice):
-            return [self[n] for n in range(len(self))[number]]
+    def __iter__(self) -> Iterator[tuple[int, ...]]:
+        return map(self.__getitem__, range(len(self)))
+
+    def __getitem__(self, number: int) -> tuple[int, ...]:
         if number not in self._made:
             begin = self.begins[number]
             self._made[number] = tuple(self.members[begin : begin + self.sizes[number]].tolist())
@@ -224,12 +221,3 @@ class TeamTree(Tree):
                 place[members[:, 1:]] = edges.place + served[above]
                 served[members] += np.bincount(edges.parent, minlength=size)
         return Edges(parent[1:], place[1:])
-
-    @property
-    def root_shape(self) -> Shape:  # noqa: D102
-        return 0
-
-    def child_shapes(self, shape: Shape) -> tuple[Shape, ...]:
-        """The children of the rank `shape`: here the shape of a subtree is the rank at its root."""
-        assert isinstance(shape, int)
-        return tuple(self.family(shape).children)

@@ -57,20 +57,21 @@ class Tree(ABC):
         """All edges of the tree, as columns."""
 
     @property
-    @abstractmethod
     def root_shape(self) -> Shape:
         """The shape of the whole tree."""
+        return 0
 
     def about_shapes(self) -> int:
         """About how many distinct shapes the subtrees of the tree have at most."""
         return self.size
 
-    @abstractmethod
     def child_shapes(self, shape: Shape) -> tuple[Shape, ...]:
         """The shapes of the subtrees of a root's children, in the order in which it serves them.
 
-        shape: that of the tree or subtree under this root, the root included.
+        shape: that of the tree or subtree under this root; by default, the root's rank.
         """
+        assert isinstance(shape, int)
+        return tuple(self.family(shape).children)
 
 
 class Part(NamedTuple):
@@ -230,14 +231,6 @@ class LastFirst(Tree):
     def edges(self) -> Edges:  # noqa: D102
         place = np.arange(self.size - 2, -1, -1, dtype=np.int64)
         return Edges(np.zeros_like(place), place)
-
-    @property
-    def root_shape(self) -> Shape:  # noqa: D102
-        return self.size
-
-    def child_shapes(self, shape: Shape) -> tuple[Shape, ...]:  # noqa: D102
-        assert isinstance(shape, int)
-        return (1,) * (shape - 1)
 
 
 @dataclass(frozen=True)

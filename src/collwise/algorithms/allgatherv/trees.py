@@ -30,19 +30,22 @@ def down_trees(
     for all.
     """
     ranks = tree.size
-    edges = tree_edges(tree) if rank is None else []
+    everywhere = tree_edges(tree) if rank is None else []
     for root, blocks in contributions:
-        if rank is not None:
-            node = (rank - root) % ranks
-            family = tree.family(node)
-            edges = [(family.parent, node)] if node else []
-            edges += [(node, child) for child in family.children]
+        edges = everywhere if rank is None else tree_edges(tree, (rank - root) % ranks)
         for parent, child in edges:
             yield Delivery((parent + root) % ranks, (child + root) % ranks, blocks)
 
 
-def tree_edges(tree: Tree) -> list[tuple[int, int]]:
-    """All edges of a tree as (parent, child), those nearer to the root first."""
+def tree_edges(tree: Tree, rank: int | None = None) -> list[tuple[int, int]]:
+    """The edges of a tree as (parent, child): those of one rank, or all, nearer to the root first.
+
+    rank: None for all edges.
+    """
+    if rank is not None:
+        family = tree.family(rank)
+        above = [(family.parent, rank)] if rank else []
+        return [*above, *((rank, child) for child in family.children)]
     edges, todo = [], [0]
     for node in todo:  # the loop appends to the list
         children = tree.family(node).children

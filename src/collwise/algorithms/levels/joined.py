@@ -88,14 +88,7 @@ class Joined(Deliveries):
         At level 1 members are sent all blocks, since `Deliveries` leaves out a rank's own blocks.
         place: yield only deliveries from or to the member at this place in the team; None for all.
         """
-        tree = self.tree.tree(level, len(team))
-        if place is None:
-            edges = tree_edges(tree)
-        else:
-            family = tree.family(place)
-            edges = [(family.parent, place)] if place else []
-            edges += [(place, child) for child in family.children]
-        for parent, child in edges:
+        for parent, child in tree_edges(self.tree.tree(level, len(team)), place):
             blocks = self.problem.gathered
             if level > 1:
                 known = set(self.held[level - 1].get(team[child], ()))

@@ -24,7 +24,7 @@ from collwise.schedule.data_movement import DownTree
 from collwise.schedule.hierarchy import hierarchy_of
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
-from collwise.schedule.trees import Edges, Family, Shape, Tree
+from collwise.schedule.trees import Edges, Family, Tree
 
 TICKS = 32
 """Number of ticks, the unit of all costs, in the smallest t0 of any level.
@@ -47,15 +47,6 @@ class OrderedTree(Tree):
     def edges(self) -> Edges:  # noqa: D102
         rows = np.array([family[:2] for family in self.families[1:]], dtype=np.int64)
         return Edges(*rows.reshape(-1, 2).T)
-
-    @property
-    def root_shape(self) -> Shape:  # noqa: D102
-        return 0
-
-    def child_shapes(self, shape: Shape) -> tuple[Shape, ...]:
-        """The shapes of the subtrees of a rank's children; a subtree's shape is its root's rank."""
-        assert isinstance(shape, int)
-        return tuple(self.families[shape].children)
 
 
 @lru_cache(maxsize=64)

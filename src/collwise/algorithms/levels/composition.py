@@ -191,6 +191,19 @@ def best_parts(
     return tuple(distinct.values())[:most]
 
 
+def best_at_level(
+    problem: Problem,
+    machine: Levels,
+    collective: str,
+    level: int,
+    among: tuple[str, ...] | None,
+    most: int,
+) -> tuple[str, ...]:
+    """The result of `best_parts` for the largest team of a level."""
+    team = team_problem(problem, collective, max(hierarchy_of(problem).largest(level), 2))
+    return best_parts(team, OneLevel(machine, level), among, most)
+
+
 def combined_choices(
     problem: Problem,
     machine: Levels,
@@ -205,14 +218,9 @@ def combined_choices(
     most: how many of the fastest are combined at the outermost level; at each other level it is
     one less, but at least one.
     """
-    teams: Hierarchy = hierarchy_of(problem)
+    depth = hierarchy_of(problem).depth
     best = [
-        best_parts(
-            team_problem(problem, collective, max(teams.largest(level), 2)),
-            OneLevel(machine, level),
-            among,
-            most if level == teams.depth else max(most - 1, 1),
-        )
-        for level in range(1, teams.depth + 1)
+        best_at_level(problem, machine, collective, level, among, max(most - (level < depth), 1))
+        for level in range(1, depth + 1)
     ]
     return [" | ".join(labels) for labels in product(*best)]

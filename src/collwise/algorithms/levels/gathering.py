@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from collwise.algorithms.broadcast.segmented_tree import TREES
 from collwise.algorithms.levels.composition import (
+    best_at_level,
     best_parts,
     parts_parameter,
     register_multilevel,
@@ -31,15 +32,9 @@ def _choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
     teams = hierarchy_of(problem)
     whole = tuple(a.short_name for a in algorithms_for("allgatherv") if not a.segmented)
     outer = best_parts(across(problem, teams), OneLevel(machine, teams.depth), whole)
-    trees = [
-        best_parts(
-            Problem("broadcast", max(teams.largest(level), 2), problem.nbytes),
-            OneLevel(machine, level),
-            tuple(TREES),
-            1,
-        )[0]
-        for level in range(1, teams.depth)
-    ]
+    inner = range(1, teams.depth)
+    asked = problem, machine, "broadcast"
+    trees = [best_at_level(*asked, level, tuple(TREES), 1)[0] for level in inner]
     trees.append("flat")  # never used: at the outermost level leaders exchange instead
     return [{"exchange": exchange, "trees": " | ".join(trees)} for exchange in outer]
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from collwise.algorithms.circulant_pieces import PARAMETERS
 from collwise.algorithms.levels import lanes
 from collwise.algorithms.levels.composition import register_multilevel
-from collwise.algorithms.levels.rounds_over_levels import LATENCIES, rounds_under_way
+from collwise.algorithms.levels.rounds_over_levels import LATENCIES, latencies_of, rounds_under_way
 from collwise.algorithms.registry import Settings
 from collwise.errors import BeyondLimits
 from collwise.model.levels import Levels
@@ -36,23 +36,10 @@ def _longest_piece(problem: Problem, pieces: int) -> Problem:
     return replace(problem, nbytes=items * problem.itemsize)
 
 
-def _latencies(settings: Settings, depth: int) -> tuple[int, ...]:
-    """The latency of each of `depth` levels in rounds, the innermost first.
-
-    Inner levels that the setting leaves out have latency 1.  Raises BeyondLimits for latencies
-    that are too long.
-    """
-    latencies = tuple(map(int, settings["latencies"].split()))[-depth:]
-    if max(latencies) > ROUNDS_UNDER_WAY:
-        seen = f"messages travel for {max(latencies):,} rounds"
-        remedy = f"give {ROUNDS_UNDER_WAY:,} at most, or longer pieces"
-        raise BeyondLimits("an allreduce in lanes, in pieces", seen, remedy)
-    return (1,) * (depth - len(latencies)) + latencies
-
-
 def _build(problem: Problem, settings: Settings) -> Program:
     teams = hierarchy_of(problem)
-    latencies = _latencies(settings, teams.depth)
+    given = latencies_of(settings, teams.depth)
+    latencies = (1,) * (teams.depth - len(given)) + given  # inner levels may be left out
     count = min(settings["pieces"], problem.nbytes // problem.itemsize)
     if count < 2 or problem.ranks == 1:
         return lanes.allreduce(problem, settings)

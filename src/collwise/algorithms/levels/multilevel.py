@@ -5,9 +5,10 @@ An allreduce reduces to the leaders of groups, allreduces among them, and broadc
 """
 
 from collections.abc import Iterable
+from functools import partial
 
 from collwise.algorithms.levels.composition import (
-    best_parts,
+    best_at_level,
     combined_choices,
     in_all_teams,
     in_order_of_placement,
@@ -20,7 +21,7 @@ from collwise.algorithms.levels.composition import (
 from collwise.algorithms.levels.pipelined import UPWARDS, joined_tree
 from collwise.algorithms.parts import one_part, part
 from collwise.algorithms.registry import Settings
-from collwise.model.levels import Levels, OneLevel
+from collwise.model.levels import Levels
 from collwise.schedule.combinators import Then
 from collwise.schedule.hierarchy import hierarchy_of
 from collwise.schedule.problem import Problem
@@ -66,20 +67,13 @@ def _allreduce_choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
 
     Each comes with the best reduces and broadcasts for the inner levels.  Empty for a single level.
     """
-    teams = hierarchy_of(problem)
-
-    def best(
-        collective: str, level: int, among: tuple[str, ...] | None, most: int
-    ) -> tuple[str, ...]:
-        team = team_problem(problem, collective, max(teams.largest(level), 2))
-        return best_parts(team, OneLevel(machine, level), among, most)
-
-    inner = range(1, teams.depth)
-    reduces = " | ".join(best("reduce", level, SHORT, 1)[0] for level in inner)
-    broadcasts = " | ".join(best("broadcast", level, None, 1)[0] for level in inner)
+    depth = hierarchy_of(problem).depth
+    best = partial(best_at_level, problem, machine)
+    reduces = " | ".join(best("reduce", level, SHORT, 1)[0] for level in range(1, depth))
+    broadcasts = " | ".join(best("broadcast", level, None, 1)[0] for level in range(1, depth))
     return [
         {"reduces": reduces, "across": across, "broadcasts": broadcasts}
-        for across in (best("allreduce", teams.depth, None, 3) if reduces else ())
+        for across in (best("allreduce", depth, None, 3) if reduces else ())
     ]
 
 

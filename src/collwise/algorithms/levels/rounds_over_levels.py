@@ -16,11 +16,10 @@ import numpy as np
 from collwise.algorithms.broadcast.segmented_tree import SEGMENT
 from collwise.algorithms.in_rounds import lengths, pieces_of
 from collwise.algorithms.levels.composition import (
-    best_parts,
+    best_at_level,
     in_all_teams,
     parts_parameter,
     register_multilevel,
-    team_problem,
 )
 from collwise.algorithms.reductions import in_no_order
 from collwise.algorithms.registry import Parameter, Settings
@@ -64,8 +63,13 @@ def latencies_of(settings: Settings, depth: int) -> tuple[int, ...]:
     """The latency at each level that the setting `latencies` gives, in rounds, the outermost last.
 
     If there are more than `depth` latencies, those of the innermost levels are left out.
+    Raises BeyondLimits if a latency is too long.
     """
-    return tuple(map(int, settings["latencies"].split()))[-depth:]
+    latencies = tuple(map(int, settings["latencies"].split()))[-depth:]
+    if (longest := max(latencies)) > ROUNDS_UNDER_WAY:
+        asked, seen = "rounds over levels", f"messages travel for {longest:,} rounds"
+        raise BeyondLimits(asked, seen, f"give {ROUNDS_UNDER_WAY:,} at most, or longer pieces")
+    return latencies
 
 
 def members(teams: Hierarchy, levels: int) -> tuple[int, ...]:
@@ -85,9 +89,6 @@ def rounds(problem: Problem, latencies: Sequence[int], segment: int) -> FreeRoun
         asked = f"rounds over the levels of {len(team):,} ranks"
         seen = f"{len(pieces):,} pieces would be played on all of them"
         raise BeyondLimits(asked, seen, "choose longer pieces, or another algorithm")
-    if max(latencies) > ROUNDS_UNDER_WAY:
-        asked, seen = "rounds over levels", f"messages travel for {max(latencies):,} rounds"
-        raise BeyondLimits(asked, seen, f"give {ROUNDS_UNDER_WAY:,} at most, or longer pieces")
     inner = range(teams.depth - len(latencies) + 1, teams.depth)
     groups = tuple(tuple(teams.placement.group(level, rank) for rank in team) for level in inner)
     return FreeRounds(len(team), len(pieces), min(latencies), groups, tuple(latencies))
@@ -137,15 +138,9 @@ def choices(problem: Problem, machine: Levels) -> list[Settings]:
         tried.append(((count + later) * gap, segment, levels, written))
 
     def inside(levels: int) -> str:
-        parts = [
-            best_parts(
-                team_problem(problem, problem.collective, max(teams.largest(level), 2)),
-                OneLevel(machine, level),
-                None,
-                1,
-            )[0]
-            for level in range(1, teams.depth - levels + 1)
-        ]
+        inner = range(1, teams.depth - levels + 1)
+        asked = problem, machine, problem.collective
+        parts = [best_at_level(*asked, level, None, 1)[0] for level in inner]
         return " | ".join(parts) or "binomial"
 
     return [

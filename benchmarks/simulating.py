@@ -29,18 +29,18 @@ MACHINES = {
 FEWER = {"broadcast/scatter_ring": 1 << 10, "broadcast/scatter_allgather": 1 << 4}
 """How many times fewer ranks these have than a tree; segmented ones have 2^4 times fewer."""
 TITLES = (
-    *("algorithm", "ranks", "blocks", "columns, s", "machine"),
+    *("algorithm", "ranks", "messages", "rows, s", "machine"),
     *("s", "CPU s", "finish_s, s", "MiB"),
 )
 
 
-def time_columns(name: str, ranks: int, nbytes: int) -> None:
-    """Print the seconds that making a schedule's columns takes, and how many blocks they have."""
+def time_rows(name: str, ranks: int, nbytes: int) -> None:
+    """Print the seconds that making a schedule's rows takes, and how many there are."""
     algorithm = cw.ALGORITHMS[name]
     schedule = algorithm.schedule(ranks, nbytes, 5, **settings_of(algorithm))
     begin = time.perf_counter()
-    blocks = len(schedule.columns())
-    print(time.perf_counter() - begin, blocks)
+    rows = len(schedule.rows(combines=False))
+    print(time.perf_counter() - begin, rows)
 
 
 def time_simulation(name: str, kind: str, ranks: int, nbytes: int) -> None:
@@ -74,7 +74,7 @@ def main() -> None:
             continue
         ranks = options.ranks // FEWER.get(name, 1 << 4 if algorithm.segmented else 1)
         nbytes = 1 << 20 if name in FEWER else 4096 if algorithm.segmented else 512
-        columns_s, blocks = run_fresh(__file__, "columns", name, ranks, nbytes)
+        rows_s, messages = run_fresh(__file__, "rows", name, ranks, nbytes)
         for kind in MACHINES:
             if kind == "loggp" and algorithm.segmented:
                 continue
@@ -85,8 +85,8 @@ def main() -> None:
                 {
                     "algorithm": name,
                     "ranks": ranks,
-                    "blocks": int(blocks),
-                    "columns_s": columns_s,
+                    "messages": int(messages),
+                    "rows_s": rows_s,
                     "machine": kind,
                     "simulate_s": simulate_s,
                     "cpu_s": cpu_s,
@@ -96,7 +96,7 @@ def main() -> None:
             )
             if not options.json:
                 cells = (
-                    *(name, f"{ranks:,}", f"{int(blocks):,}", f"{columns_s:.2f}", kind),
+                    *(name, f"{ranks:,}", f"{int(messages):,}", f"{rows_s:.2f}", kind),
                     *(f"{seconds:.2f}" for seconds in (simulate_s, cpu_s, finish_s)),
                     f"{memory / 2**20:.0f}",
                 )
@@ -106,8 +106,8 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["columns"]:
-        time_columns(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+    if sys.argv[1:2] == ["rows"]:
+        time_rows(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
     elif sys.argv[1:2] == ["simulation"]:
         time_simulation(sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]))
     else:

@@ -63,8 +63,8 @@ def simulate(levels: str, name: str, nbytes: int, every: int) -> None:
     trace = cw.simulate(plan.schedule, machine)
     assert trace.completion
     cpu_s = time.process_time() - begin
-    messages = int(trace.simulated.sizes[1].sum())
-    by = "columns" if plan.schedule.makes_rows(in_order=True) else "lists"
+    messages = int(trace.sizes[1].sum())
+    by = "arrays" if plan.schedule.program.makes_rows() else "lists"
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps({"cpu_s": cpu_s, "by": by, "messages": messages, "mib": memory}))
 

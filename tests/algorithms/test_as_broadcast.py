@@ -34,7 +34,6 @@ def test_one_source_is_a_broadcast(algorithm: Algorithm) -> None:
         schedule = ours.schedule(p, 1000, sources=[source], **given)
         broadcast = algorithm.schedule(p, 1000, source, placement=placement, **settings)
         assert schedule.lists == broadcast.lists
-        assert schedule.columns().rows() == broadcast.columns().rows()
         for machine in MACHINES[::3]:
             time = ours.predict(machine, p, 1000, sources=[source], **given)
             assert time == algorithm.predict(

@@ -14,7 +14,6 @@ from itertools import product
 from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
 
 from collwise.algorithms import ALGORITHMS, Algorithm
@@ -23,8 +22,8 @@ from collwise.algorithms.registry import algorithms_for, collectives
 from collwise.errors import InvalidArgument, InvalidSchedule
 from collwise.model import postal
 from collwise.schedule.problem import ORDERS, Problem
-from collwise.schedule.program import Schedule, tabulate
-from collwise.schedule.rows import Columns, of_classes, of_columns, of_lists
+from collwise.schedule.program import Schedule
+from collwise.schedule.rows import of_classes, of_lists
 from collwise.timing import ideal, simulate
 from collwise.verifier import check_flow, check_ports
 from tests.algorithms.examples import (
@@ -199,7 +198,6 @@ def test_the_facts(algorithm: Algorithm, few: bool) -> None:
     for case in [case for case in sample(algorithm.name) if (case.p <= FEW_RANKS) == few]:
         check_flow(case.schedule(LATENCIES[case.p % len(LATENCIES)]))
         check_predictions(case)
-        check_columns(case.schedule(LATENCIES[0]))
         check_rows(case.schedule(LATENCIES[0]))
 
 
@@ -235,30 +233,16 @@ def check_predictions(case: Case) -> None:
             assert predicted == postal.broadcast_time(p, cost.lam) * cost.gap, where
 
 
-def check_columns(schedule: Schedule) -> None:
-    sources = schedule.problem.sources
-    starts = {s.rank: sum(t.nbytes for t in sources if t.rank < s.rank) for s in sources}
-    assert rows(schedule.columns()) == rows(tabulate(schedule.lists, starts)), schedule.problem
-
-
 def check_rows(schedule: Schedule) -> None:
     """Rows made of arrays, and of ranks that stand for others, are those of every rank's list."""
     program, p = schedule.program, schedule.ranks
     lists = program.every(p)
     for combining in (False, True):
         made = [program.rows(combines=combining)]
-        if not combines(schedule.problem):
-            columns = program.columns()
-            made += [] if columns is None else [of_columns(columns, p)]
-        elif classes := program.classes():
+        if combines(schedule.problem) and (classes := program.classes()):
             made.append(of_classes(classes, program.operations, combines=combining))
         expected = told(of_lists(lists, combines=combining))
         assert all(told(rows) == expected for rows in made if rows), schedule.problem
-
-
-def rows(columns: Columns) -> list[tuple[int, ...]]:
-    assert all(column.dtype == np.int64 for column in vars(columns).values())
-    return columns.rows()
 
 
 @pytest.mark.parametrize(
@@ -283,7 +267,6 @@ def check_every_length_and_root(algorithm: Algorithm, p: int) -> None:
             more = {**sources_for(algorithm, p), **settings.of(algorithm)}
             schedule = algorithm.schedule(p, nbytes, root, itemsize=item, **more)
             check_flow(schedule)
-            check_columns(schedule)
             assert any(schedule.lists) == (nbytes > 0 and (p > 1 or combines(algorithm)))
 
 
@@ -384,7 +367,6 @@ def check_everything(algorithm: Algorithm, p: int) -> None:
             p, nbytes, root, itemsize=item, **sources, **settings.of(algorithm)
         )
         check_flow(schedule)
-        check_columns(schedule)
         if root:
             continue
         for machine in MACHINES:

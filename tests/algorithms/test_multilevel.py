@@ -19,8 +19,7 @@ from collwise.model.placement import Placement
 from collwise.planner.by_hand import Choice, planned
 from collwise.planner.choose import plan_for, unpredicted
 from collwise.schedule.problem import Problem
-from collwise.schedule.program import tabulate
-from collwise.schedule.rows import of_columns, of_lists
+from collwise.schedule.rows import of_lists
 from collwise.timing import ideal
 from collwise.verifier import check_flow, check_ports
 from tests.algorithms.examples import fitting, roots, settings_of, told
@@ -56,10 +55,6 @@ def check(algorithm: Algorithm, problem: Problem, machine: Levels, settings: Any
     check_ports(schedule, timing, machine)
     for rank in {0, problem.root, problem.ranks - 1}:
         assert schedule.rank(rank) == schedule.lists[rank]
-    starts = {
-        s.rank: sum(t.nbytes for t in problem.sources if t.rank < s.rank) for s in problem.sources
-    }
-    assert schedule.columns().rows() == tabulate(schedule.lists, starts).rows()
 
 
 @pytest.mark.no_cover
@@ -203,10 +198,7 @@ def test_several_messages_of_a_round_to_one_rank() -> None:
     settings: dict[str, Any] = {"latencies": "1 5 5", "segment": 8, "inside": "flat"}
     algorithm = ALGORITHMS["broadcast/multilevel_rounds"]
     schedule = algorithm.schedule(8, 24, 3, placement=placement, **settings)
-    assert schedule.columns().rows() == tabulate(schedule.lists).rows()
-    rows = of_columns(schedule.columns(), 8)
-    assert rows
-    assert told(rows) == told(of_lists(schedule.lists, combines=False))
+    assert told(schedule.rows(combines=False)) == told(of_lists(schedule.lists, combines=False))
 
 
 def test_only_trees_are_joined() -> None:
@@ -255,9 +247,6 @@ def test_allgatherv_on_many_ranks(every: int) -> None:
     problem = Problem.of("allgatherv", 1024, 64, sources=list(range(0, 1024, every)))
     plan = plan_for(problem, machine, "multilevel")
     assert plan.problem.placement == machine.placement
-    columns = plan.schedule.columns()
-    messages = {*zip(columns.source.tolist(), columns.place_at_source.tolist(), strict=True)}
-    assert len(columns) < 3 * len(messages)  # what neighbours give is one row
     completion = cw.simulate(plan.schedule, machine=machine).completion
     assert completion <= plan.choice.predicted  # the sum of the levels' times
     assert plan.choice.estimate or completion == plan.choice.predicted
@@ -276,8 +265,8 @@ def test_slow_links_are_crossed_once() -> None:
     schedule = ALGORITHMS["broadcast/multilevel"].schedule(
         24, 100, 5, placement=placement, algorithms="binomial | flat | chain"
     )
-    columns = schedule.columns()
-    levels = placement.meetings(columns.source, columns.target).tolist()
+    rows = schedule.rows(combines=False)
+    levels = placement.meetings(rows.source, rows.target).tolist()
     assert sorted(levels) == [1] * 18 + [2] * 4 + [3]
 
 
@@ -317,10 +306,10 @@ def test_a_lane_carries_its_part_only() -> None:
             gather="bruck",
             itemsize=8,
         )
-        columns = schedule.columns()
-        between = TWO.placement.meetings(columns.source, columns.target) == 2
-        assert set(columns.length[between].tolist()) == {1024}
-        assert set(columns.source[between].tolist()) >= {0, 1, 2, 3}
+        rows = schedule.rows(combines=False)
+        between = TWO.placement.meetings(rows.source, rows.target) == 2
+        assert set(rows.nbytes[between].tolist()) == {1024}
+        assert set(rows.source[between].tolist()) >= {0, 1, 2, 3}
 
 
 @pytest.mark.parametrize("algorithm", LANES, ids=lambda a: a.name)

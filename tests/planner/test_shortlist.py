@@ -18,12 +18,13 @@ from collwise.schedule.operations import Recv, Send
 from collwise.schedule.problem import Problem
 from collwise.timing import ideal
 from tests.planner.machines import HOCKNEY, MACHINES, MEASURED, POSTAL
+from tests.schedule.messages import messages
 
 
 def rows(estimate: Plan, candidate: Candidate) -> list[tuple[int, ...]]:
     p = estimate.problem
     algorithm = ALGORITHMS[candidate.name]
-    return algorithm.schedule(p.ranks, p.nbytes, p.root, **candidate.settings).columns().rows()
+    return messages(algorithm.schedule(p.ranks, p.nbytes, p.root, **candidate.settings))
 
 
 @pytest.mark.no_cover
@@ -102,7 +103,7 @@ def test_fewer_messages_are_raced_too(machine: Machine) -> None:
         assert fewer not in plain.candidates
         assert fewer in estimate.candidates
         assert fewer.predicted == ideal(fewer.schedule(plain.problem), machine).completion
-    sent = [len(one.schedule(plain.problem).columns().rows()) for one in (picked[0], *added)]
+    sent = [len(messages(one.schedule(plain.problem))) for one in (picked[0], *added)]
     assert sent == sorted(sent, reverse=True)
     assert sent[0] > sent[-1]
     assert len({candidate.label for candidate in estimate.candidates}) == len(estimate.candidates)

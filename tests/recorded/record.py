@@ -16,6 +16,7 @@ import collwise as cw
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.timing import completion
 from tests.algorithms.examples import fitting, settings_of, sources_for
+from tests.schedule.messages import messages
 
 BY_NAME = "by name"
 RECORD = Path(__file__).with_name("record.json")
@@ -143,7 +144,7 @@ def _of(plan: cw.Plan) -> dict[str, str]:
 
 def _hash_of(schedule: cw.Schedule, time: Fraction) -> str:
     lists = [[(type(op).__name__, *map(_plain, op)) for op in ops] for ops in schedule.lists]
-    return _hash([time, schedule.columns().rows(), lists])
+    return _hash([time, messages(schedule), lists])
 
 
 def _plain(value: Any) -> Any:

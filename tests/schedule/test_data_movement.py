@@ -1,20 +1,21 @@
 """The building stones of programs, each written out by hand for a few ranks."""
 
 import pytest
+from tests.algorithms.examples import told
 
 from collwise.algorithms.broadcast import binomial
 from collwise.schedule.combinators import Then
-from collwise.schedule.data_movement import Collect, DownTree, Scatter, Step, pieces
+from collwise.schedule.data_movement import DownTree, Scatter, ScatterCollect, Step, pieces
 from collwise.schedule.operations import Block, Operation, Recv, Send
-from collwise.schedule.program import Program, tabulate
+from collwise.schedule.program import Program
+from collwise.schedule.rows import of_lists
 from collwise.schedule.trees import HeapTree
 
 
 def operations(program: Program, ranks: int) -> list[list[Operation]]:
     lists = [program.operations(rank) for rank in range(ranks)]
-    columns = program.columns()
-    assert columns is not None
-    assert columns.rows() == tabulate(lists).rows()
+    rows = program.rows(combines=False)
+    assert rows is None or told(rows) == told(of_lists(lists, combines=False))
     return lists
 
 
@@ -58,8 +59,16 @@ def test_scatter() -> None:
 
 def test_collect() -> None:
     """4 ranks, pieces of 2 of 8 bytes, after the scatter 0 → 2 (→ 3), 1: rank 2 has two pieces."""
-    collect = Collect(binomial.tree(4), 8, 2, (Step(1, 1, 2), Step(2, 2, 4)))
-    assert operations(collect, 4) == [
+    tree = binomial.tree(4)
+    collect, scatter = (
+        ScatterCollect(tree, 8, 2, (Step(1, 1, 2), Step(2, 2, 4))),
+        Scatter(tree, 8, 2),
+    )
+    both = operations(collect, 4)
+    assert [ops[: len(scatter.operations(rank))] for rank, ops in enumerate(both)] == operations(
+        scatter, 4
+    )
+    assert [ops[len(scatter.operations(rank)) :] for rank, ops in enumerate(both)] == [
         # The root has everything.  To its left is rank 3.
         [Send(3, block(0, 2)), Send(2, block(0, 4))],
         [Recv(2, block(4, 2)), Send(3, block(2, 4)), Recv(3, (Block(0, 6, 2), Block(0, 0, 2)))],

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.schedule.messages import messages
 
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.schedule.operations import (
@@ -20,8 +21,7 @@ from collwise.schedule.operations import (
     writes,
 )
 from collwise.schedule.problem import ORDERS, Problem, satisfies
-from collwise.schedule.program import Schedule, Written, tabulate
-from collwise.schedule.rows import Columns
+from collwise.schedule.program import Schedule, Written
 
 A, B = Block(0, 0, 6), Block(0, 6, 4)
 WRITTEN = Written(
@@ -46,21 +46,7 @@ def test_a_schedule_translates_the_root() -> None:
     assert schedule.rank(2) == (Send(0, (a,)), Send(0, (b,)), Send(1, (a, b)))
     assert schedule.rank(0) == (Recv(2, (a,)), Recv(2, (b,)))
     assert schedule.lists == (schedule.rank(0), schedule.rank(1), schedule.rank(2))
-    columns = schedule.columns()
-    assert columns.source.tolist() == [2, 2, 2, 2]
-    assert columns.target.tolist() == [0, 0, 1, 1]
-
-
-def test_columns() -> None:
-    columns = Schedule(Problem("broadcast", 3, 10), WRITTEN).columns()
-    assert len(columns) == 4
-    table = np.stack(list(vars(columns).values()), axis=1).tolist()
-    # source, target, place_at_source, place_at_target, offset, length
-    assert table == [[0, 1, 0, 0, 0, 6], [0, 1, 1, 1, 6, 4], [0, 2, 2, 0, 0, 6], [0, 2, 2, 0, 6, 4]]
-    # neighbours in one message are one row
-    assert columns.rows() == [(0, 1, 0, 0, 0, 6), (0, 1, 1, 1, 6, 4), (0, 2, 2, 0, 0, 10)]
-    assert len(Columns.stack([columns, columns])) == 8
-    assert len(tabulate([[], []])) == 0
+    assert [row[:2] for row in messages(schedule)] == [(2, 0), (2, 0), (2, 1)]
 
 
 @pytest.mark.parametrize("rank", [-1, 3, 10**9])
@@ -110,4 +96,4 @@ def test_a_schedule_that_combines_translates_the_root() -> None:
     a, b = Block(1, 0, 6), Block(1, 6, 4)
     assert schedule.rank(1) == (Recv(0, (a,)), Combine(0, 1, 1, (a,)), Copy(0, 1, (b,)))
     assert schedule.rank(0) == (Send(1, (a,), 0),)
-    assert schedule.columns().rows() == [(0, 1, 0, 0, 0, 6)]
+    assert messages(schedule) == [(0, 1, 0, 0, 0, 6)]

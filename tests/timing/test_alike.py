@@ -34,7 +34,7 @@ def check(schedule: Schedule, machine: Machine) -> None:
     assert trace.completion_s == timing.completion_s
     assert trace.transfers == timing.transfers
     assert trace.timing.combines == timing.combines
-    sizes, times = trace.simulated.sizes
+    sizes, times = trace.sizes
     every = sorted(n for n, count in zip(sizes, times, strict=True) for _ in range(count))
     assert every == sorted(t.nbytes for t in timing.transfers)
 

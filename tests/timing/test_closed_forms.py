@@ -76,7 +76,7 @@ def test_many_ranks() -> None:
     assert completion(schedule, machine) == trace.completion
     assert len(trace.finish_s) == 1 << 16
     assert max(trace.finish_s) == trace.completion_s == seconds(trace.completion)
-    times, counts = np.unique(trace.simulated.played.received, return_counts=True)
+    times, counts = np.unique(trace.played.received, return_counts=True)
     informed = np.cumsum(counts) + 1
     for ticks, ranks in zip(times.tolist()[::20], informed.tolist()[::20], strict=True):
-        assert ranks <= postal.reached(ticks * trace.simulated.law.unit / t0, lam)
+        assert ranks <= postal.reached(ticks * trace.law.unit / t0, lam)

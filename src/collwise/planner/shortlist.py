@@ -16,8 +16,9 @@ from collwise.model.limits import SEARCHED_RANKS
 from collwise.planner.candidates import predicted
 from collwise.planner.choose import plan_for, why_not
 from collwise.planner.plans import Candidate, Plan
-from collwise.schedule.operations import Recv, Send, size_of
+from collwise.schedule.operations import Block, Recv, Send, size_of
 from collwise.schedule.problem import Problem
+from collwise.schedule.program import Schedule
 
 LOOKED_AT = 16
 """At most this many ranks are examined to find on how many other ranks each rank depends."""
@@ -134,5 +135,17 @@ def _same_schedule(problem: Problem, one: Candidate, other: Candidate) -> bool:
     """Whether two candidates have equal schedules; False if too many ranks to compare them."""
     if one.predicted != other.predicted or problem.ranks > SEARCHED_RANKS:
         return False
-    first, second = (candidate.schedule(problem) for candidate in (one, other))
-    return first.columns().rows() == second.columns().rows()
+    first, second = (_messages(candidate.schedule(problem)) for candidate in (one, other))
+    return first == second
+
+
+def _messages(schedule: Schedule) -> list[list[tuple[int, bool, int, tuple[Block, ...]]]]:
+    """For each rank, its messages: position in its list, whether sent, peer and blocks."""
+    return [
+        [
+            (step, isinstance(op, Send), op.peer, op.blocks)
+            for step, op in enumerate(operations)
+            if isinstance(op, Send | Recv)
+        ]
+        for operations in schedule.lists
+    ]

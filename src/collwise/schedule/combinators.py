@@ -1,10 +1,8 @@
 """Programs made of programs: one after another (`Then`), or side by side on teams (`On`)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
-
-import numpy as np
 
 from collwise.schedule.hierarchy import Hierarchy, Teams
 from collwise.schedule.operations import (
@@ -20,8 +18,8 @@ from collwise.schedule.operations import (
     scratch,
 )
 from collwise.schedule.problem import Problem
-from collwise.schedule.program import Program, tabulate
-from collwise.schedule.rows import Class, Columns
+from collwise.schedule.program import Program
+from collwise.schedule.rows import Class
 
 
 @dataclass(frozen=True)
@@ -68,23 +66,6 @@ class Then(Program):
             threaded += moved
             value = result if number in takers else value  # a part may have nothing to do here
         return threaded
-
-    def has_columns(self) -> bool:  # noqa: D102
-        return all(part.has_columns() for part in self.parts)
-
-    def columns(self) -> Columns | None:  # noqa: D102
-        done = np.zeros(self.ranks, dtype=np.int64)  # [rank]: operations so far
-        stacked = list[Columns]()
-        for part in self.parts:
-            if (columns := part.columns()) is None:
-                return None
-            at_source = columns.place_at_source + done[columns.source]
-            at_target = columns.place_at_target + done[columns.target]
-            stacked.append(replace(columns, place_at_source=at_source, place_at_target=at_target))
-            done = done.copy()
-            np.maximum.at(done, columns.source, at_source + 1)
-            np.maximum.at(done, columns.target, at_target + 1)
-        return Columns.stack(stacked)
 
 
 @dataclass(frozen=True)
@@ -142,20 +123,6 @@ class On(Program):
                 distinct.setdefault((id(task.program), task.offset), (task, []))[1].append(number)
         return list(distinct.values())
 
-    def has_columns(self) -> bool:  # noqa: D102
-        return all(task.program.has_columns() for task, _ in self.tasks())
-
-    def columns(self) -> Columns | None:  # noqa: D102
-        stacked = list[Columns]()
-        for (program, offset), numbers in self.tasks():
-            members = self.teams.several(numbers)
-            if (own := program.columns()) is None:
-                return None
-            source, target = (members[:, ends].ravel() for ends in (own.source, own.target))
-            others = (own.place_at_source, own.place_at_target, own.offset + offset, own.length)
-            stacked.append(Columns(source, target, *(np.tile(c, len(numbers)) for c in others)))
-        return Columns.stack(stacked)
-
 
 @dataclass(frozen=True)
 class OneVector(Program):
@@ -179,9 +146,6 @@ class OneVector(Program):
             blocks = (Block(0, self.begins[b.owner] + b.offset, b.length) for b in op.blocks)
             operations.append(op._replace(blocks=tuple(blocks)))
         return operations
-
-    def columns(self) -> Columns | None:  # noqa: D102
-        return tabulate(self.every(self.ranks)) if self.has_all else self.program.columns()
 
 
 def on_ranks(

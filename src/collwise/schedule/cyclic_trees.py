@@ -9,9 +9,8 @@ k pieces take k − 1 + λ + T_λ(p − 1) t0 or a few t0 more: no schedule whos
 once is faster [Karp1993].
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from heapq import heappop, heappush
 from random import Random
 from typing import NamedTuple
@@ -20,7 +19,7 @@ import numpy as np
 
 from collwise.model import postal
 from collwise.model.limits import ARRANGED_RANKS
-from collwise.schedule.rounds import Round, Rounds
+from collwise.schedule.rounds import Rounds
 from collwise.system.integers import Ints
 
 MAX_LATER = 6
@@ -29,19 +28,12 @@ has a piece, until an arrangement is found."""
 
 
 class Arrangement(NamedTuple):
-    """The receive and the send of piece 0 in each row; entry i of every array is about row i.
-
-    A place is the number of a rank minus 1.
-    """
+    """How piece 0 comes to the node in each row; entry i of both arrays is about row i."""
 
     received: Ints
     """The round by which piece 0 has arrived at the node in the row."""
     parent: Ints
-    """The place of the rank that sends piece 0 to the node in the row; −1 stands for the root."""
-    child: Ints
-    """The place of the rank to which piece 0 is sent in the row; −1 if it is not sent there."""
-    sent: Ints
-    """The round in which piece 0 is sent in the row; −1 if it is not sent there."""
+    """The number, less 1, of the rank that sends piece 0 to the node; −1 stands for the root."""
 
 
 class _Tree(NamedTuple):
@@ -161,20 +153,17 @@ def arrangement(count: int, latency: int) -> Arrangement | None:
             continue
         for _ in range(min(20, 4096 // count)):
             if (rows := _rows(tree, random)) is not None:
-                return _by_row(tree, rows, latency)
+                return _by_row(tree, rows)
     return None
 
 
-def _by_row(tree: _Tree, rows: list[int], latency: int) -> Arrangement:
+def _by_row(tree: _Tree, rows: list[int]) -> Arrangement:
     count = len(rows)
-    columns = Arrangement(*(np.full(count, -1, dtype=np.int64) for _ in range(4)))
-    place = [(row + time) % count for row, time in zip(rows, tree.times, strict=True)]
+    columns = Arrangement(*(np.full(count, -1, dtype=np.int64) for _ in range(2)))
     for node, row in enumerate(rows):
         columns.received[row] = tree.times[node]
-        for turn, child in enumerate(tree.children[node]):
-            columns.parent[rows[child]] = place[node]
-            columns.child[row - turn] = place[child]
-            columns.sent[row - turn] = tree.times[child] - latency
+        for child in tree.children[node]:
+            columns.parent[rows[child]] = (row + tree.times[node]) % count
     return columns
 
 
@@ -187,57 +176,16 @@ class CyclicTrees(Rounds):
     such a tree.
     """
 
-    @cached_property
-    def _rows(self) -> Arrangement:
-        rows = arrangement(self.ranks - 1, self.latency)
-        assert rows is not None
-        return rows
-
-    @cached_property
-    def _rounds(self) -> Ints:
-        last = int(self._rows.received.max()) - self.latency
-        return np.arange(self.count + last if self.count else 0)
-
-    def _received(self, rank: Ints, number: Ints) -> tuple[Ints, Ints]:
-        """From whom `rank` receives in round `number`, and the number of the piece.
-
-        One of the arguments is an array, so both results are.  A piece number outside 0 … count − 1
-        means that there is no message.
-        """
-        n = self.ranks - 1
-        row = (rank - 1 - number - self.latency) % n
-        piece = number + self.latency - self._rows.received[row]
-        parent = self._rows.parent[row]
-        return np.where(parent < 0, 0, (parent + piece) % n + 1), piece
-
-    def of(self, rank: int) -> Iterator[Round]:  # noqa: D102
-        if self.ranks == 1:
-            return
-        n, numbers = self.ranks - 1, self._rounds
-        if rank:
-            source, received = self._received(np.array(rank), numbers)
-            row = (rank - 1 - numbers) % n
-            child, sent = self._rows.child[row], numbers - self._rows.sent[row]
-        else:
-            source, received = numbers, np.full_like(numbers, -1)
-            leader = (int(np.flatnonzero(self._rows.parent < 0)[0]) + self.latency) % n
-            child, sent = np.full_like(numbers, leader), numbers
-        sent = np.where(child < 0, -1, sent)
-        columns = ((child + sent) % n + 1, sent, source, received)
-        for to, out, by, got in zip(*(column.tolist() for column in columns), strict=True):
-            yield Round(
-                to,
-                out if 0 <= out < self.count else None,
-                by,
-                got if 0 <= got < self.count else None,
-            )
-
     def every(self) -> list[tuple[Ints, Ints, Ints]]:  # noqa: D102
-        if self.ranks == 1:
+        if self.ranks == 1 or not self.count:
             return []
-        ranks, rounds = np.arange(1, self.ranks), []
-        for number in self._rounds:
-            source, piece = self._received(ranks, number)
+        n, ranks, found = self.ranks - 1, np.arange(1, self.ranks), []
+        rows = arrangement(n, self.latency)
+        assert rows is not None
+        for number in range(self.count + int(rows.received.max()) - self.latency):
+            row = (ranks - 1 - number - self.latency) % n
+            piece, parent = number + self.latency - rows.received[row], rows.parent[row]
+            source = np.where(parent < 0, 0, (parent + piece) % n + 1)
             gets = (piece >= 0) & (piece < self.count)
-            rounds.append((source[gets], ranks[gets], piece[gets]))
-        return rounds
+            found.append((source[gets], ranks[gets], piece[gets]))
+        return found

@@ -1,6 +1,6 @@
 """Building blocks of programs that only send and receive: broadcast, scatter, allgather.
 
-Each program gives the operations of one rank (`operations`) or all messages (`columns`).
+Each program gives the operations of one rank (`operations`); most give all messages (`rows`).
 """
 
 from collections.abc import Iterable, Sized
@@ -12,7 +12,7 @@ import numpy as np
 
 from collwise.schedule.operations import Block, Operation, Recv, Send
 from collwise.schedule.program import Program
-from collwise.schedule.rows import Columns, Rows
+from collwise.schedule.rows import Rows
 from collwise.schedule.trees import SplitTree, Tree
 from collwise.system.integers import Ints
 
@@ -46,39 +46,21 @@ class DownTree(Program):
 
     def rows(self, *, combines: bool) -> Rows:
         """All messages; each waits until its sender has received the same segment."""
-        sent, count = self.columns(), self.tree.size - 1
-        waits = sent.source > 0
-        ends = np.zeros(len(sent) + 1, np.int64)
-        np.cumsum(waits, out=ends[1:])
-        segment = np.arange(len(sent)) // max(count, 1)
-        return Rows(
-            sent.source,
-            sent.target,
-            sent.place_at_source,
-            sent.place_at_target,
-            sent.length,
-            ends,
-            (segment * count + sent.source - 1)[waits],
-        )
-
-    def columns(self) -> Columns:  # noqa: D102
         parent, place = self.tree.edges()
-        child = np.arange(1, self.tree.size, dtype=np.int64)
+        lengths = np.array([piece.length for piece in pieces(self.nbytes, self.segment)], np.int64)
         turn = np.bincount(parent, minlength=self.tree.size)  # [rank]: operations per segment
         turn[1:] += 1
-        at_source = place + (parent > 0)
-        return Columns.stack(
-            [
-                Columns(
-                    parent,
-                    child,
-                    at_source + s * turn[parent],
-                    s * turn[child],
-                    np.full_like(child, piece.offset),
-                    np.full_like(child, piece.length),
-                )
-                for s, piece in enumerate(pieces(self.nbytes, self.segment))
-            ]
+        segment = np.arange(len(lengths))[:, np.newaxis]
+        needs = (segment * len(parent) + parent - 1)[:, parent > 0].ravel()
+        source = np.tile(parent, len(lengths))
+        return Rows(
+            source,
+            np.tile(np.arange(1, self.tree.size), len(lengths)),
+            (place + (parent > 0) + segment * turn[parent]).ravel(),
+            (segment * turn[1:]).ravel(),
+            np.repeat(lengths, len(parent)),
+            np.append(0, np.cumsum(source > 0)),
+            needs,
         )
 
 
@@ -111,23 +93,9 @@ class Scatter(Program):
                 operations.append(Send(child, (block,)))
         return operations
 
-    def columns(self) -> Columns:  # noqa: D102
-        parent, place = self.tree.edges()
-        child = np.arange(1, self.tree.size, dtype=np.int64)
-        start = np.minimum(child * self.piece, self.nbytes)
-        stop = np.minimum((child + self.tree.spans()[1:]) * self.piece, self.nbytes)
-        full = stop > start
-        # A rank sends to its highest child first, and only the highest ranks get no bytes.  So its
-        # children without bytes come first.
-        skipped = np.bincount(parent[~full], minlength=self.tree.size)
-        at_source = place - skipped[parent] + (parent > 0)
-        zeros = np.zeros_like(child)
-        rows = (parent, child, at_source, zeros, start, stop - start)
-        return Columns(*(column[full] for column in rows))
-
 
 class Step(NamedTuple):
-    """One step of a `Collect`: each rank u gets pieces u + start … u + stop − 1 from u + distance.
+    """A step of an allgather: each rank u gets pieces u + start … u + stop − 1 from u + distance.
 
     Ranks and pieces count modulo the number of ranks.
     """
@@ -138,20 +106,16 @@ class Step(NamedTuple):
 
 
 class Steps(Sized, Iterable[Step], Protocol):
-    """The steps of a `Collect`, computed on iteration: there may be as many steps as ranks."""
+    """The steps of an allgather, computed on iteration: there may be as many steps as ranks."""
 
 
 @dataclass(frozen=True)
-class Collect(Program):
-    """Allgather after a scatter over `tree`; no rank receives a piece that it already has.
+class ScatterCollect(Scatter):
+    """A scatter, then an allgather in which no rank receives a piece that it already has.
 
-    piece: bytes of a piece.  Piece numbers count modulo the number of ranks, so a message has one
-    or two blocks.
+    Piece numbers count modulo the number of ranks, so a message has one or two blocks.
     """
 
-    tree: SplitTree
-    nbytes: int
-    piece: int
     steps: Steps
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
@@ -166,7 +130,7 @@ class Collect(Program):
             *self._ranges(np.array(rank, kind), own_span, steps),
         ]
         columns = [column.tolist() for both in ranges for column in both]
-        operations: list[Operation] = []
+        operations = super().operations(rank)
         # Each step has the offset and length of two ranges to send, then of two ranges to receive.
         for peer, sender, at, sent, low, more, here, came, first, rest in zip(
             to, source, *columns, strict=True
@@ -195,30 +159,43 @@ class Collect(Program):
             ranges.append((offset, np.minimum(high * self.piece, n) - offset))
         return ranges
 
-    def received(self, span: Ints, step: Step) -> list[tuple[Ints, Ints]]:
-        """The two byte ranges that every rank receives in a step, as arrays (offset, length).
-
-        span: for each rank, how many pieces it has from the scatter.
-        """
-        return self._ranges(np.arange(self.tree.size), span, step)
-
-    def columns(self) -> Columns:  # noqa: D102
-        p, span = self.tree.size, self.tree.spans()
-        target = np.arange(p, dtype=np.int64)
-        place = np.zeros(p, dtype=np.int64)
-        parts = list[Columns]()
-        for step in self.steps:
-            source = (target + step.distance) % p
-            ranges = self.received(span, step)
-            gets = sum(length for _, length in ranges) > 0
+    def rows(self, *, combines: bool) -> Rows:
+        """All messages; each waits for the last receive that brings any of its pieces."""
+        p, span, (parent, turn) = self.tree.size, self.tree.spans(), self.tree.edges()
+        rank = np.arange(p, dtype=np.int64)
+        own = [np.minimum(bound * self.piece, self.nbytes) for bound in (rank, rank + span)]
+        length = (own[1] - own[0])[1:]
+        full = length > 0
+        # A rank sends to its highest child first, and only the highest ranks get no bytes.  So its
+        # children without bytes come first.
+        skipped = np.bincount(parent[~full], minlength=p)
+        heard = np.append(False, full).astype(np.int64)
+        at_source = turn - skipped[parent] + (parent > 0)
+        scatter = parent, rank[1:], at_source, np.zeros(p - 1, np.int64), length, heard[parent]
+        parts = [[column[full] for column in scatter]]
+        place = heard + np.bincount(parent[full], minlength=p)
+        stops = [step.stop for step in self.steps]
+        nonempty = -(-self.nbytes // self.piece)
+        heard_before = np.zeros((len(stops) + 1, p), np.int64)  # [step, rank]: receives before it
+        heard_before[0] = heard
+        for number, step in enumerate(self.steps):
+            source = (rank + step.distance) % p
+            (_, first), (_, wrapped) = self._ranges(rank, span, step)
+            nbytes = first + wrapped
+            gets = nbytes > 0
             at_source = place[source]
             place[source] += gets
-            at_target = place.copy()
-            place += gets
-            for offset, length in ranges:
-                rows = (source, target, at_source, at_target, offset, length)
-                parts.append(Columns(*(column[length > 0] for column in rows)))
-        return Columns.stack(parts)
+            # The last piece of the message that has bytes, relative to the source's number:
+            end = step.stop - step.distance - 1
+            last = end - np.maximum((source + end) % p - nonempty + 1, 0)
+            latest = np.where(
+                last < span[source], 0, np.searchsorted(stops, last, side="right") + 1
+            )
+            after = heard_before[latest, source]
+            parts.append([c[gets] for c in (source, rank, at_source, place, nbytes, after)])
+            place = place + gets
+            heard_before[number + 1] = heard_before[number] + gets
+        return Rows.counted(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _blocks(first: int, length: int, wrapped: int, rest: int) -> tuple[Block, ...]:

@@ -6,7 +6,7 @@ sends or receives, in this order.
 """
 
 from abc import abstractmethod
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from operator import itemgetter
@@ -17,12 +17,11 @@ import numpy as np
 from collwise.schedule.operations import Block, Operation, Recv, Send
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
-from collwise.schedule.rows import Columns
+from collwise.schedule.rows import Rows
 from collwise.system.integers import Ints
 
 Blocks: TypeAlias = tuple[Block, ...]
-_OWNER = _BEGIN = itemgetter(0)
-_LENGTH = itemgetter(2)
+_OWNER = itemgetter(0)
 
 
 class Delivery(NamedTuple):
@@ -63,22 +62,9 @@ class Deliveries(Program):
             lists[target].append(Recv(source, blocks))
         return lists
 
-    def columns(self) -> Columns:  # noqa: D102
-        number = {block.owner: at for at, block in enumerate(self.problem.gathered)}
-        messages: list[tuple[int, int, int]] = []
-        parts: list[tuple[int, int]] = []
-        before: Blocks = ()  # consecutive deliveries often have equal blocks
-        whole: list[tuple[int, int]] = []
-        for source, target, blocks in self.deliveries(None):
-            if blocks is not before:
-                before, whole = blocks, _runs(number[block.owner] for block in blocks)
-            carried = _without(whole, number.get(target))
-            if source != target and carried:
-                messages.append((source, target, len(carried)))
-                parts += carried
-        table = np.array(messages, dtype=np.int64).reshape(-1, 3)
-        first, stop = np.array(parts, dtype=np.int64).reshape(-1, 2).T
-        return self._columns(table[:, 0], table[:, 1], table[:, 2], first, stop)
+    def makes_rows(self) -> bool:
+        """Always: one pass over the deliveries makes the lists of all ranks."""
+        return True
 
     def given_from(self, first: int, count: int) -> Blocks:
         """The contributions of `count` consecutive ranks, the first being `first`, modulo p."""
@@ -92,26 +78,6 @@ class Deliveries(Program):
     def source_ranks(self) -> Ints:
         """Ranks of the sources, ascending."""
         return np.array([block.owner for block in self.problem.gathered], dtype=np.int64)
-
-    def _columns(
-        self, source: Ints, target: Ints, rows: Ints | int, first: Ints, stop: Ints
-    ) -> Columns:
-        """Columns of the given messages; consecutive contributions in a message share a row.
-
-        rows: number of rows per message.   first, stop: per row, message by message, the range of
-        contribution indices [first, stop).
-        """
-        ranks = np.column_stack((source, target)).ravel()
-        order = np.argsort(ranks, kind="stable")
-        places = np.empty_like(ranks)
-        places[order] = np.arange(len(ranks)) - np.searchsorted(ranks[order], ranks[order])
-        lengths = [block.length for block in self.problem.gathered]
-        begins = np.concatenate(([0], np.cumsum(np.array(lengths, dtype=np.int64))))
-        source, target, at_source, at_target = (
-            np.repeat(column, rows) for column in (source, target, places[::2], places[1::2])
-        )
-        low, high = begins[first], begins[stop]
-        return Columns(source, target, at_source, at_target, low, high - low)
 
 
 class SeparateMessages(Deliveries):
@@ -134,11 +100,21 @@ class SeparateMessages(Deliveries):
             Delivery(source, target, contributions[which]) for source, target, which in messages
         )
 
-    def columns(self) -> Columns:  # noqa: D102
+    def rows(self, *, combines: bool) -> Rows:
+        """All messages; each waits until its sender has received the contribution."""
         source, target, which = self.messages()
         needed = (source != target) & (self.source_ranks[which] != target)
         source, target, which = source[needed], target[needed], which[needed]
-        return self._columns(source, target, 1, which, which + 1)
+        ranks = np.column_stack((source, target)).ravel()
+        order, places = np.argsort(ranks, kind="stable"), np.empty_like(ranks)
+        places[order] = np.arange(len(ranks)) - np.searchsorted(ranks[order], ranks[order])
+        lengths = np.array([block.length for block in self.problem.gathered], dtype=np.int64)
+        waits = self.source_ranks[which] != source
+        wanted, brought = source * len(lengths) + which, target * len(lengths) + which
+        by_target = np.argsort(brought)
+        needs = by_target[np.searchsorted(brought[by_target], wanted[waits])]
+        begins = np.append(0, np.cumsum(waits))
+        return Rows(source, target, places[::2], places[1::2], lengths[which], begins, needs)
 
 
 def needed(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
@@ -153,24 +129,3 @@ def needed(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
         else:
             needed.sort(key=_OWNER)
             yield Delivery(source, target, tuple(needed))
-
-
-def _runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """Sorted runs of consecutive numbers, as half-open pairs (first, stop)."""
-    runs: list[tuple[int, int]] = []
-    for number in sorted(numbers):
-        begins = number
-        if runs and runs[-1][1] == number:
-            begins, _ = runs.pop()
-        runs.append((begins, number + 1))
-    return runs
-
-
-def _without(runs: list[tuple[int, int]], number: int | None) -> list[tuple[int, int]]:
-    """The half-open runs, with one number removed."""
-    at = -1 if number is None else bisect_right(runs, number, key=_BEGIN) - 1
-    if number is None or at < 0 or number >= runs[at][1]:
-        return runs
-    begin, end = runs[at]
-    parts = [part for part in ((begin, number), (number + 1, end)) if part[0] < part[1]]
-    return [*runs[:at], *parts, *runs[at + 1 :]]

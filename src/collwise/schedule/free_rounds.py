@@ -11,14 +11,13 @@ other groups early, and many pieces are on their way to them at once.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
 
-from collwise.schedule.rounds import Round, Rounds
+from collwise.schedule.rounds import Rounds
 from collwise.system.integers import Ints
 
 _Messages = list[list[tuple[int, int, int, int]]]
@@ -157,26 +156,14 @@ class FreeRounds(Rounds):
         numbered = enumerate(self.messages)
         return max((at + latencies[m[3]] for at, sent in numbered for m in sent), default=0)
 
-    def of(self, rank: int) -> Iterator[Round]:
-        """The rounds of one rank.
+    def delays(self) -> Ints:
+        """By how many rounds messages with a longer latency are received later.
 
-        A message with a longer latency is received in a later round, unless ranks might then wait
-        for each other in a circle.
+        None is if ranks might then wait for each other in a circle.
         """
         later = [(latency - self.latency) * self.uneven for latency in self.latencies] or [0]
-        sent = dict[int, tuple[int, int]]()
-        received = defaultdict[int, list[tuple[int, int]]](list)
-        for number, messages in enumerate(self.messages):
-            for by, target, piece, level in messages:
-                if by == rank:
-                    sent[number] = target, piece
-                if target == rank:
-                    received[number + later[level]].append((by, piece))
-        for number in range(max([*sent, *received], default=-1) + 1):
-            heard = received.get(number, [])
-            yield Round(*sent.get(number, (0, None)), *(heard[0] if heard else (0, None)))
-            for source, piece in heard[1:]:  # receives of the same round, from other levels
-                yield Round(0, None, source, piece)
+        levels = [level for sent in self.messages for *_, level in sent]
+        return np.array(later, np.int64)[levels]
 
     def every(self) -> list[tuple[Ints, Ints, Ints]]:  # noqa: D102
         tables = (np.array(sent, dtype=np.int64).reshape(-1, 4).T[:3] for sent in self.messages)

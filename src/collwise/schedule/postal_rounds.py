@@ -7,9 +7,8 @@ found by simulation, which computes every round of every rank.  k pieces take a 
 k − 1 + T_λ(p), the time of a piece that leaves the root after all others [BarNoyKipnis1994].
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from collwise.errors import BeyondLimits
 from collwise.model.limits import ROUNDS_EVER
-from collwise.schedule.rounds import Round, Rounds
+from collwise.schedule.rounds import Rounds
 from collwise.system.integers import Ints
 
 
@@ -34,7 +33,7 @@ def distances(ranks: int, latency: int) -> list[int]:
 
 
 @lru_cache(maxsize=32)
-def _table(ranks: int, count: int, latency: int) -> NDArray[np.int32]:
+def _received(ranks: int, count: int, latency: int) -> NDArray[np.int32]:
     """Which piece each rank receives in each round: table[round, rank], −1 for none."""
     kind = np.int64 if count < 63 else np.object_
     held: NDArray[Any] = np.zeros(ranks, kind)  # [rank]: bit mask of its pieces
@@ -79,32 +78,10 @@ class PostalRounds(Rounds):
             seen = f"{self.count:,} pieces would be played on all of them"
             raise BeyondLimits(asked, seen, "choose fewer ranks or pieces, or circulant")
 
-    @cached_property
-    def _received(self) -> NDArray[np.int32]:
-        return _table(self.ranks, self.count, self.latency)
-
-    @cached_property
-    def _steps(self) -> list[int]:
-        return distances(self.ranks, self.latency)
-
-    def of(self, rank: int) -> Iterator[Round]:  # noqa: D102
-        if self.ranks == 1:
-            return
-        for number, row in enumerate(self._received):
-            step = self._steps[number % len(self._steps)]
-            to = (rank - step) % self.ranks
-            sent, received = int(row[to]), int(row[rank])
-            yield Round(
-                to,
-                sent if sent >= 0 else None,
-                (rank + step) % self.ranks,
-                received if received >= 0 else None,
-            )
-
     def every(self) -> list[tuple[Ints, Ints, Ints]]:  # noqa: D102
-        rounds = []
-        for number, row in enumerate(self._received):
+        rounds, steps = [], distances(self.ranks, self.latency)
+        for number, row in enumerate(_received(self.ranks, self.count, self.latency)):
             target = np.flatnonzero(row >= 0)
-            source = (target + self._steps[number % len(self._steps)]) % self.ranks
+            source = (target + steps[number % len(steps)]) % self.ranks
             rounds.append((source, target, row[target].astype(np.int64)))
         return rounds

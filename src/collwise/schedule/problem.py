@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate, islice
+from itertools import islice
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -272,15 +272,6 @@ class Problem:
     def gathered(self) -> tuple[Block, ...]:
         """The contributions of all sources, one block each, ordered by rank."""
         return tuple(Block(rank, 0, nbytes) for rank, nbytes in self.sources)
-
-    @cached_property
-    def begins(self) -> dict[int, int]:
-        """Maps each source's rank to the byte offset of its data in the data of all sources.
-
-        The data of all sources is concatenated in the order of ranks.
-        """
-        lengths = accumulate((source.nbytes for source in self.sources), initial=0)
-        return {source.rank: begin for source, begin in zip(self.sources, lengths, strict=False)}
 
     @property
     def input_slot(self) -> Slot:

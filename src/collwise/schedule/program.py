@@ -3,38 +3,25 @@
 A schedule is a `Problem` (which collective, on how many ranks and bytes) and a `Program` (what
 every rank does).  A program uses *virtual* ranks, in which the root is 0; `Schedule` translates
 them.  One rank's list of operations is built on demand, without data as large as the communicator;
-`columns()` gives the messages of all ranks at once.
+`rows()` gives the messages of all ranks at once.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
-from collwise.errors import BeyondLimits
-from collwise.schedule.dependencies import dependencies, matching, rows_of_lists
+from collwise.schedule.dependencies import LARGEST_OFFSET, dependencies, rows_of_lists
 from collwise.schedule.operations import Block, Operation, Recv, Send
 from collwise.schedule.problem import Problem
-from collwise.schedule.rows import (
-    Class,
-    Columns,
-    Rows,
-    matched,
-    of_classes,
-    of_columns,
-    of_lists,
-)
+from collwise.schedule.rows import Class, Rows, matched, of_classes, of_lists
 from collwise.system.integers import Ints, checked_integer
 
 FEW = 24
-"""Number of ranks below which operation lists are timed directly: columns would not be faster."""
-LARGEST_IN_COLUMNS = 1 << 61
-"""Largest problem, in bytes, of which columns are made; beyond it, intermediate results might not
-fit into int64."""
-_BEYOND = "columns of a schedule", "it may have offsets beyond 2^63", "plan for fewer bytes"
+"""Number of ranks below which rows are made of operation lists: arrays would not be faster."""
 
 
 class Program(ABC):
@@ -50,17 +37,6 @@ class Program(ABC):
     def operations(self, rank: int) -> list[Operation]:
         """The operations of one virtual rank, in order; peers and owners are virtual ranks too."""
 
-    def columns(self) -> Columns | None:
-        """All messages as columns, if that is faster than building the lists; else None.
-
-        Only for programs that do nothing but send and receive, in the output slot.
-        """
-        return None
-
-    def has_columns(self) -> bool:
-        """Whether `columns` usually gives the messages, and not None."""
-        return type(self).columns is not Program.columns
-
     def rows(self, *, combines: bool) -> Rows | None:
         """All messages and combines as rows, if that is faster than building the lists; else None.
 
@@ -68,6 +44,10 @@ class Program(ABC):
         receive in the order of their lists.
         """
         return None
+
+    def makes_rows(self) -> bool:
+        """Whether making rows costs little for each message: no list is built, or all at once."""
+        return type(self).rows is not Program.rows or self.classes() is not None
 
     def classes(self) -> list[Class] | None:
         """Classes of ranks whose lists are equal up to renumbered peers; None if none are known."""
@@ -131,20 +111,6 @@ class Schedule:
                 renumbered.append(op._replace(blocks=blocks))
         return tuple(renumbered)
 
-    def columns(self) -> Columns:
-        """All messages as columns in the user's ranks, one row for each message and block."""
-        if self.problem.nbytes > LARGEST_IN_COLUMNS:
-            raise BeyondLimits(*_BEYOND)
-        columns = self.program.columns()
-        if columns is None:
-            columns = tabulate(self.program.every(self.ranks), self.problem.begins)
-        root = self.problem.root
-        return replace(
-            columns,
-            source=(columns.source + root) % self.ranks,
-            target=(columns.target + root) % self.ranks,
-        )
-
     @cached_property
     def lists(self) -> tuple[tuple[Operation, ...], ...]:
         """The operations of every rank, for checking and drawing.
@@ -168,10 +134,8 @@ class Schedule:
         """
         program, ranks, root = self.program, self.ranks, self.problem.root
         rows, combines, in_order = None, combines is True, in_order is True
-        if in_order and ranks >= FEW and self.problem.nbytes <= LARGEST_IN_COLUMNS:
+        if in_order and ranks >= FEW and self.problem.nbytes <= LARGEST_OFFSET:
             rows = program.rows(combines=combines)
-            if rows is None and (columns := program.columns()) is not None:
-                rows = of_columns(columns, ranks)
             if rows is None and (classes := program.classes()) is not None:
                 rows = of_classes(classes, program.operations, combines=combines)
         if rows is None:
@@ -188,15 +152,6 @@ class Schedule:
         """Estimated number of messages, from the lists of a few ranks."""
         lengths = sorted(map(len, self.sampled.values()))
         return lengths[len(lengths) // 2] * self.ranks // 2
-
-    def makes_rows(self, *, in_order: bool) -> bool:
-        """Whether the program offers array operations for `rows`, so that usually no list is built.
-
-        Small or very large problems may still use the lists of all ranks.   in_order: whether
-        ranks receive in the order of their lists.
-        """
-        known = type(self.program).rows is not Program.rows or self.program.has_columns()
-        return in_order is True and (known or self.program.classes() is not None)
 
     def representative_rows(self, *, combines: bool) -> tuple[Rows, Ints | None]:
         """Rows that stand for those of all ranks, and an array with each rank's representative.
@@ -223,24 +178,3 @@ class Written(Program):
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         return list(self.lists[rank])
-
-
-def tabulate(
-    lists: Sequence[Sequence[Operation]], starts: Mapping[int, int] | None = None
-) -> Columns:
-    """The columns of operation lists, computed in plain Python.
-
-    starts: maps each owner to the byte offset of its data in that of all owners; None if there is
-    one owner.   Raises BeyondLimits for offsets that do not fit into int64.
-    """
-    begins = starts or {}
-    rows = []
-    for (rank, step), (peer, at_target) in matching(lists).items():
-        for block in lists[rank][step].blocks:
-            offset = begins.get(block.owner, 0) + block.offset
-            rows.append((rank, peer, step, at_target, offset, block.length))
-    try:
-        table = np.array(rows, dtype=np.int64).reshape(-1, 6)
-    except OverflowError:
-        raise BeyondLimits(*_BEYOND) from None
-    return Columns(*(table[:, i].copy() for i in range(6)))

@@ -1,17 +1,18 @@
 """Broadcasts and reduces in rounds: per round, a rank sends and receives at most one piece."""
 
 from abc import ABC, abstractmethod
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from collwise.errors import BeyondLimits
 from collwise.schedule.operations import Block, Combine, Operation, Recv, Send, Slot, scratch
-from collwise.schedule.program import Program, tabulate
-from collwise.schedule.rows import Columns, Rows
+from collwise.schedule.program import Program
+from collwise.schedule.rows import Rows
 from collwise.system.integers import Ints
 
 MAX_LATENCY = 64
@@ -57,9 +58,35 @@ class Rounds(ABC):
             seen = "almost all rounds would be empty"
             raise BeyondLimits(asked, seen, f"give a latency of at most {most:,}")
 
-    @abstractmethod
     def of(self, rank: int) -> Iterator[Round]:
-        """The rounds of one virtual rank."""
+        """The rounds of one virtual rank; by default they are selected from those of all ranks.
+
+        Unless `uneven`, each rank has as many, some of them without messages.
+        """
+        rounds, source, target, piece, heard = self._table
+        sent, received = dict[int, tuple[int, int]](), defaultdict[int, list[tuple[int, int]]](list)
+        for row in np.flatnonzero(source == rank).tolist():
+            sent[int(rounds[row])] = int(target[row]), int(piece[row])
+        for row in np.flatnonzero(target == rank).tolist():
+            received[int(heard[row])].append((int(source[row]), int(piece[row])))
+        for number in range(int(heard.max(initial=-1)) + 1):
+            first, *others = received.get(number, [(0, None)])
+            yield Round(*sent.get(number, (0, None)), *first)
+            for source_and_piece in others:  # receives of the same round, from other levels
+                yield Round(0, None, *source_and_piece)
+
+    @cached_property
+    def _table(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+        """For all messages: round, source, target, piece, and in which round it is received."""
+        messages = self.every()
+        number = np.repeat(np.arange(len(messages)), [len(target) for _, target, _ in messages])
+        nothing = np.zeros((3, 0), np.int64)
+        source, target, piece = map(np.concatenate, zip(nothing, *messages, strict=True))
+        return number, source, target, piece, number + self.delays()
+
+    def delays(self) -> Ints | int:
+        """For all messages in the order of `every`: rounds from being sent to being received."""
+        return 0
 
     @property
     def uneven(self) -> bool:
@@ -87,22 +114,24 @@ class DownRounds(Program):
                 operations.append(Recv(source, (self.pieces[received],)))
         return operations
 
-    def columns(self) -> Columns | None:  # noqa: D102
+    def rows(self, *, combines: bool) -> Rows | None:
+        """A row for each message; None if a rank may receive two messages in a round."""
         if self.rounds.uneven:
             return None
-        offset, length = (np.array([p[i] for p in self.pieces], dtype=np.int64) for i in (1, 2))
-        place = np.zeros(self.rounds.ranks, dtype=np.int64)
-        parts = [tabulate([])]
+        length = np.array([piece.length for piece in self.pieces], dtype=np.int64)
+        place, heard = np.zeros((2, self.rounds.ranks), dtype=np.int64)
+        brought = np.zeros((self.rounds.ranks, len(self.pieces)), np.int64)
+        parts = [[place[:0]] * 6]
         for source, target, piece in self.rounds.every():
             if len(np.unique(target)) < len(target):
                 return None  # a rank receives twice in a round: only lists say in which order
-            at_source = place[source]
+            at_source, after = place[source], brought[source, piece]
             place[source] += 1
-            at_target = place[target]
+            parts.append([source, target, at_source, place[target], length[piece], after])
             place[target] += 1
-            rows = (source, target, at_source, at_target, offset[piece], length[piece])
-            parts.append(Columns(*rows))
-        return Columns.stack(parts)
+            heard[target] += 1
+            brought[target, piece] = heard[target]
+        return Rows.counted(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 @dataclass(frozen=True)

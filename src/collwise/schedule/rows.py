@@ -5,7 +5,7 @@ until it is next at its ports, and for the rows that bring the bytes that it rea
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
@@ -91,10 +91,7 @@ class Rows:
 
 def ordered(major: Ints, minor: Ints) -> Ints:
     """Indices that sort by `major`, then by `minor`; both hold numbers >= −1."""
-    width = int(minor.max(initial=0)) + 2
-    if int(major.max(initial=0)) * width > LARGEST - width:
-        return np.lexsort((minor, major))
-    return np.argsort(major * width + minor, kind="stable")
+    return np.argsort(major * (int(minor.max(initial=0)) + 2) + minor, kind="stable")
 
 
 def of_lists(
@@ -205,137 +202,3 @@ def around_a_circle(ranks: int) -> Class:
     """One class of all ranks: if rank 0 has the peer q, then rank r has the peer q + r modulo p."""
     all_ranks = np.arange(ranks, dtype=np.int64)
     return Class(0, all_ranks, lambda peers: np.add.outer(all_ranks, peers) % ranks)
-
-
-@dataclass(frozen=True)
-class Columns:
-    """All messages of a schedule as int64 columns; in a `Schedule`, ranks are the user's.
-
-    source, target: ranks.   place_at_source, place_at_target: positions in these ranks' lists.
-    offset, length: a block, in bytes of the root's data (or of all sources' data, concatenated).  A
-    message of several blocks has several rows with the same places; adjacent blocks may share a
-    row.
-    """
-
-    source: Ints
-    target: Ints
-    place_at_source: Ints
-    place_at_target: Ints
-    offset: Ints
-    length: Ints
-
-    def __len__(self) -> int:
-        return len(self.source)
-
-    def rows(self) -> list[tuple[int, ...]]:
-        """All rows as sorted tuples, with adjacent blocks merged.
-
-        Equal schedules give equal results.
-        """
-        joined: list[tuple[int, ...]] = []
-        for row in sorted(zip(*(c.tolist() for c in vars(self).values()), strict=True)):
-            *places, offset, length = row
-            *last, begin, before = joined[-1] if joined else (-1, 0, 0)
-            if places == last and offset == begin + before:
-                joined[-1] = (*last, begin, before + length)
-            else:
-                joined.append(row)
-        return joined
-
-    @staticmethod
-    def stack(parts: Sequence["Columns"]) -> "Columns":
-        """The rows of all parts, concatenated; empty for no parts."""
-        nothing = np.zeros(0, np.int64)
-        names = Columns.__dataclass_fields__
-        return Columns(*(np.concatenate([nothing, *(getattr(p, n) for p in parts)]) for n in names))
-
-
-def of_columns(columns: Columns, ranks: int) -> Rows | None:
-    """The rows of a schedule that only sends and receives, all of it in the output slot.
-
-    A send waits for the receives that bring its bytes.  None if this could be wrong: if a rank
-    receives a byte twice, or lists a send before the receive of its data.
-    """
-    order = ordered(columns.source, columns.place_at_source)
-    columns = replace(columns, **{name: column[order] for name, column in vars(columns).items()})
-    new = np.ones(len(columns), dtype=bool)  # the first row of a message
-    new[1:] = (np.diff(columns.source) != 0) | (np.diff(columns.place_at_source) != 0)
-    first = np.flatnonzero(new)
-    message = np.cumsum(new) - 1
-    target, at_target = columns.target[first], columns.place_at_target[first]
-    receive_order = ordered(target, at_target)
-    position = np.empty_like(receive_order)
-    position[receive_order] = np.arange(len(receive_order))
-
-    latest = _latest_needed(columns, position[message], ranks)
-    if latest is None:
-        return None
-    needed = np.flatnonzero(latest >= 0)
-    if (at_target[receive_order[latest[needed]]] >= columns.place_at_source[needed]).any():
-        return None
-    latest = _per_message(np.maximum, latest, first)
-    ends = np.zeros(len(first) + 1, np.int64)
-    np.cumsum(latest >= 0, out=ends[1:])
-    return Rows(
-        columns.source[first],
-        target,
-        columns.place_at_source[first],
-        at_target,
-        _per_message(np.add, columns.length, first),
-        ends,
-        receive_order[latest[latest >= 0]],
-    )
-
-
-def _per_message(reduction: np.ufunc, values: Ints, first: Ints) -> Ints:
-    """For each message, the values of its rows reduced to one number.
-
-    first: the index of the first row of each message.
-    """
-    if len(first) == len(values):
-        return values
-    reduced: Ints = reduction.reduceat(values, first)
-    return reduced
-
-
-def _latest_needed(rows: Columns, position: Ints, ranks: int) -> Ints | None:
-    """For every row, the position of its source's last receive that brings any of the row's bytes.
-
-    position: for each row, the position of its message in receive order.   A row for which there is
-    no such receive gets −1.
-    Returns None if a rank receives a byte twice.
-    """
-    low, high, span = _ranges(rows, ranks)
-    full = np.flatnonzero(rows.length)
-    begins, ends = rows.target * span + low, rows.target * span + high
-    order = full[np.argsort(begins[full], kind="stable")]
-    begins, ends, brings = begins[order], ends[order], position[order]
-    if (begins[1:] < ends[:-1]).any():
-        return None
-    wanted = rows.source * span
-    start = np.searchsorted(ends, (wanted + low)[full], side="right")
-    stop = np.searchsorted(begins, (wanted + high)[full], side="left")
-    received = stop > start
-    full, start, stop = full[received], start[received], stop[received]
-    latest = np.full(len(rows), -1, dtype=np.int64)
-    latest[full] = brings[start]
-    several = np.flatnonzero(stop - start > 1)
-    if len(several):
-        bounds = np.column_stack((start[several], stop[several])).ravel()
-        ended = np.append(brings, -1)  # a bound may be one past the end
-        latest[full[several]] = np.maximum.reduceat(ended, bounds)[::2]
-    return latest
-
-
-def _ranges(rows: Columns, ranks: int) -> tuple[Ints, Ints, int]:
-    """The bytes [low, high) of each row, and a number `span` that is greater than all of these.
-
-    So rank * span + byte identifies a byte of a rank.  If this would not fit into int64, low and
-    high are indices in the sorted bounds of all rows, in place of bytes.
-    """
-    low, high = rows.offset, rows.offset + rows.length
-    span = int(high.max(initial=0)) + 1
-    if ranks * span > LARGEST:
-        ends = np.unique(np.concatenate((low, high)))
-        low, high, span = np.searchsorted(ends, low), np.searchsorted(ends, high), len(ends)
-    return low, high, span

@@ -28,7 +28,7 @@ from collwise.timing.law import (
     receives_in_order,
     with_links,
 )
-from collwise.timing.times import Passage, Timing, Transfer
+from collwise.timing.times import Combining, Timing, Transfer
 from collwise.timing.tree_times import about_shapes, tree_completion
 
 
@@ -176,13 +176,12 @@ def messages_played(schedule: Schedule, machine: Machine, topology: Topology | N
     messages = schedule.about_messages()
     if one_stands_for_all(machine, topology) and schedule.program.is_alike():
         return messages // schedule.ranks * AS_LISTS
-    in_arrays = schedule.makes_rows(in_order=receives_in_order(machine))
-    in_arrays = in_arrays and not machine.shares_memory
-    return messages if in_arrays else messages * AS_LISTS
+    in_arrays = schedule.program.makes_rows() and receives_in_order(machine)
+    return messages if in_arrays and not machine.shares_memory else messages * AS_LISTS
 
 
-@dataclass(frozen=True)
-class Trace:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Trace(Timing):
     """The result of a simulation: times in seconds, counted from a common start of all ranks.
 
     Times whose names end in `_s` are floats; all others are exact.
@@ -190,38 +189,17 @@ class Trace:
 
     schedule: Schedule
     machine: Machine
-    simulated: Timing
     topology: Topology | None = None
     """The network's shape; None if every pair of ranks had a link of its own."""
 
     @cached_property
     def timing(self) -> Timing:
         """The times of all ranks' messages, even if only rank 0 was simulated, on behalf of all."""
-        if self.simulated.class_of is None:
-            return self.simulated
+        if self.class_of is None:
+            return Timing(self.rows, self.law, self.played)
         return ideal(self.schedule, self.machine, self.topology)
 
-    @property
-    def finish(self) -> tuple[Fraction, ...]:
-        """Per rank: when its last operation completes, in exact seconds."""
-        return self.simulated.finish
-
-    @property
-    def finish_s(self) -> tuple[float, ...]:
-        """`finish` as floats, in seconds."""
-        return self.simulated.finish_s
-
-    @property
-    def completion(self) -> Fraction:
-        """When the last rank finishes, in exact seconds."""
-        return self.simulated.completion
-
-    @property
-    def completion_s(self) -> float:
-        """`completion` as a float, in seconds."""
-        return self.simulated.completion_s
-
-    @property
+    @cached_property
     def transfers(self) -> tuple[Transfer, ...]:
         """Every message: when its send started, when the sender was free, when it was received.
 
@@ -229,17 +207,10 @@ class Trace:
         """
         return self.timing.transfers
 
-    @property
-    def passages(self) -> tuple[Passage, ...]:
-        """Every message's route, the time of its header and its wait for a link.
-
-        Empty on machines whose messages hold no links.
-        """
-        return self.simulated.passages
-
-    def link_busy(self) -> dict[int, Fraction]:
-        """Maps each used link of the topology to the exact seconds for which it was held in all."""
-        return self.simulated.link_busy()
+    @cached_property
+    def combines(self) -> tuple[Combining, ...]:
+        """Every combine that takes time, ordered by rank and position in its list."""
+        return self.timing.combines
 
 
 def simulate(schedule: Schedule, machine: Machine, topology: Topology | None = None) -> Trace:
@@ -253,4 +224,5 @@ def simulate(schedule: Schedule, machine: Machine, topology: Topology | None = N
     check_simulable("a simulation", schedule, machine, topology)
     alone = one_stands_for_all(machine, topology)
     times = _time_schedule(schedule, machine, topology, None, one_for_all=alone)
-    return Trace(schedule, machine, times, topology)
+    found = times.rows, times.law, times.played, times.class_of
+    return Trace(*found, schedule=schedule, machine=machine, topology=topology)

@@ -93,7 +93,7 @@ class Simulation:
     @cached_property
     def traffic(self) -> Traffic:
         """The number of the schedule's messages, and their sizes."""
-        sizes, times = self.trace.simulated.sizes
+        sizes, times = self.trace.sizes
         if not len(sizes):
             return Traffic(0, 0, 0, 0)
         total = int((times * sizes).sum())

@@ -5,7 +5,7 @@ sources broadcast one after another, without merging messages; plans do not try 
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from collwise.algorithms.levels.composition import register_multilevel
 from collwise.algorithms.parts import one_part, part, tried_labels
@@ -15,26 +15,23 @@ from collwise.schedule.combinators import Then
 from collwise.schedule.operations import Operation
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program, Schedule
-from collwise.schedule.rows import Columns
+from collwise.schedule.rows import Rows
 
 
 @dataclass(frozen=True)
 class FromSource(Program):
     """The broadcast of one source, as a program of the user's ranks, not of virtual ranks.
 
-    schedule: the schedule of the broadcast.   begin: byte offset of the source's contribution in
-    the result.
+    schedule: the schedule of the broadcast.
     """
 
     schedule: Schedule
-    begin: int
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         return list(self.schedule.rank(rank))
 
-    def columns(self) -> Columns:  # noqa: D102
-        columns = self.schedule.columns()
-        return replace(columns, offset=columns.offset + self.begin)
+    def rows(self, *, combines: bool) -> Rows:  # noqa: D102
+        return self.schedule.rows(combines=combines)
 
 
 def _broadcasts(problem: Problem) -> list[Problem]:
@@ -48,7 +45,7 @@ def _broadcasts(problem: Problem) -> list[Problem]:
 def _build(problem: Problem, settings: Settings) -> Program:
     algorithm = part(settings["algorithm"], "broadcast", levels=True)
     programs = [
-        FromSource(Schedule(broadcast, algorithm.build(broadcast)), problem.begins[broadcast.root])
+        FromSource(Schedule(broadcast, algorithm.build(broadcast)))
         for broadcast in _broadcasts(problem)
     ]
     return programs[0] if len(programs) == 1 else Then(tuple(programs), problem.ranks)

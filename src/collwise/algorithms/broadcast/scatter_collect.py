@@ -11,8 +11,7 @@ from collwise.algorithms.broadcast import binomial
 from collwise.algorithms.registry import Algorithm, Settings, register
 from collwise.errors import BeyondLimits
 from collwise.model.limits import COLLECTED_STEPS
-from collwise.schedule.combinators import Then
-from collwise.schedule.data_movement import Collect, Scatter, Steps
+from collwise.schedule.data_movement import ScatterCollect, Steps
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 
@@ -35,7 +34,10 @@ def register_scatter_collect(
         if (turns := len(steps(problem.ranks))) > COLLECTED_STEPS:
             asked, seen = f"{problem} by {name}", f"a rank would take {turns:,} steps"
             raise BeyondLimits(asked, seen, "choose fewer ranks, or another algorithm")
-        return Then(_programs(problem, steps(problem.ranks)), problem.ranks)
+        item = problem.itemsize  # no element is cut
+        piece = max(-(-problem.nbytes // (problem.ranks * item)), 1) * item
+        tree = binomial.tree(problem.ranks)
+        return ScatterCollect(tree, problem.nbytes, piece, steps(problem.ranks))
 
     return register(
         Algorithm(
@@ -49,9 +51,3 @@ def register_scatter_collect(
             usual=True,
         )
     )
-
-
-def _programs(problem: Problem, steps: Steps) -> tuple[Scatter, Collect]:
-    tree, item = binomial.tree(problem.ranks), problem.itemsize  # no element is cut
-    sizes = problem.nbytes, max(-(-problem.nbytes // (problem.ranks * item)), 1) * item
-    return Scatter(tree, *sizes), Collect(tree, *sizes, steps)

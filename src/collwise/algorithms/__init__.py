@@ -3,7 +3,7 @@
 `registry`     the class `Algorithm`, and the table of all algorithms
 `search`       compares the settings of an algorithm: which are worth trying
 `reductions`   registers algorithms that combine
-`in_rounds`    programs of broadcasts and reduces in rounds; chooses the length of their pieces
+`in_rounds`    broadcasts and reduces in rounds; chooses the length of their pieces
 `circulant_pieces`  reduce-scatters and allreduces on circulant graphs, in pieces
 `exchanges`    allreduces, reduces and reduce-scatters by exchanges in groups of ranks
 `parts`        reads the names and settings of algorithms that other algorithms use

@@ -1,12 +1,30 @@
-"""Broadcasts and reduces of pieces in rounds: their programs, and the best lengths of pieces."""
+"""Broadcasts and reduces in rounds: the kinds of rounds, and the best lengths of pieces.
+
+In almost every round, every rank sends one piece and receives one; in a tree, a rank with c
+children needs c rounds for each piece.  Through a circulant graph k pieces take k − 1 + ⌈log2 p⌉
+rounds; where λ is 1, no algorithm is better for long messages [Traeff2024b].  Rounds made for a
+latency λ take little more than k − 1 + T_λ(p).  In two binary trees, each of which carries every
+second piece, an inner rank of one is a leaf of the other [Sanders2009].  A reduce is the
+time-reversed broadcast: it does not combine in the order of the ranks.
+"""
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from math import ceil, floor
 from typing import Any, NamedTuple, TypeAlias
 
-from collwise.algorithms.registry import Rough, Settings
+from collwise.algorithms.allgatherv.census import LATENCY
+from collwise.algorithms.broadcast.segmented_tree import SEGMENT
+from collwise.algorithms.reductions import in_no_order, register_combining
+from collwise.algorithms.registry import (
+    Algorithm,
+    Choices,
+    Parameter,
+    Rough,
+    Settings,
+    register,
+)
 from collwise.errors import BeyondLimits
 from collwise.model.limits import (
     CYCLIC_ROUNDS,
@@ -96,21 +114,6 @@ def pieces_of(problem: Problem, segment: int) -> tuple[Block, ...]:
             f"{problem} in rounds", f"there are {count:,} pieces", "choose longer ones"
         )
     return tuple(pieces(problem.nbytes, items * problem.itemsize))
-
-
-def rounds_fields(rounds_of: _RoundsOf) -> dict[str, Any]:
-    """Keyword arguments for `Algorithm`: {"build": function}.
-
-    The function makes the program of a broadcast or reduce in rounds.   rounds_of: returns the
-    rounds for a problem, settings and a number of pieces.
-    """
-
-    def build(problem: Problem, settings: Settings) -> Program:
-        blocks = pieces_of(problem, settings["segment"])
-        rounds = rounds_of(problem, settings, len(blocks))
-        return (UpRounds if problem.kind.combines else DownRounds)(rounds, blocks)
-
-    return {"build": build}
 
 
 def circulant_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
@@ -214,3 +217,59 @@ def _even_time(problem: Problem, machine: Machine, count: int, nbytes: int) -> F
 
 def _combine(problem: Problem, machine: Machine, nbytes: int) -> Fraction | None:
     return machine.combine(nbytes) if problem.kind.combines else None
+
+
+_BY_LATENCY = {"latency": LATENCY, "segment": SEGMENT}
+_POSTAL = ("BarNoyKipnis1994", "Karp1993", "Traeff2024b")
+_KINDS: dict[str, tuple[_RoundsOf, Choices, tuple[str, ...], dict[str, Parameter]]] = {
+    "circulant": (circulant, circulant_choices, ("Traeff2024b",), {"segment": SEGMENT}),
+    "postal_rounds": (postal_rounds, postal_choices, _POSTAL, _BY_LATENCY),
+    "two_trees": (two_trees, two_tree_choices, ("Sanders2009",), _BY_LATENCY),
+}
+"""Maps a short name to the function that returns the rounds, choices, source and parameters."""
+_FAMILY = {
+    "broadcast/circulant": (
+        "pieces through a circulant graph, in as few rounds as there can be",
+        "(k − 1 + ⌈log2 p⌉)·t0 for k equal pieces and λ = 1",
+    ),
+    "broadcast/postal_rounds": (
+        "pieces in rounds of one distance each, the newest first, played for the latency",
+        "about (k − 1 + T_λ(p))·t0 for k pieces; simulated",
+    ),
+    "broadcast/two_trees": (
+        "two binary trees, each of which passes every other piece down",
+        "about (k + (2λ + 1)·log2(p)/2)·t0 for k pieces; played round by round",
+    ),
+    "reduce/circulant": (
+        "pieces backwards through a circulant graph, in as few rounds as there can be",
+        "(k − 1 + ⌈log2 p⌉)·t0 for k equal pieces and λ = 1, and combining in every round",
+    ),
+    "reduce/postal_rounds": (
+        "pieces in rounds of one distance each, backwards, played for the latency",
+        "about (k − 1 + T_λ(p))·t0 for k pieces, and combining; simulated",
+    ),
+    "reduce/two_trees": (
+        "two binary trees, each of which passes every other piece up",
+        "about (k + (2λ + 1)·log2(p)/2)·t0 for k pieces, and combining; played round by round",
+    ),
+}
+"""Maps the name of each algorithm to its summary and its time."""
+
+
+def register_rounds(collective: str) -> None:
+    """Register the broadcasts, or the reduces, in rounds."""
+    for name, (summary, time) in _FAMILY.items():
+        own, _, kind = name.partition("/")
+        rounds_of, choices, source, parameters = _KINDS[kind]
+        facts: dict[str, Any] = {"source": source, "choices": choices, "parameters": parameters}
+        facts |= {"segmented": True, "build": partial(_program, rounds_of)}
+        if own == collective == "reduce":
+            register_combining(name, summary, time, order=in_no_order, **facts)
+        elif own == collective:
+            register(Algorithm(name=name, summary=summary, time=time, **facts))
+
+
+def _program(rounds_of: _RoundsOf, problem: Problem, settings: Settings) -> Program:
+    blocks = pieces_of(problem, settings["segment"])
+    program = UpRounds if problem.kind.combines else DownRounds
+    return program(rounds_of(problem, settings, len(blocks)), blocks)

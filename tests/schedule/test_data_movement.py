@@ -5,7 +5,7 @@ from tests.algorithms.examples import told
 
 from collwise.algorithms.broadcast import binomial
 from collwise.schedule.combinators import Then
-from collwise.schedule.data_movement import DownTree, Scatter, ScatterCollect, Step, pieces
+from collwise.schedule.data_movement import DownTree, Scatter, ScatterCollect, pieces
 from collwise.schedule.operations import Block, Operation, Recv, Send
 from collwise.schedule.program import Program
 from collwise.schedule.rows import of_lists
@@ -61,7 +61,7 @@ def test_collect() -> None:
     """4 ranks, pieces of 2 of 8 bytes, after the scatter 0 → 2 (→ 3), 1: rank 2 has two pieces."""
     tree = binomial.tree(4)
     collect, scatter = (
-        ScatterCollect(tree, 8, 2, (Step(1, 1, 2), Step(2, 2, 4))),
+        ScatterCollect(tree, 8, 2, (1, 2), ring=False),
         Scatter(tree, 8, 2),
     )
     both = operations(collect, 4)
@@ -80,5 +80,5 @@ def test_collect() -> None:
 
 def test_one_after_another() -> None:
     down, up = DownTree(HeapTree(3, 1), 4, 4), DownTree(HeapTree(3, 2), 4, 2)
-    chained = operations(Then((down, up), 3), 3)
+    chained = operations(Then((down, up)), 3)
     assert chained == [down.operations(rank) + up.operations(rank) for rank in range(3)]

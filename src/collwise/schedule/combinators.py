@@ -32,7 +32,6 @@ class Then(Program):
     """
 
     parts: tuple[Program, ...]
-    ranks: int
 
     @property
     def needs_posted_receives(self) -> bool:  # type: ignore[override]
@@ -133,7 +132,6 @@ class OneVector(Program):
     """
 
     program: Program
-    ranks: int
     begins: tuple[int, ...]
     has_all: bool = False
 

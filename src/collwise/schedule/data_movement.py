@@ -3,10 +3,9 @@
 Each program gives the operations of one rank (`operations`); most give all messages (`rows`).
 """
 
-from collections.abc import Iterable, Sized
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -94,40 +93,35 @@ class Scatter(Program):
         return operations
 
 
-class Step(NamedTuple):
-    """A step of an allgather: each rank u gets pieces u + start … u + stop − 1 from u + distance.
-
-    Ranks and pieces count modulo the number of ranks.
-    """
-
-    distance: int
-    start: int
-    stop: int
-
-
-class Steps(Sized, Iterable[Step], Protocol):
-    """The steps of an allgather, computed on iteration: there may be as many steps as ranks."""
-
-
 @dataclass(frozen=True)
 class ScatterCollect(Scatter):
     """A scatter, then an allgather in which no rank receives a piece that it already has.
 
-    Piece numbers count modulo the number of ranks, so a message has one or two blocks.
+    In a step, each rank u gets pieces u + start … u + stop − 1 from rank u + distance.  Ranks and
+    pieces count modulo the number of ranks, so a message has one or two blocks.
+    starts: the start of each step, from 1 on; a step stops where the next one starts.   ring:
+    whether all distances are 1; otherwise a step's distance is its start.
     """
 
-    steps: Steps
+    starts: Sequence[int]
+    ring: bool
+
+    def steps(self, kind: type = np.int64) -> tuple[Ints, Ints, Ints]:
+        """The distance, start and stop of every step, in three arrays of the given kind."""
+        starts: Ints = np.fromiter(self.starts, kind)
+        distances = np.ones_like(starts) if self.ring else starts
+        return distances, starts, np.append(starts, self.tree.size)[1:]
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
         p, own_span = self.tree.size, self.tree.span(rank)
         kind = np.int64 if (2 * p + 1) * max(self.piece, 1) < 1 << 63 else object
-        steps: Any = Step(*np.fromiter(chain.from_iterable(self.steps), kind).reshape(-1, 3).T)
-        to, source = (((rank + by) % p).tolist() for by in (-steps.distance, steps.distance))
+        distances, *bounds = self.steps(kind)
+        to, source = (((rank + by) % p).tolist() for by in (-distances, distances))
         spans = {peer: self.tree.span(peer) for peer in set(to)}
         peer_spans = np.array([spans[peer] for peer in to], kind)
         ranges = [
-            *self._ranges(np.array(to, kind), peer_spans, steps),
-            *self._ranges(np.array(rank, kind), own_span, steps),
+            *self._ranges(np.array(to, kind), peer_spans, *bounds),
+            *self._ranges(np.array(rank, kind), own_span, *bounds),
         ]
         columns = [column.tolist() for both in ranges for column in both]
         operations = super().operations(rank)
@@ -141,15 +135,15 @@ class ScatterCollect(Scatter):
                 operations.append(Recv(sender, _blocks(here, came, first, rest)))
         return operations
 
-    def _ranges(self, rank: Ints, span: Any, step: Any) -> list[tuple[Ints, Ints]]:
+    def _ranges(self, rank: Ints, span: Any, start: Any, stop: Any) -> list[tuple[Ints, Ints]]:
         """The two byte ranges (offset, length) that `rank` receives in a step; a length may be 0.
 
         span: how many pieces `rank` has from the scatter.   Any of the arguments may hold arrays:
         all ranks with one step, or all steps with one rank, or with a rank for each step.
         """
         p, n = self.tree.size, self.nbytes
-        start = rank + np.maximum(step.start, span)
-        stop = np.maximum(rank + step.stop, start)
+        start = rank + np.maximum(start, span)
+        stop = np.maximum(rank + stop, start)
         ranges = []
         for low, high in (
             (np.minimum(start, p), np.minimum(stop, p)),
@@ -174,22 +168,24 @@ class ScatterCollect(Scatter):
         scatter = parent, rank[1:], at_source, np.zeros(p - 1, np.int64), length, heard[parent]
         parts = [[column[full] for column in scatter]]
         place = heard + np.bincount(parent[full], minlength=p)
-        stops = [step.stop for step in self.steps]
+        steps = self.steps()
         nonempty = -(-self.nbytes // self.piece)
-        heard_before = np.zeros((len(stops) + 1, p), np.int64)  # [step, rank]: receives before it
+        heard_before = np.zeros(
+            (len(self.starts) + 1, p), np.int64
+        )  # [step, rank]: receives before it
         heard_before[0] = heard
-        for number, step in enumerate(self.steps):
-            source = (rank + step.distance) % p
-            (_, first), (_, wrapped) = self._ranges(rank, span, step)
+        for number, (distance, start, stop) in enumerate(np.transpose(steps).tolist()):
+            source = (rank + distance) % p
+            (_, first), (_, wrapped) = self._ranges(rank, span, start, stop)
             nbytes = first + wrapped
             gets = nbytes > 0
             at_source = place[source]
             place[source] += gets
             # The last piece of the message that has bytes, relative to the source's number:
-            end = step.stop - step.distance - 1
+            end = stop - distance - 1
             last = end - np.maximum((source + end) % p - nonempty + 1, 0)
             latest = np.where(
-                last < span[source], 0, np.searchsorted(stops, last, side="right") + 1
+                last < span[source], 0, np.searchsorted(steps[2], last, side="right") + 1
             )
             after = heard_before[latest, source]
             parts.append([c[gets] for c in (source, rank, at_source, place, nbytes, after)])

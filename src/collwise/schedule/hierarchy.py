@@ -6,7 +6,7 @@ that lie in one group of level ℓ.  A program for a machine with levels is made
 teams: one across the leaders, then one inside each group.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -73,16 +73,11 @@ class Teams:
         """The first rank of a team."""
         return int(self.members[self.begins[number]])
 
-    def several(self, numbers: Sequence[int] | Ints) -> Ints:
-        """The members of several teams of equal size: a table with one row per team."""
-        begins = self.begins[numbers][:, np.newaxis]
-        several: Ints = self.members[begins + np.arange(self.sizes[numbers[0]])]
-        return several
-
     def by_size(self) -> Iterator[tuple[int, Ints]]:
         """For each team size: the size, and a table with the members of one such team per row."""
         for size in np.unique(self.sizes).tolist():
-            yield size, self.several(np.flatnonzero(self.sizes == size))
+            begins = self.begins[self.sizes == size]
+            yield size, self.members[begins[:, np.newaxis] + np.arange(size)]
 
 
 class Hierarchy:

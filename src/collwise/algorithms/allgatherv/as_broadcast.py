@@ -48,7 +48,7 @@ def _build(problem: Problem, settings: Settings) -> Program:
         FromSource(Schedule(broadcast, algorithm.build(broadcast)))
         for broadcast in _broadcasts(problem)
     ]
-    return programs[0] if len(programs) == 1 else Then(tuple(programs), problem.ranks)
+    return programs[0] if len(programs) == 1 else Then(tuple(programs))
 
 
 def _choices(

@@ -20,7 +20,7 @@ from collwise.schedule.reduction import UpTree
 def _register(name: str, summary: str, time: str, tree: TreeOf, **more: Any) -> None:
     def build(problem: Problem, settings: Settings) -> Program:
         shared = tree(problem, settings), problem.nbytes
-        return Then((UpTree(*shared), DownTree(*shared)), problem.ranks)
+        return Then((UpTree(*shared), DownTree(*shared)))
 
     register_combining(f"allreduce/{name}", summary, time, build, **more)
 

@@ -123,7 +123,7 @@ class Lanes:
         begins = tuple(part.offset for part in self.parts)
 
         def program(ranks: int, *, has_all: bool = False) -> OneVector:
-            return OneVector(allgather.build(self.problem_inside(ranks)), ranks, begins, has_all)
+            return OneVector(allgather.build(self.problem_inside(ranks)), begins, has_all)
 
         first = program(int(self.nodes.sizes[0]), has_all=True) if from_root else None
         return in_teams(self.hierarchy, 1, program, first)
@@ -131,7 +131,7 @@ class Lanes:
 
 def _broadcast(problem: Problem, settings: Settings) -> Program:
     if not problem.nbytes:
-        return Then((), problem.ranks)
+        return Then(())
     lanes = Lanes(problem)
     first = Teams(np.array(lanes.nodes[0][: len(lanes.parts)]), np.zeros(problem.ranks, np.int64))
     flat = keeping(len(lanes.parts), lambda ranks: ranks - 1)
@@ -139,7 +139,7 @@ def _broadcast(problem: Problem, settings: Settings) -> Program:
     phases: list[Program] = [On(first, lambda _: scattered, 1)]
     phases += lanes.across(settings["across"])
     phases.append(lanes.collected(settings["gather"], from_root=True))
-    return Then(tuple(phases), problem.ranks)
+    return Then(tuple(phases))
 
 
 def allreduce(problem: Problem, settings: Settings) -> Program:
@@ -152,7 +152,7 @@ def allreduce(problem: Problem, settings: Settings) -> Program:
     lanes = Lanes(problem)
     inside = in_teams(lanes.hierarchy, 1, lambda ranks: ReduceScatter(lanes.parts, ranks))
     phases = (inside, *lanes.across(settings["across"]), lanes.collected(settings["gather"]))
-    return Then(phases, problem.ranks)
+    return Then(phases)
 
 
 def choices(problem: Problem, machine: Levels) -> list[dict[str, str]]:

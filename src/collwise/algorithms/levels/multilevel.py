@@ -35,7 +35,7 @@ SHORT = ("binomial", "flat", "postal_tree", "halving_gather")
 def _broadcast(problem: Problem, settings: Settings) -> Program:
     depth = hierarchy_of(problem).depth
     phases = in_all_teams(problem, settings["algorithms"], "broadcast", depth)
-    return Then(tuple(reversed(phases)), problem.ranks)
+    return Then(tuple(reversed(phases)))
 
 
 def _reduce(problem: Problem, settings: Settings) -> Program:
@@ -45,7 +45,7 @@ def _reduce(problem: Problem, settings: Settings) -> Program:
     parts = parts_of(text, "reduce", depth)
     if problem.order != "fixed" and all(p.algorithm.short_name in UPWARDS for p in parts):
         return UpTree(joined_tree(problem, text, UPWARDS), problem.nbytes)
-    return Then(tuple(in_all_teams(problem, text, "reduce", depth)), problem.ranks)
+    return Then(tuple(in_all_teams(problem, text, "reduce", depth)))
 
 
 def _allreduce(problem: Problem, settings: Settings) -> Program:
@@ -59,7 +59,7 @@ def _allreduce(problem: Problem, settings: Settings) -> Program:
     )
     inwards = in_all_teams(problem, settings["reduces"], "reduce", teams.depth - 1)
     outwards = in_all_teams(problem, settings["broadcasts"], "broadcast", teams.depth - 1)
-    return Then((*inwards, middle, *reversed(outwards)), problem.ranks)
+    return Then((*inwards, middle, *reversed(outwards)))
 
 
 def _allreduce_choices(problem: Problem, machine: Levels) -> Iterable[Settings]:

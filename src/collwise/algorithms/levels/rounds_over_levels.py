@@ -161,7 +161,7 @@ def _build(problem: Problem, settings: Settings) -> Program:
     collective, inner = problem.collective, teams.depth - len(latencies)
     inside = in_all_teams(problem, settings["inside"], collective, inner)
     phases = (*inside, across) if problem.kind.combines else (across, *reversed(inside))
-    return Then(phases, problem.ranks)
+    return Then(phases)
 
 
 def _register(collective: str, summary: str, time: str, **more: Any) -> None:

@@ -21,7 +21,7 @@ def _allreduce(problem: Problem) -> Problem:
 
 def _build(problem: Problem, settings: Settings) -> Program:
     allreduce = part(settings["algorithm"], "allreduce").build(_allreduce(problem))
-    return Then((allreduce, KeepOwn(problem)), problem.ranks)
+    return Then((allreduce, KeepOwn(problem)))
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:

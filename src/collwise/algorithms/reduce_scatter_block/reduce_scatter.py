@@ -18,7 +18,7 @@ def _build(problem: Problem, settings: Settings) -> Program:
     shared = tree(problem.ranks, settings["lam"])
     up = UpTree(shared, problem.nbytes)
     down = Scatter(shared, problem.nbytes, problem.nbytes // problem.ranks)
-    return Then((up, down, KeepOwn(problem)), problem.ranks)
+    return Then((up, down, KeepOwn(problem)))
 
 
 register_combining(

@@ -91,7 +91,7 @@ def choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
 
 
 def without_empty_parts(problem: Problem, radix: int, pieces: int, latency: int) -> Program:
-    """The exchange, in no more pieces than each block has elements, so that no part is empty.
+    """The exchange in at most as many pieces as a block has elements, so that no part is empty.
 
     With fewer elements than ranks the settings are ignored and the radix is 2: for this radix an
     upper bound of the time is known even if some blocks are empty.

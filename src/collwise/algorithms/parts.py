@@ -8,7 +8,14 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from collwise.algorithms.registry import WRITTEN, Algorithm, Parameter, Settings, parse_label
+from collwise.algorithms.registry import (
+    WRITTEN,
+    Algorithm,
+    Parameter,
+    Settings,
+    describe,
+    parse_label,
+)
 from collwise.algorithms.search import settings_to_try
 from collwise.errors import BeyondLimits, InvalidArgument
 from collwise.model.machine import Machine
@@ -25,8 +32,7 @@ class Configured(NamedTuple):
     @property
     def label(self) -> str:
         """The algorithm's short name with its settings."""
-        values = ", ".join(f"{name}={value}" for name, value in self.settings)
-        return self.algorithm.short_name + (f"({values})" if values else "")
+        return describe(self.algorithm.short_name, dict(self.settings))
 
     @classmethod
     def of(cls, algorithm: Algorithm, settings: Settings) -> "Configured":

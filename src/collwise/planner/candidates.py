@@ -9,7 +9,7 @@ ranks make the same choice.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
@@ -32,7 +32,7 @@ from collwise.model.topology import Topology
 from collwise.planner.plans import Candidate
 from collwise.planner.relaxed import about, least_time, load
 from collwise.schedule.problem import Problem
-from collwise.schedule.program import Program, Schedule
+from collwise.schedule.program import Schedule
 from collwise.system import formatting
 from collwise.timing.law import only_own_ports
 from collwise.timing.trace import completion, messages_played
@@ -217,33 +217,6 @@ def _finalists(
     return finalists
 
 
-class _SimulationCache:
-    """A cache of simulated times: algorithms with different names may have equal programs."""
-
-    def __init__(self, machine: Machine, topology: Topology | None) -> None:
-        self.machine, self.topology = machine, topology
-        self.known: dict[Program, tuple[Fraction | None, Fraction | None]] = {}
-        """Maps a program to the time limit of its last simulation, and to its time in seconds.
-
-        The limit is None if there was none; the time is None if it exceeded the limit.
-        """
-
-    def completion(self, schedule: Schedule, limit: Fraction | None) -> Fraction | None:
-        """The completion time of a schedule in seconds; None if it exceeds `limit` seconds.
-
-        limit: None for no limit.
-        """
-        with suppress(TypeError):  # programs that hold lists are not hashable
-            before, time = self.known.get(schedule.program, (None, None))
-            if time is not None or (limit and before and limit <= before):
-                return time
-        # The copy is freed with its cached lists, since those of all candidates need much memory.
-        time = completion(replace(schedule), self.machine, self.topology, limit)
-        with suppress(TypeError):
-            self.known[schedule.program] = limit, time
-        return time
-
-
 def _simulate(
     choices: Sequence[tuple[Algorithm, Mapping[str, Any]]],
     problem: Problem,
@@ -262,7 +235,6 @@ def _simulate(
     levels = isinstance(machine, Levels)
     left = BUDGET if machine.independent_ports and topology is None else BUDGET_ELSEWHERE
     result.of, spare = len(tries), RUNNERS_UP
-    simulations = _SimulationCache(machine, topology)
     for candidate in tries:
         name, settings = candidate.algorithm.name, candidate.settings
         final = describe(name, settings) in finalists
@@ -284,7 +256,8 @@ def _simulate(
             result.simulated += 1
             limit = None if runner_up or known is None else known * (RIVAL if levels else 1)
             with _within_limits(candidate.algorithm, result.excluded):
-                time = simulations.completion(candidate.schedule, limit)
+                # A copy is freed with its cached lists: those of all candidates need much memory.
+                time = completion(replace(candidate.schedule), machine, topology, limit)
                 if time is None:
                     result.excluded[name] = SLOWER
                 else:

@@ -22,11 +22,10 @@ from collwise.timing.trace import completion, messages_played
 from collwise.timing.tree_times import time_by_pace
 
 
-def least_time(schedule: Schedule, machine: Machine, limit: int = QUICK) -> Fraction:
+def least_time(schedule: Schedule, machine: Machine) -> Fraction:
     """A lower bound of a schedule's time: its exact seconds without contention; 0 if unknown.
 
-    limit: the largest number of messages that is simulated.
-    Returns 0 for more messages than `limit`, for several sources, for all-port machines, for ranks
+    Returns 0 for more work than QUICK, for several sources, for all-port machines, for ranks
     that share memory, and for a combining collective with results on other ranks than the root if
     any order of combining is allowed.  Also returns 0 in LogGP, except for broadcasts down a tree:
     LogGP ranks receive messages as they arrive, so the time without contention is a bound only if
@@ -39,7 +38,7 @@ def least_time(schedule: Schedule, machine: Machine, limit: int = QUICK) -> Frac
     overtaken = problem.kind.combines and problem.kind.output != "root" and problem.order == "any"
     late = machine.law == "loggp" and not isinstance(schedule.program, DownTree)
     unknown = machine.all_port or late or overtaken or len(problem.sources) > 1
-    if unknown or messages_played(schedule, free) > limit:
+    if unknown or messages_played(schedule, free) > QUICK:
         return Fraction(0)
     return completion(schedule, free)
 

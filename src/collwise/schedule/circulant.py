@@ -102,7 +102,7 @@ def sent(ranks: int, rank: int) -> tuple[int, ...]:
 def received_by_all(ranks: int) -> NDArray[np.int8]:
     """Which block each rank receives in each round: table[rank, round in its phase].
 
-    The numbers are those of `received`.  Row 0, the root's, has no meaning.
+    Blocks are numbered as in `received`.  Row 0, the root's, has no meaning.
     """
     all_ranks, numbers = np.arange(ranks), skips(ranks)
     table = np.zeros((ranks, len(numbers) - 1), np.int8)

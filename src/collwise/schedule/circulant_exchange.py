@@ -148,10 +148,10 @@ class CirculantExchange(Circular):
         return -(-block * self.parts // self.problem.ranks)
 
     def _gather_messages(self, part: int) -> dict[int, tuple[bool, int]]:
-        """The messages of the rank that has completed part number `part`, in the gather at rank 0.
+        """In the gather at rank 0: the messages of the rank that has completed part number `part`.
 
-        Maps the distance of the peer, in parts, to (True if the rank sends, False if it receives;
-        number of parts in the message).
+        Maps the peer's distance, in parts, to whether the rank sends to the peer (it receives
+        otherwise), and the number of parts in the message.
         """
         moves, at, need = dict[int, tuple[bool, int]](), part, self.parts
         for steps in reversed(self._gather_rounds):

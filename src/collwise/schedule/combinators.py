@@ -39,7 +39,7 @@ class Then(Program):
         return any(part.needs_posted_receives for part in self.parts)
 
     def classes(self) -> list[Class] | None:
-        """The parts' classes of ranks, if all parts with messages have the same ones; else None."""
+        """The classes of ranks of the parts, if all parts with messages share them; else None."""
         known = [part.classes() for part in self.parts if not isinstance(part, KeepOwn)]
         return known[0] if known and all(classes is known[0] for classes in known) else None
 

@@ -97,8 +97,8 @@ class Scatter(Program):
 class ScatterCollect(Scatter):
     """A scatter, then an allgather in which no rank receives a piece that it already has.
 
-    In a step, each rank u gets pieces u + start … u + stop − 1 from rank u + distance.  Ranks and
-    pieces count modulo the number of ranks, so a message has one or two blocks.
+    In a step, each rank u gets pieces u + start … u + stop − 1 from rank u + distance, numbers
+    modulo the number of ranks.  So a message has one or two blocks.
     starts: the start of each step, from 1 on; a step stops where the next one starts.   ring:
     whether all distances are 1; otherwise a step's distance is its start.
     """

@@ -185,11 +185,10 @@ def _listed(
 def awaited_receives(
     operations: Sequence[Operation], dependencies: Sequence[Sequence[int]]
 ) -> list[int]:
-    """For every operation of a rank, the number n of the rank's first receives that it waits for.
+    """For every operation of a rank: n if the operation waits for the rank's first n receives.
 
-    For a receive, this includes the receive itself.  Waiting through combines and copies counts
-    too.  A port receives in list order, so waiting for several receives means waiting for the last
-    one.
+    A receive counts itself.  Waiting through combines and copies counts too.  A port receives in
+    list order, so waiting for several receives means waiting for the last one.
     dependencies: the result of the function `dependencies` for these operations.
     """
     awaited: list[int] = []
@@ -229,12 +228,12 @@ def overwritten(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
 def publications(operations: Sequence[Operation], readers: Collection[int]) -> list[int]:
     """For every operation of one rank, the position of the first send of the same bytes.
 
-    It is its own position if there is none, and for all other operations.  In memory that ranks
-    share, sends of the same bytes are one publication; law and engine ask here.   readers: the
-    peers that share memory with the rank.
-    Bytes are the same if the blocks are, in the same slot, and nothing writes to them between.
-    Nothing else may be sent to the same peer between, since messages between two ranks keep their
-    order.
+    Other operations, and sends without such an earlier send, have their own position.  In memory
+    that ranks share, sends of the same bytes are one publication; law and engine ask here.
+    readers: the peers that share memory with the rank.
+    Two sends have the same bytes if they name the same blocks of the same slot, and nothing writes
+    to these between them.  Nothing else may be sent to the same peer between them, since messages
+    between two ranks keep their order.
     """
     first = list(range(len(operations)))
     if not readers:

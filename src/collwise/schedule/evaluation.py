@@ -125,7 +125,7 @@ def _order(
 ) -> list[tuple[int, int]]:
     """All operations as (rank, step), each after those whose results it needs.
 
-    parts: by rank, the result of `_operands`.   receives: that of `matching`.
+    parts: by rank, the result of `_operands`.   receives: the result of `matching`.
     Raises InvalidSchedule if there is no such order.
     """
     needed: list[list[int]] = []  # by rank and step: how many results it still needs

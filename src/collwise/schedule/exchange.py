@@ -182,8 +182,8 @@ class Exchange(Program):
     def _parts(self, position: int, blocks: Blocks) -> list[Blocks]:
         """The part of each member of a group, in the stage at `position`, which divides the vector.
 
-        In a reduce-scatter, the member with digit d at this stage gets those of the given result
-        blocks that belong to ranks with this digit.
+        In a reduce-scatter, the member with digit d at this stage gets the given result blocks that
+        belong to ranks with digit d.
         """
         radix = self.stages[position].radix
         if self.scatters:

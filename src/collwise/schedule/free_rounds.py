@@ -157,9 +157,9 @@ class FreeRounds(Rounds):
         return max((at + latencies[m[3]] for at, sent in numbered for m in sent), default=0)
 
     def delays(self) -> Ints:
-        """By how many rounds messages with a longer latency are received later.
+        """By how many rounds each message is received later, for its level's longer latency.
 
-        None is if ranks might then wait for each other in a circle.
+        All are 0 if ranks might otherwise wait for each other in a circle.
         """
         later = [(latency - self.latency) * self.uneven for latency in self.latencies] or [0]
         levels = [level for sent in self.messages for *_, level in sent]

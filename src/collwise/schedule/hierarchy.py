@@ -32,7 +32,7 @@ class Teams:
     """Disjoint teams of ranks; team number n is the tuple teams[n], built on first use.
 
     members: the ranks of all teams, team by team.   begins: where each team begins in `members`.
-    sizes: that of each team.   places: the index of every rank in its team, −1 if it is in none.
+    sizes: each team's.   places: the index of every rank in its team, −1 if it is in none.
     """
 
     def __init__(self, ranks: Ints, groups: Ints) -> None:
@@ -81,7 +81,7 @@ class Teams:
 
 
 class Hierarchy:
-    """The teams of every level of a machine; teams[ℓ − 1] has those of level ℓ.
+    """The teams of every level of a machine; teams[ℓ − 1] are the teams of level ℓ.
 
     Once a single leader is left, there are no further levels.
     """

@@ -12,8 +12,8 @@ order holds for all.
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from graphlib import TopologicalSorter
 from heapq import heappop, heappush
@@ -24,7 +24,9 @@ from collwise.model.placement import Placement
 from collwise.schedule.combinators import Task, on_ranks
 from collwise.schedule.dependencies import awaited_receives, dependencies, matching
 from collwise.schedule.operations import Combine, Operation, Recv, Send
+from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
+from collwise.schedule.reduction import equal_parts
 from collwise.schedule.rows import Class
 
 _Place: TypeAlias = tuple[int, int]
@@ -144,6 +146,18 @@ class _Progress:
         done = [at for at in self._local if at < step and self._awaited[at] <= self._in_a_row]
         self._local = deque(at for at in self._local if at not in done)
         return done
+
+
+def tasks_of_pieces(
+    problem: Problem, count: int, program: Callable[[Problem], Program]
+) -> tuple[Task, ...]:
+    """The tasks for `count` nearly equal pieces of the vector; equally long ones share a program.
+
+    program: returns the program for the problem of one piece.
+    """
+    parts = [part for (part,) in equal_parts(problem.whole, count, problem.itemsize)]
+    programs = {n: program(replace(problem, nbytes=n)) for n in {part.length for part in parts}}
+    return tuple(Task(programs[part.length], part.offset) for part in parts)
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ class Program(ABC):
         return None
 
     def makes_rows(self) -> bool:
-        """Whether making rows costs little for each message: no list is built, or all at once."""
+        """Whether rows cost little: they are arrays, or one pass makes the lists of all ranks."""
         return type(self).rows is not Program.rows or self.classes() is not None
 
     def classes(self) -> list[Class] | None:

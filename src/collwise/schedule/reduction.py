@@ -36,7 +36,7 @@ def equal_parts(block: Block, count: int, itemsize: int) -> list[Blocks]:
 def run_of_parts(block: Block, first: int, number: int, count: int, itemsize: int) -> Blocks:
     """The bytes of `number` consecutive parts of `block`, from part `first` on, modulo `count`.
 
-    The parts are those of `equal_parts(block, count, itemsize)`.
+    `equal_parts(block, count, itemsize)` gives the parts one by one.
     """
     items = block.length // itemsize
 

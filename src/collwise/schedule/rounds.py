@@ -77,7 +77,7 @@ class Rounds(ABC):
 
     @cached_property
     def _table(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-        """For all messages: round, source, target, piece, and in which round it is received."""
+        """All messages, in columns: round, source, target, piece, and the round of the receive."""
         messages = self.every()
         number = np.repeat(np.arange(len(messages)), [len(target) for _, target, _ in messages])
         nothing = np.zeros((3, 0), np.int64)

@@ -68,7 +68,7 @@ class Tree(ABC):
     def child_shapes(self, shape: Shape) -> tuple[Shape, ...]:
         """The shapes of the subtrees of a root's children, in the order in which it serves them.
 
-        shape: that of the tree or subtree under this root; by default, the root's rank.
+        shape: the shape of the root's tree or subtree; by default, the root's rank.
         """
         assert isinstance(shape, int)
         return tuple(self.family(shape).children)

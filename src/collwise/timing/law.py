@@ -124,7 +124,7 @@ def only_own_ports(machine: Machine, topology: Topology | None) -> bool:
 def one_stands_for_all(machine: Machine, topology: Topology | None) -> bool:
     """Whether one rank may be timed for all if all ranks' lists are equal up to renumbered peers.
 
-    So it is if nothing but ranks' own ports delays messages, and all pairs of ranks cost the same.
+    True if only ranks' own ports delay messages, and messages cost the same between all ranks.
     """
     flat = machine.independent_ports or (machine.shares_memory and not isinstance(machine, Levels))
     return flat and topology is None
@@ -162,8 +162,8 @@ def law_of(
 ) -> Law:
     """The law of a machine for the rows of a schedule on `ranks` ranks.
 
-    topology: the network whose links messages hold; None if they hold none.   combine: exact
-    seconds for combining so many bytes, instead of the machine's.   along: see `Law`.
+    topology: the network whose links messages hold; None if they hold none.   combine: maps
+    bytes to the exact seconds for combining them; None for the machine's.   along: see `Law`.
     """
     rendezvous = machine.ports_block
     one_partner, one_processor = machine.law == "one partner", machine.law == "loggp"
@@ -230,7 +230,7 @@ def joined_publications(
 def _kinds(
     rows: Rows, levels: Levels | None, links: Links | None
 ) -> tuple[list[tuple[int, int, int]], Ints]:
-    """The distinct (bytes, level, number of links) of rows, and for each row the index of its own.
+    """The distinct (bytes, level, number of links) of rows, and each row's index among these.
 
     The level of a combine is −1.   levels: the machine, or None if it has no levels.
     """
@@ -270,7 +270,7 @@ def _costs(
     """A row's gap, reach, entry, absorb and header (see `Law`), then a time for each inner level.
 
     All are exact seconds.  The time for an inner level is how long the row keeps a shared port of
-    this level busy.   level: that of the message; −1 for a combine.   hops: number of links on its
+    this level busy.   level: the message's; −1 for a combine.   hops: number of links on its
     route.
     """
     zero = Fraction(0)

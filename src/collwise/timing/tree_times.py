@@ -145,7 +145,7 @@ def _segments(tree: Tree, count: int, full: _Ticks, last: _Ticks) -> int:
     def starts(stream: _Stream) -> list[tuple[int, _Stream]]:
         """For each child of the subtree's root: a delay in ticks, and the child's stream.
 
-        The delay is that of the last full segment, from its receipt by the root to the child's.
+        The delay runs from the root's receipt of the last full segment to the child's.
         """
         children = tree.child_shapes(stream.shape)
         busy = len(children) * full.gap
@@ -175,7 +175,7 @@ SIMULATED = 3
 
 
 def with_few_segments(program: DownTree | UpTree) -> list[DownTree | UpTree]:
-    """The short programs from whose times that of a program with many segments is extrapolated.
+    """Short programs, from whose times the time of a program with many segments is extrapolated.
 
     One has SIMULATED segments, and one has a segment more; all segments are full.  A program of at
     most SIMULATED segments is returned itself, as the only one.

@@ -1,7 +1,6 @@
 """Allreduces by exchanges in groups, in pieces: while one piece travels, ranks send others."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import cache
 from math import prod
 
@@ -11,12 +10,10 @@ from collwise.algorithms.reductions import fixed_if_asked, in_even_blocks, regis
 from collwise.algorithms.registry import Rough, Settings
 from collwise.algorithms.search import rough_costs
 from collwise.model.machine import Machine
-from collwise.schedule.combinators import Task
 from collwise.schedule.exchange import Exchange, Stage
-from collwise.schedule.interleaved import Interleaved
+from collwise.schedule.interleaved import Interleaved, tasks_of_pieces
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
-from collwise.schedule.reduction import equal_parts
 
 PIECES = (2, 3, 4, 6, 8, 12)
 """The numbers of pieces that plans try."""
@@ -28,7 +25,7 @@ def divisor(stages: Iterable[Stage]) -> int:
 
 
 def _program(problem: Problem, settings: Settings) -> Program:
-    """The program: exchanges of as many pieces of the vector as the setting `pieces` says.
+    """The exchanges of all pieces, interleaved; the setting `pieces` gives their number.
 
     There are fewer pieces if a part of the vector has fewer elements, and only one if the product
     of the group sizes is below the number of ranks.
@@ -38,24 +35,8 @@ def _program(problem: Problem, settings: Settings) -> Program:
     pieces = min(settings["pieces"], most)
     if pieces < 2 or problem.ranks == 1:
         return plain
-    return in_pieces(plain.stages, pieces, settings["latency"], problem)
-
-
-def in_pieces(
-    stages: tuple[Stage, ...], pieces: int, latency: int, problem: Problem
-) -> Interleaved:
-    """The interleaved exchanges of all pieces.
-
-    stages: the stages of every piece's exchange.   latency: how many messages a rank sends until a
-    message has arrived.
-    """
-    parts = [part for (part,) in equal_parts(problem.whole, pieces, problem.itemsize)]
-    exchanges = {
-        nbytes: Exchange(replace(problem, nbytes=nbytes), stages)
-        for nbytes in {part.length for part in parts}
-    }
-    tasks = (Task(exchanges[part.length], part.offset) for part in parts)
-    return Interleaved(tuple(tasks), (latency,))
+    tasks = tasks_of_pieces(problem, pieces, lambda piece: Exchange(piece, plain.stages))
+    return Interleaved(tasks, (settings["latency"],))
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Rough]:

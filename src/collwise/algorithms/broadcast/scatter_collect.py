@@ -19,7 +19,7 @@ from collwise.schedule.program import Program
 
 
 def doubling(ranks: int) -> Sequence[int]:
-    """How many pieces a rank without children has before each step, if each step doubles them."""
+    """The starts 1, 2, 4, … of ⌈log2 p⌉ steps, each of which doubles the pieces that a rank has."""
     return tuple(1 << k for k in range((ranks - 1).bit_length()))
 
 

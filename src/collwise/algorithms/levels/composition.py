@@ -106,25 +106,18 @@ def in_all_teams(problem: Problem, text: str, collective: str, levels: int) -> l
 def team_problem(problem: Problem, collective: str, ranks: int) -> Problem:
     """The problem of a team of `ranks` ranks, with the vector length of `problem`.
 
-    The order of combining is that of `problem`, too, or "any" if the collective combines nothing.
+    It keeps the problem's order of combining, or has "any" if the collective combines nothing.
     """
     order = problem.order if problem.kind.combines and collective != "broadcast" else "any"
     return Problem(collective, ranks, problem.nbytes, 0, problem.itemsize, order)
 
 
-@lru_cache(maxsize=4096)
-def part_time(label: str, problem: Problem, law: OneLevel) -> Fraction:
-    """Seconds that an algorithm, given by its label, takes for the problem of one team."""
-    configured = part(label, problem.collective)
-    return configured.algorithm.time_of(problem, law, dict(configured.settings))
-
-
 def in_order_of_placement(problem: Problem) -> Order:
     """The order in which an algorithm over levels combines: "fixed", "rank" or "same".
 
-    It is "rank" if the root is 0 and every group has consecutive ranks; otherwise, and for a
-    problem without placement, it is "same".  It is "fixed" instead of "rank" if that is asked for,
-    and all groups of a level have equally many ranks or groups of the level below: 1, 2, 4, 8, …
+    It is "same" unless the root is 0 and every group of the placement has consecutive ranks.  Then
+    it is "rank", or "fixed" if the problem asks for that and on each level all groups have equally
+    many members, a power of two.
     """
     known = problem.placement is not None and not problem.root
     if not known or not hierarchy_of(problem).lines_up:
@@ -183,7 +176,9 @@ def best_parts(
             continue
         for label in tried_labels([algorithm], problem, machine):
             with suppress(BeyondLimits):
-                timed.append((part_time(label, problem, machine), label.count("="), label))
+                configured = part(label, problem.collective)
+                time = algorithm.time_of(problem, machine, dict(configured.settings))
+                timed.append((time, label.count("="), label))
     timed.sort()
     distinct: dict[Fraction, str] = {}
     for time, _, label in timed:
@@ -205,22 +200,16 @@ def best_at_level(
 
 
 def combined_choices(
-    problem: Problem,
-    machine: Levels,
-    collective: str,
-    among: tuple[str, ...] | None = None,
-    most: int = BEST,
+    problem: Problem, machine: Levels, collective: str, among: tuple[str, ...] | None = None
 ) -> list[str]:
     """All combinations of the fastest algorithms of each level, with one algorithm for each level.
 
-    A combination is written "label | label | …", the innermost level first. An algorithm is timed
-    on the largest team of its level.   among: short names of the algorithms to try; None for all.
-    most: how many of the fastest are combined at the outermost level; at each other level it is
-    one less, but at least one.
+    A combination is written "label | label | …", the innermost level first.  BEST algorithms are
+    combined at the outermost level, one less at each other level.   among: as in `best_parts`.
     """
     depth = hierarchy_of(problem).depth
     best = [
-        best_at_level(problem, machine, collective, level, among, max(most - (level < depth), 1))
+        best_at_level(problem, machine, collective, level, among, BEST - (level < depth))
         for level in range(1, depth + 1)
     ]
     return [" | ".join(labels) for labels in product(*best)]

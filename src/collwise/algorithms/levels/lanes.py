@@ -171,10 +171,9 @@ def choices(problem: Problem, machine: Levels) -> list[dict[str, str]]:
 
 
 def order(problem: Problem) -> Order:
-    """The order in which an allreduce in lanes combines: that of the placement, or "same".
+    """The order in which an allreduce in lanes combines: "same" if a node has more than two ranks.
 
-    It is "same" if a node has more than two ranks: there the reduce-scatter combines in another
-    order.
+    There the reduce-scatter combines in another order.  Otherwise the placement decides.
     """
     order = in_order_of_placement(problem)
     return "same" if order == "same" or hierarchy_of(problem).largest(1) > 2 else order

@@ -14,12 +14,10 @@ from collwise.algorithms.registry import Settings
 from collwise.errors import BeyondLimits
 from collwise.model.levels import Levels
 from collwise.model.limits import LANES_PLAYED, LANES_TRIED, ROUNDS_UNDER_WAY
-from collwise.schedule.combinators import Task
 from collwise.schedule.hierarchy import hierarchy_of
-from collwise.schedule.interleaved import Interleaved
+from collwise.schedule.interleaved import Interleaved, tasks_of_pieces
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
-from collwise.schedule.reduction import equal_parts
 
 PIECES = (2, 3, 4, 6)
 """The numbers of pieces that plans try."""
@@ -31,7 +29,7 @@ def _messages(problem: Problem, pieces: int) -> int:
 
 
 def _longest_piece(problem: Problem, pieces: int) -> Problem:
-    """The problem of the longest piece, if the vector is cut into as many as `pieces` says."""
+    """The problem of the longest of `pieces` pieces of the vector."""
     items = -(-problem.nbytes // (problem.itemsize * pieces))
     return replace(problem, nbytes=items * problem.itemsize)
 
@@ -47,13 +45,8 @@ def _build(problem: Problem, settings: Settings) -> Program:
         asked = f"an allreduce of {problem.ranks:,} ranks in lanes, in pieces"
         seen = f"about {messages:,} messages would be played"
         raise BeyondLimits(asked, seen, "choose fewer pieces, or another algorithm")
-    parts = [part for (part,) in equal_parts(problem.whole, count, problem.itemsize)]
-    programs = {
-        nbytes: lanes.allreduce(replace(problem, nbytes=nbytes), settings)
-        for nbytes in {part.length for part in parts}
-    }
-    pieces = tuple(Task(programs[part.length], part.offset) for part in parts)
-    return Interleaved(pieces, latencies, teams.placement)
+    tasks = tasks_of_pieces(problem, count, lambda piece: lanes.allreduce(piece, settings))
+    return Interleaved(tasks, latencies, teams.placement)
 
 
 def _choices(problem: Problem, machine: Levels) -> list[Settings]:

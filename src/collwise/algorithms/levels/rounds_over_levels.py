@@ -62,7 +62,7 @@ LATENCIES = Parameter(_read, _MEANING)
 def latencies_of(settings: Settings, depth: int) -> tuple[int, ...]:
     """The latency at each level that the setting `latencies` gives, in rounds, the outermost last.
 
-    If there are more than `depth` latencies, those of the innermost levels are left out.
+    Of more than `depth` latencies, the outermost `depth` count.
     Raises BeyondLimits if a latency is too long.
     """
     latencies = tuple(map(int, settings["latencies"].split()))[-depth:]

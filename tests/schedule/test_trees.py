@@ -84,7 +84,7 @@ def check_shapes(tree: Tree, sizes: list[int], families: list[Family]) -> None:
         assert len(shapes) == len(families[v].children)
         for child, below in zip(families[v].children, shapes, strict=True):
             size = below.size if isinstance(below, Part) else below
-            assert size == sizes[child]
+            assert child == below if isinstance(tree, LastFirst) else size == sizes[child]
             todo.append((child, below))
 
 

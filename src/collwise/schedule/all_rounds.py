@@ -35,13 +35,13 @@ class AllRounds(Program):
         ranks, sources = self.problem.ranks, self.problem.sources
         operations: list[Operation] = []
         for turns in zip(*(self.rounds.of((rank - s.rank) % ranks) for s in sources), strict=True):
-            sends = [(turn.to, turn.sent) for turn in turns]
-            receives = [(turn.source, turn.received) for turn in turns]
-            for kind, messages in ((Send, sends), (Recv, receives)):
-                if blocks := self._blocks([piece for _, piece in messages]):
-                    peers = zip(messages, sources, strict=True)
-                    peer = next(at + s.rank for (at, piece), s in peers if piece is not None)
-                    operations.append(kind(peer % ranks, blocks))
+            pairs = list(zip(turns, sources, strict=True))
+            if blocks := self._blocks([turn.sent for turn in turns]):
+                to = next(turn.to + s.rank for turn, s in pairs if turn.sent is not None)
+                operations.append(Send(to % ranks, blocks))
+            if blocks := self._blocks([turn.received for turn in turns]):
+                by = next(turn.source + s.rank for turn, s in pairs if turn.received is not None)
+                operations.append(Recv(by % ranks, blocks))
         return operations
 
     def _blocks(self, pieces: Sequence[int | None]) -> tuple[Block, ...]:

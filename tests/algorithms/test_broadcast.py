@@ -157,7 +157,7 @@ def _nothing_great(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setattr(cls, "edges", never)
     monkeypatch.setattr(SplitTree, "spans", never)
     monkeypatch.setattr(Schedule, "lists", property(never))
-    monkeypatch.setattr(Schedule, "columns", never)
+    monkeypatch.setattr(Schedule, "rows", never)
     tracemalloc.start()
     yield
     tracemalloc.stop()

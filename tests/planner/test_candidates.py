@@ -74,10 +74,10 @@ def test_the_choice_is_that_of_simulating_everything(
 
 
 @pytest.mark.parametrize(("most", "nbytes"), [(0, 4096), (1 << 40, 4160)])
-def test_equal_programs_are_simulated_once(
+def test_simulated_schedules_keep_no_lists(
     most: int, nbytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether the first simulation went to its end, or ended at a limit."""
+    """Whether simulations go to their ends, or end at a limit; times are exact."""
     played: list[Program] = []
 
     def counted(schedule: cw.Schedule, *rest: Any) -> Fraction | None:
@@ -89,7 +89,7 @@ def test_equal_programs_are_simulated_once(
     monkeypatch.setattr(candidates, "RUNNERS_UP", most)
     monkeypatch.setattr(candidates, "completion", counted)
     plan = cw.plan("allreduce", ranks=8, nbytes=nbytes, machine=WORMHOLE, topology=TORUS)
-    assert len(set(played)) == len(played) < int(plan.simulated.split()[0])
+    assert len(played) == int(plan.simulated.split()[0])
     for one in plan.candidates:
         assert one.predicted == ideal(one.schedule(plan.problem), WORMHOLE, TORUS).completion
 

@@ -3,9 +3,9 @@
 * greeting: ranks exchange messages, so that connecting is not measured; no times are kept.
 * opening: sizes from the smallest up, a few repetitions each, so that a small budget measures small
 sizes well instead of all sizes poorly.  If the caller names the sizes, the largest comes second if
-half of the budget suffices, since nothing can be extrapolated from small sizes alone.  The cheapest probes of a size come first, and only tell the
-costs of the others.  Probes that do not fit into the budget are not begun.  Sizes that would take
-much of the budget have no probes to many targets.
+half of the budget suffices, since nothing can be extrapolated from small sizes alone.  The cheapest
+probes of a size come first, and only tell the costs of the others.  Probes that do not fit into the
+budget are not begun.  Sizes that would take much of the budget have no probes to many targets.
 * rounds: in each round, every size that is not yet known well enough gets half as many further
 repetitions as it has, in random order.  Rounds end when all sizes are known within the tolerance,
 or when the budget ends.  At first, sizes that take less time get more repetitions.

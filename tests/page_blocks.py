@@ -109,7 +109,8 @@ def not_understood(block: Block) -> list[str]:
 
 
 def _parse(command: click.Command, words: list[str]) -> None:
-    with click.Context(command, info_name=command.name, **command.context_settings) as context:
+    settings = {**collwise.context_settings, **command.context_settings}  # click keeps what -h is
+    with click.Context(command, info_name=command.name, **settings) as context:
         _, rest, _ = command.make_parser(context).parse_args(list(words))
         if isinstance(command, click.Group) and rest:
             under = command.get_command(context, rest[0])

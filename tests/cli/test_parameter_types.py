@@ -16,7 +16,7 @@ ASSUMING = ("plan -n 4 --t0=1 --lam=4", "simulate -n 4 --t0=1 --lam=4")
 
 @pytest.fixture(autouse=True)
 def nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    def start(*_: object) -> int:
+    def start(*_: object, **__: object) -> int:
         raise AssertionError("ranks were started")
 
     monkeypatch.setattr("collwise.cli.ranks_option.start", start)
@@ -43,7 +43,7 @@ def nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (f"plan -n {2**31} --bytes 8", ["1<=x<=2147483647"]),
         *((f"{name} -n 10000", ["10000 ranks on this machine (-n 10000): "]) for name in ON_RANKS),
-        ("lab --ranks-per-host 0 true", ["0 is not in the range"]),
+        ("lab --ranks-per-host 0 true", ["'0' is no number of ranks"]),
         *(
             (line, ["is no integer in plain digits"])
             for line in (

@@ -139,6 +139,15 @@ def _parse_counts(text: str) -> tuple[int, ...]:
     return tuple(sorted(set(map(int, counts))))
 
 
+def _parse_cells(text: str) -> tuple[int, ...]:
+    """Numbers of cells of a grid: 0,7,14."""
+    numbers = _items(text, "number")
+    if odd := [number for number in numbers if not re.fullmatch("[0-9]{1,6}", number)]:
+        seen = f"{odd[0][:20]!r} is no number of a cell"
+        raise InvalidArgument("cells of a grid", seen, "leave --cells to bench itself")
+    return tuple(map(int, numbers))
+
+
 def _parse_rooms(text: str) -> int | tuple[int, ...]:
     """Ranks on every host, such as 4, or on each of the first hosts: 5+3+8."""
     if not re.fullmatch(r"[1-9][0-9]{0,4}(\+[1-9][0-9]{0,4})*", text):
@@ -238,7 +247,7 @@ OUTPUT = FilePath(writes=True)
 PICTURE = FilePath(writes=True, suffixes=(".png", ".svg"))
 SIZE = ParsedType("bytes", parse_size)
 SIZES = ParsedType("bytes,first:last:factor,…", _parse_sizes)
-CELLS = ParsedType("numbers", lambda text: tuple(map(int, _items(text, "number"))))
+CELLS = ParsedType("numbers", _parse_cells)
 ROOMS = ParsedType("ranks", _parse_rooms)
 COUNTS = ParsedType("ranks,ranks,…", _parse_counts)
 PRECISION = ParsedType("percent", partial(parse_share, what="a precision"))

@@ -75,7 +75,7 @@ picture_option = click.option(
 
 
 class PlanningQuestion(NamedTuple):
-    """A problem, why its contributions are combined in its order, the machine to solve it on."""
+    """A problem, the reason for its order of combining, and the machine to solve it on."""
 
     problem: Problem
     reason: str

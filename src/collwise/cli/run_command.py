@@ -74,7 +74,7 @@ def command(
     learn: str | None,
     words: tuple[str, ...],
 ) -> NoReturn:
-    """Run a script of mpi4py's with planned collectives; no line of it is changed.
+    """Run an unchanged mpi4py script with planned collectives.
 
     \b
         mpiexec -n 4 collwise run script.py --its --own arguments
@@ -82,7 +82,7 @@ def command(
 
     The script finds a collwise communicator in the place of MPI.COMM_WORLD and
     MPI.COMM_SELF.  An exception that nobody catches ends all ranks, as with
-    python -m mpi4py.  COLLWISE_ALGORITHMS chooses by hand who serves.
+    python -m mpi4py.  COLLWISE_ALGORITHMS sets algorithms by hand.
     """  # noqa: D301
     if not words or words in (("-m",), ("-c",)):
         raise InvalidArgument("run a script", "none is named", "name a file, or -m and a module")

@@ -285,7 +285,7 @@ class Dispatch:
         self.forget()
 
     def chosen(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Chosen:
-        """What serves a call, cached.   timed: see `Decision.chosen`."""
+        """What serves a call, cached.   timed: False to predict no time."""
         return self._cached((asked, form, timed), self.decision.chosen, asked, form, timed)
 
     def slow(self, method: str, nbytes: int) -> bool:

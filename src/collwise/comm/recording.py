@@ -35,8 +35,8 @@ FOREVER = 2**63 - 1
 def form_of(way: Way, progress: bool) -> Form:
     """The form whose plans and races decide about calls of this way.
 
-    progress: as in `Decision`.  Where no helper may call MPI, non-blocking calls are decided as
-    persistent ones are: what serves these can serve both.
+    progress: whether a helper thread can advance schedules.  If not, non-blocking calls are decided
+    like persistent ones, as whatever serves persistent calls can serve these too.
     """
     alike = way == "persistent" or (way == "nonblocking" and not progress)
     return "persistent" if alike else "blocking"

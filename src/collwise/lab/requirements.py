@@ -15,7 +15,7 @@ _CAP_SYS_NICE = 23
 
 
 class Requirement(NamedTuple):
-    """One thing that a lab needs, or (if not `needed`) that only improves the lab.
+    """One thing that a lab needs; if not `needed`, it only makes the lab better.
 
     problem: why the machine lacks it; None if it does not.   remedy: what to do about that.
     """

@@ -127,7 +127,7 @@ class Probe(AnyProbe):
 def pick_targets(random: Random, ranks: int, k: int) -> tuple[int, ...]:
     """Random targets P_1 … P_k among the ranks 1 … ranks − 1, distinct if there are enough ranks.
 
-    Otherwise the other ranks take turns as P_1 … P_(k−1), and P_k is none of them if possible.
+    Otherwise one rank is P_k, and the remaining ones (or it, if alone) repeat as P_1 … P_(k−1).
     """
     others = range(1, ranks)
     if k <= len(others):

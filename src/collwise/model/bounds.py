@@ -155,13 +155,12 @@ def reduce(machine: Machine, ranks: int, nbytes: int) -> Bound:
 
 
 def allreduce(machine: Machine, ranks: int, nbytes: int) -> Bound:
-    """A lower bound for every allreduce of vectors of nbytes over `ranks` ranks, even segmented.
+    """A lower bound for every allreduce, segmented or not, of nbytes bytes over `ranks` ranks.
 
-    The bounds of `reduce` hold.  Moreover, n bytes must be sent p − 1 times to be combined, and p −
-    1 times more to be known everywhere.  So some rank receives 2(p − 1)/p·n bytes.
+    The bounds of `reduce` hold.  Moreover, combining takes p − 1 transfers of n bytes, and making
+    the result known everywhere p − 1 more.  So some rank receives 2(p − 1)/p·n bytes.
     Source: [PatarasukYuan2009].
-    One more bound is that of `chains`: in a short time only short messages connect all ranks with
-    each other.
+    The module `chains` has another bound: messages must be short to connect all ranks quickly.
     """
     bound = _combining(machine, ranks, nbytes, sent=2)
     if bound == NOTHING or not machine.independent_ports:

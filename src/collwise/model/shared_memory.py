@@ -56,9 +56,7 @@ class Memory(KeptHash, Machine):
         return self.publishing.combining_sizes()
 
     def planning_lam(self, nbytes: int) -> Fraction:
-        """The λ for trees that combine: λ·t0 over the time of a read, after which a rank hears
-        again.
-        """
+        """The λ to plan combining trees with: a message's latency over the time of one read."""
         read = self.receipt(nbytes) or self.message(nbytes).gap
         return rounded_latency(self.message(nbytes).latency / read)
 

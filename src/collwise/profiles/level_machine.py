@@ -25,8 +25,8 @@ def machine_of(
 ) -> Measured:
     """The machine of the points that were measured with one mode of sending.
 
-    below: times of the port that the messages pass.   If one sender alone filled the port, t0 is
-    the time for which the sender itself was busy.
+    below: measured times of the shared port that the messages pass.   If one sender alone filled
+    the port, t0 is the time for which that sender, not the port, was busy.
     """
 
     def row(point: MeasuredSize) -> tuple[int, Fraction, Fraction]:

@@ -185,7 +185,7 @@ class Provenance(ProfileRecord, frozen=True, kw_only=True):
 
     @property
     def ranks_per_node(self) -> str:
-        """The placement of the ranks on nodes, as `ranks_per_node_of` writes it."""
+        """The placement of ranks on nodes, as nodes x ranks on each: "2x16", or "2x16 1x8"."""
         return ranks_per_node_of(self.hosts.values())
 
 

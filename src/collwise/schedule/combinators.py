@@ -174,8 +174,8 @@ def in_slots(
 
     The input becomes slot `value`, the output slot `result`, and scratch slots are counted from
     `unused`, the first free one.   Returns the new operations, and the first scratch slot that is
-    free after them.  A combine destroys its right operand if this is scratch.  So if the input or
-    output becomes scratch, and a later operation reads it, a copy of it is the right operand.
+    free after them.  A combine destroys a right operand in scratch.  So an input or output that
+    becomes scratch is copied before such a combine if a later operation reads it.
     """
 
     def at(slot: int) -> int:

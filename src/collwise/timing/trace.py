@@ -160,7 +160,7 @@ def _stuck_error(schedule: Schedule, rows: Rows, at: Columns, class_of: Ints | N
 
 
 def messages_played(schedule: Schedule, machine: Machine, topology: Topology | None = None) -> int:
-    """Estimated work of `completion`, in messages that are simulated as arrays.
+    """Estimated work of `completion`; the unit is one message simulated in arrays.
 
     A message simulated from operation lists counts AS_LISTS times.  The number of messages is
     estimated from the lists of a few ranks.  If one rank is simulated for all, it is the number of

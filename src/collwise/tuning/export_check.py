@@ -70,8 +70,9 @@ class Checked(NamedTuple):
 
 
 def check(rules: Sequence[Rule], environment: Mapping[str, str]) -> list[Checked]:
-    """Check rules that the variables in `environment` put in force; this starts ranks here.
+    """Check the rules by starting ranks on this machine, with and without `environment`.
 
+    environment: the variables that put the rules in force.
     Raises RanksLost if the ranks do not finish, NoMPI if they cannot be started.
     """
     checked = []

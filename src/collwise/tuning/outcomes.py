@@ -336,7 +336,7 @@ class Tuning:
         outcomes: Sequence[Outcome],
         unraced: Sequence[tuple[Task, float | None]] = (),
     ) -> "Tuning":
-        """Add the races to a measured profile; the profile is noisy if a race beats its bound."""
+        """Add the races to a measured profile; mark it noisy if a race beats its lower bound."""
         wrong = [str(o.task) for o in outcomes if o.race.impossible or o.blocking.impossible]
         if wrong:
             reasons = [profile.verdict] * (profile.verdict != STABLE)

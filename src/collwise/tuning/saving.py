@@ -29,7 +29,7 @@ _COMBINED = "op", "dtype", "nbytes"
 
 
 class Merged(NamedTuple):
-    """A profile to save, with phrases on the data of the previously saved profile."""
+    """A profile to save, and what became of the data of the previously saved profile."""
 
     profile: Profile
     kept: tuple[str, ...] = ()

@@ -93,7 +93,7 @@ def scan(
 def _timed(
     session: Session, task: Task, others: Mapping[str, Task], budget_s: float, **options: Any
 ) -> Race:
-    """A race of a task's default.   others: tasks whose defaults run in it, by label."""
+    """A race of the library's default for a task.   others: by label, tasks raced beside it."""
     return session.compare(
         task.problem,
         {},

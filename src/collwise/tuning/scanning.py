@@ -56,11 +56,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Scan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The findings, the worst first, as a JSON document.
+    """The findings as a JSON document: the worst first, but those by a lower bound last.
 
-    medians_s: maps a task and a label to the median seconds.   left_out: tasks for which there was
-    no time.   unsettled: pairs of sizes between which the time rises steeply, where there was no
-    time to find out at which size.   spent_s: seconds that the scan took.
+    medians_s: median seconds by task, then by label.   left_out: tasks for which time ran out.
+    unsettled: pairs of sizes between which the time of the collective rises steeply, where time ran
+    out before the size of the step was found.   spent_s: seconds that the scan took.
     """
 
     format: str = "collwise scan"

@@ -20,7 +20,7 @@ from collwise.schedule.rows import Rows
 
 @dataclass(frozen=True)
 class FromSource(Program):
-    """The broadcast of one source, as a program of the user's ranks, not of virtual ranks.
+    """The broadcast of one source as a program over actual ranks, not renumbered from its root.
 
     schedule: the schedule of the broadcast.
     """

@@ -65,7 +65,7 @@ class ReduceScatter(Program):
 
 
 class Lanes:
-    """The lanes of a problem: as many as the smallest node has ranks, if there are enough elements.
+    """The lanes of a problem, at most one per rank of the smallest node.
 
     parts: the byte range that each lane carries.   teams: the ranks of each lane, one in each node.
     """

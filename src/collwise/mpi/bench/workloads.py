@@ -187,9 +187,9 @@ class Workload:
     ) -> Competitor | str:
         """One of the library's own algorithms, or why it is not raced.  Collective.
 
-        label: says by its end whether it runs as a blocking call or as a persistent request.
-        It is not raced if the library silently replaces it, if it leaves wrong data, or if ranks
-        end with different bits.
+        label: ends with BLOCKING for a blocking call; otherwise a persistent request is raced.
+        An algorithm is not raced if the library silently replaces it, if it leaves wrong data, or
+        if ranks end with different bits.
         """
         method, blocking = self.kind.methods[0], label.endswith(BLOCKING)
         form: CallForm = "blocking" if blocking else "persistent"

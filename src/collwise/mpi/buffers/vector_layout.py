@@ -93,7 +93,7 @@ def _counts(spec: Any, ranks: int, length: int, unit: ElementType) -> list[int]:
 
 
 def _numbers(spec: Any, times: Sequence[int]) -> list[int]:
-    """A number for each rank.   times: by rank, the factor if `spec` is a single number."""
+    """One number per rank: those in `spec`, or a single `spec` times each rank's `times`."""
     if not hasattr(spec, "__len__"):
         one = checked_index(spec)
         return [one * time for time in times]

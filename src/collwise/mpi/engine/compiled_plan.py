@@ -181,8 +181,8 @@ class CompiledPlan:
     ) -> MPI.Request:
         """Start the plan as an `MPI.Request`, where the library has progress hooks.
 
-        completed: is called after the request was completed; the plan can be executed again then.
-        Later requests on this plan are made by C, which calls `over` when each is complete.
+        completed: called when the request is complete and the plan can be executed again.
+        C makes later requests on this plan, and calls `self.over` when one is complete.
         """
 
         def over() -> None:

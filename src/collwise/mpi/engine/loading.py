@@ -32,7 +32,7 @@ _FORMATS = {**{code: code for code in "?bBhHiIlLqQfdg"}, "F": "Zf", "D": "Zd", "
 class Serving(NamedTuple):
     """The engine in use.   module: the extension; None for Python.   why: the reason for Python.
 
-    wrong: the error if COLLWISE_ENGINE names no engine here.  All ranks raise it at their next
+    wrong: the error if COLLWISE_ENGINE names no known engine.  All ranks raise it at their next
     collective: a rank that raised it at import would leave the others waiting.
     """
 

@@ -232,9 +232,9 @@ def _late_after(
 def _enter_late(
     comm: MPI.Intracomm, broadcast: Callable[[], object], quiet_s: float
 ) -> frozenset[int]:
-    """Enter the broadcast once no rank has been done for `quiet_s` seconds.
+    """Enter the broadcast when no further rank has finished it for `quiet_s` seconds.
 
-    Returns the ranks that were not done by then.
+    Returns the ranks that had not finished by then.
     """
     late, status = {*range(comm.Get_size())} - {comm.Get_rank()}, MPI.Status()
     latest = time.monotonic() + quiet_s

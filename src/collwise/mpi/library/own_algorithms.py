@@ -215,7 +215,7 @@ def refusing(name: str) -> tuple[tuple[Variable, int], ...]:
 
 
 def _parameters(naming: _Naming, method: str) -> Iterator[tuple[str, str, Variable]]:
-    """Yields (algorithm that the variable's name has, our name of the setting, variable)."""
+    """Yields (algorithm named in the variable's name, our name of the setting, the variable)."""
     pattern = re.compile(naming.parameter.format(naming.case(method)))
     for name, variable in variables().items():
         if match := pattern.fullmatch(name):

@@ -171,7 +171,7 @@ def describe(comm: MPI.Intracomm, transport: str | None = None) -> World:
 
 
 def _nodes(comm: MPI.Intracomm, hosts: Sequence[str]) -> tuple[int, ...]:
-    """The number of each rank's node, in the order of their first ranks."""
+    """Each rank's node number; nodes are numbered in the order of their first ranks."""
     if len(set(hosts)) == 1:
         return (0,) * len(hosts)
     sharing = comm.Split_type(MPI.COMM_TYPE_SHARED)

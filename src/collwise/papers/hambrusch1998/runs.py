@@ -152,7 +152,7 @@ def saved_from(
 
 
 def gain(distribution: str, s: int, nbytes: int = 6144) -> float:
-    """Percent that repositioning saves for s sources by a distribution on 16 × 16."""
+    """Percent of time that repositioning saves on 16 × 16 with s sources of a distribution."""
     return saved_from((16, 16), cw.sources.distribute(distribution, (16, 16), s), nbytes)[1]
 
 

@@ -94,8 +94,8 @@ def test_what_is_unknown_stays_unknown() -> None:
                 flat if p.cell.experiment == 1 else x for p, x in zip(probes, exact, strict=True)
             ]
 
-    # The second size's probes fit into the budget just once.
-    campaign = SizeCampaign(4, sizes=(8, 512), budget_s=420)
+    # The second size has twice the budget, and its probes fit into that just once.
+    campaign = SizeCampaign(4, sizes=(8, 512), budget_s=210)
     profile = build_profile(
         OneLevel(Machine.postal(t0_s=1, lam=2)).conduct(campaign), FINGERPRINT, MADE
     )

@@ -2,10 +2,11 @@
 
 * greeting: ranks exchange messages, so that connecting is not measured; no times are kept.
 * opening: sizes from the smallest up, a few repetitions each, so that a small budget measures small
-sizes well instead of all sizes poorly.  If the caller names the sizes, the largest comes second if
-half of the budget suffices, since nothing can be extrapolated from small sizes alone.  The cheapest
-probes of a size come first, and only tell the costs of the others.  Probes that do not fit into the
-budget are not begun.  Sizes that would take much of the budget have no probes to many targets.
+sizes well instead of all sizes poorly.  If the caller names the sizes, the largest comes second,
+within PATIENCE times the budget, since nothing can be extrapolated from small sizes alone.  The
+cheapest probes of a size come first, and only tell the costs of the others.  Probes that do not fit
+into the budget are not begun.  Sizes that would take much of the budget have no probes to many
+targets.
 * rounds: in each round, every size that is not yet known well enough gets half as many further
 repetitions as it has, in random order.  Rounds end when all sizes are known within the tolerance,
 or when the budget ends.  At first, sizes that take less time get more repetitions.
@@ -203,29 +204,23 @@ class SizeCampaign(Campaign[Measurement]):
 
     def _opening(self) -> Batches:
         smallest, *larger = self.sizes
-        second = larger[-1:] if self.asked and larger[1:] else []
-        for nbytes, kept_s in [
-            (smallest, 0.0),
-            *((nbytes, self.budget_s / 2) for nbytes in second),
-            *((nbytes, 0.0) for nbytes in larger),
-        ]:
-            if any(cell.nbytes == nbytes for cell in self._samples):
-                continue
+        second = larger[-1:] if self.asked else []
+        for nbytes in dict.fromkeys([smallest, *second, *larger]):
+            self._limit_s = (PATIENCE if nbytes in second else 1) * self.budget_s
             scouts = [cell for cell in self._cells(nbytes) if cell.k == self._ks[nbytes][0]]
-            if nbytes > smallest and not self._affordable(scouts, kept_s):
-                if kept_s:
-                    continue
-                break
+            if nbytes > smallest and not self._affordable(scouts):
+                continue
             yield "scouting", [self._probe(cell) for cell in scouts]
             cells = self._worth_their_time(nbytes)
             times = OPENING
-            while nbytes > smallest and times and not self._affordable(cells * times, kept_s):
+            while nbytes > smallest and times and not self._affordable(cells * times):
                 times -= 1
             if not times:
-                break
+                continue
             batch = [self._probe(cell) for cell in cells * times]
             self._random.shuffle(batch)
             yield "sampling", batch
+        self._limit_s = self.budget_s
         unreached = self._unreached()
         self._open -= {(nbytes, mode) for nbytes, mode in self._open if nbytes in unreached}
 

@@ -303,6 +303,7 @@ def command(
         seen = f"there are {formatting.count(comm.size, 'rank')}"
         raise InvalidArgument(f"races on {counts[-1]} ranks", seen, f"start -n {counts[-1]}")
     tasks = {count: raced.tasks(request, count) for count in counts}
+    largest = max(task.problem.nbytes for some in tasks.values() for task in some)
     fingerprint, budget_s = here.fingerprint(), each_s * raced.races
     made = here.provenance(ranks=counts[-1], seed=seed, budget_s=budget_s)
 
@@ -328,7 +329,7 @@ def command(
 
     def measure(team: "Communicator") -> Profile:
         with Session(team, here.part(range(team.size)), seed=seed) as session:
-            return session.measure(raced.measuring_s, raced.measured)
+            return session.measure(raced.measuring_s, raced.measured, largest=largest)
 
     def race(team: "Communicator") -> Sweep:
         world = here.part(range(team.size))

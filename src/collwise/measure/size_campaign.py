@@ -2,11 +2,11 @@
 
 * greeting: ranks exchange messages, so that connecting is not measured; no times are kept.
 * opening: sizes from the smallest up, a few repetitions each, so that a small budget measures small
-sizes well instead of all sizes poorly.  If the caller names the sizes, the largest comes second,
-within PATIENCE times the budget, since nothing can be extrapolated from small sizes alone.  The
-cheapest probes of a size come first, and only tell the costs of the others.  Probes that do not fit
-into the budget are not begun.  Sizes that would take much of the budget have no probes to many
-targets.
+sizes well instead of all sizes poorly.  If the caller names the sizes, or the largest of interest,
+the largest comes second, since nothing can be extrapolated from small sizes alone: named sizes
+within PATIENCE times the budget.  The cheapest probes of a size come first, and only tell the costs
+of the others.  Probes that do not fit into the budget are not begun.  Sizes that would take much of
+the budget have no probes to many targets.
 * rounds: in each round, every size that is not yet known well enough gets half as many further
 repetitions as it has, in random order.  Rounds end when all sizes are known within the tolerance,
 or when the budget ends.  At first, sizes that take less time get more repetitions.
@@ -61,6 +61,8 @@ LARGEST_SHARE = 1 / 20
 """The largest share of the budget that one repetition of all probes of a long size may take."""
 LONG = 1.5
 """Sizes that take more than this multiple of the smallest size's time need fewer targets."""
+LAST_SHARE = 1 / 2
+"""The share of the budget within which the largest usual size comes second."""
 MORE_OFTEN = 8
 """The largest factor by which short probes are repeated more often than long ones at first."""
 TOLERANCE = 0.01
@@ -133,7 +135,7 @@ class SizeCampaign(Campaign[Measurement]):
         if not numbers or any(not isinstance(x, int) or x < 1 for x in numbers):
             remedy = "give 1 or more different whole numbers of bytes, >= 1"
             raise InvalidArgument("message sizes for a measurement", f"{numbers}", remedy)
-        self.asked = sizes is not None
+        self.asked, self._limited = sizes is not None, largest is not None
         self.sizes = tuple(sorted(set(numbers)))
         self.modes, self.repetitions, self.seed = tuple(modes), repetitions, seed
         self._limit_s = budget_s
@@ -204,9 +206,10 @@ class SizeCampaign(Campaign[Measurement]):
 
     def _opening(self) -> Batches:
         smallest, *larger = self.sizes
-        second = larger[-1:] if self.asked else []
+        second = larger[-1:] if self.asked or self._limited else []
         for nbytes in dict.fromkeys([smallest, *second, *larger]):
-            self._limit_s = (PATIENCE if nbytes in second else 1) * self.budget_s
+            share = 1.0 if nbytes not in second else PATIENCE if self.asked else LAST_SHARE
+            self._limit_s = share * self.budget_s
             scouts = [cell for cell in self._cells(nbytes) if cell.k == self._ks[nbytes][0]]
             if nbytes > smallest and not self._affordable(scouts):
                 continue

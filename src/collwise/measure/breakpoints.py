@@ -2,8 +2,8 @@
 
 As in netgauge, sizes are taken in ascending order, and a new segment begins where the residual of
 the *next* points more than doubles [Hoefler2007].  Here the residual is the relative distance from
-the straight line through the segment so far.  The next two sizes must both show it, so that one odd
-size is no switch.  The comparison allows for the uncertainty of the extrapolated line: sizes are
+the straight line through the segment so far.  The next two sizes must both lie off the line: a
+single odd size is no switch.  The comparison allows for the line's uncertainty: sizes are
 spaced geometrically, and a line through two small sizes says little about large ones.
 """
 

@@ -38,7 +38,7 @@ class Campaign(ABC, Generic[Result]):
 
     @abstractmethod
     def _plan(self) -> Batches:
-        """Yield batches of what to time; each is recorded before the next is asked for."""
+        """Yield batches of items to time; `record` gets each batch before the next is yielded."""
 
     @abstractmethod
     def result(self) -> Result:

@@ -30,7 +30,7 @@ def rounds(members: int) -> list[list[tuple[int, int]]]:
 
 
 def cluster(times_s: NDArray[np.float64]) -> list[tuple[int, ...]]:
-    """The groups of members: for each level found, the innermost first, each member's group number.
+    """For each level found, the innermost first, the number of each member's group.
 
     times_s: seconds for every pair, a symmetric matrix, above 0 except on the diagonal.  A level
     lies at a step by the factor GAP or more in the ordered times, if the pairs below it fall into

@@ -60,7 +60,7 @@ def cells() -> list[CombineSetting]:
 
 
 def slowest(samples: Sequence[CombineSamples]) -> tuple[CombineTime, ...]:
-    """One record per setting, with the slowest rank's median.   samples: those of each rank."""
+    """One record per setting, with the slowest rank's median.   samples: one entry per rank."""
     records = []
     for cell in samples[0]:
         of_ranks = [by_cell[cell] for by_cell in samples]

@@ -8,11 +8,11 @@ Fractions: without noise the result is exactly the machine's t0 and λt0.
 Intervals need no bootstrap.  Order statistics bound each median. t0 is a linear combination of the
 medians with known coefficients, and so is λ to first order.  So the standard errors of the medians,
 which are independent, add in quadrature.  The intervals are symmetric on a logarithmic scale, since
-t0 and λ are positive.  A campaign also uses them to decide when it has measured enough.  They
-cannot show that the model is wrong; a disagreement of the two experiments shows that.
+t0 and λ are positive.  A campaign repeats a size until the intervals are narrow.  A wrong
+model shows not in the intervals, but in a disagreement of the two experiments.
 
-If a short message's t0 is smaller than the noise of its latency, t0 is estimated from all sizes of
-the protocol (`fit_together`), for t0 is close to a straight line over the sizes.
+If a short message's t0 is smaller than the noise of the message's latency, t0 is estimated from all
+sizes of the protocol (`fit_together`), for t0 is close to a straight line over the sizes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -68,7 +68,7 @@ class Fit:
 
     @property
     def disagreement(self) -> Fraction | None:
-        """λ₁ − λ₂| of the two experiments, relative to their mean: a measure of quality.
+        """|λ₁ − λ₂| of the two experiments, divided by the mean of both: a measure of quality.
 
         None if an experiment alone gives no λ.
         """
@@ -234,7 +234,7 @@ def _rising_line(
 
 
 def find_median(cell: ProbeSetting, values: Sequence[Seconds]) -> MedianTime:
-    """The median of one probe setting's samples; with its interval if there are several samples."""
+    """The median of one probe setting's samples, with its interval if there are >= 2 samples."""
     return MedianTime(
         nbytes=cell.nbytes,
         mode=MODES[cell.blocking],

@@ -23,8 +23,8 @@ done already, and this campaign's share.
 class LevelMeasurements(NamedTuple):
     """The results of all levels.
 
-    inner: those of each inner level, the innermost first.   ports: those of the ports of each inner
-    level's groups.   outermost: those of the last level.
+    inner: the results of each inner level, the innermost first.   ports: the times of the ports of
+    each inner level's groups.   outermost: the results of the last level.
     """
 
     inner: list[Measurement]

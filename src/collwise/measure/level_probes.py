@@ -1,12 +1,12 @@
 """What to time on a machine with levels, and on which ranks.
 
 The usual experiments (`probes`) measure t0 and λ of a level, in a team of ranks that all meet at
-that level.  A sender also waits for the port of its group there, so they measure the longer one of
+that level.  A sender also waits for the port of its group, so the experiments measure the longer of
 t0 and g.
 
 g is the time for which a message keeps the port of its group busy.  To measure it, q ranks of one
 group send k messages each to q ranks of another.  With each further k the time grows by max(t0,
-q·g).  Where g is longer than t0, another probe measures t0: the time by which a message to another
+q·g).  If g is longer than t0, `BesideProbe` measures t0: the time by which a message out of the
 group delays a message to a neighbour, which answers.
 
 A read of shared memory: q ranks publish k messages each, and rank 0 reads them.  With each further
@@ -93,7 +93,7 @@ class BesideProbe(AnyProbe):
 
     @property
     def ranks(self) -> int:
-        """The number of ranks that the probe needs: one more than the highest that takes part."""
+        """The number of ranks that the probe needs: one more than the highest rank in it."""
         return max(self.neighbour, self.other) + 1
 
     def operations(self, rank: int) -> list[Operation]:
@@ -109,7 +109,7 @@ class BesideProbe(AnyProbe):
 
 @dataclass(frozen=True)
 class ReadProbe(AnyProbe):
-    """Rank 0 tells the ranks 1 … q, and reads k messages that each of them sends then."""
+    """Rank 0 signals ranks 1 … q to send k messages each, and reads these messages."""
 
     nbytes: int
     senders: int
@@ -131,7 +131,7 @@ class ReadProbe(AnyProbe):
 
 
 def level_team(placement: Placement, level: int) -> tuple[int, ...]:
-    """The largest team of ranks of which any two meet at `level`; of equally large ones the first.
+    """The largest team of ranks any two of which meet at `level`; in a tie the first team.
 
     The team is a single rank if no two ranks meet at the level.
     """
@@ -141,7 +141,7 @@ def level_team(placement: Placement, level: int) -> tuple[int, ...]:
 def port_team(placement: Placement, level: int) -> PortTeam | None:
     """The ranks that measure the port of a group of `level`; None if no two can send at once.
 
-    All senders are in different groups of the level below, so none shares the port of such a group.
+    All senders are in different groups of the level below, so no two share a port of that level.
     """
     by_group: dict[int, list[tuple[int, ...]]] = {}
     for ranks in placement.members[level - 1]:
@@ -159,7 +159,7 @@ def port_team(placement: Placement, level: int) -> PortTeam | None:
 
 
 def _parts(placement: Placement, level: int, ranks: tuple[int, ...]) -> tuple[int, ...]:
-    """The first of `ranks`, which are a group, in each group of the level below."""
+    """The first rank of each group of the level below.   ranks: all ranks of a group."""
     first: dict[int, int] = {}
     for rank in ranks:
         first.setdefault(placement.group(level - 1, rank) if level > 1 else rank, rank)

@@ -1,6 +1,6 @@
 """Measures the ports that ranks share, and reads of shared memory: campaigns, and their fits.
 
-The campaign does not begin a size for which its budget would not suffice.
+The campaign begins a size, except the smallest, only if the budget suffices for it.
 """
 
 from abc import abstractmethod
@@ -110,7 +110,7 @@ class SlopeCampaign(Campaign[tuple[Found, ...]]):
 
 
 class PortCampaign(SlopeCampaign[PortFit]):
-    """Measures the port of a group.   team: the ranks that do, which probes number from 0."""
+    """Measures the port of a group.   team: the ranks that run the probes."""
 
     def __init__(self, team: PortTeam, sizes: Iterable[int], budget_s: float, seed: int) -> None:
         super().__init__(len(team.senders), sizes, budget_s, seed)
@@ -139,7 +139,7 @@ class PortCampaign(SlopeCampaign[PortFit]):
 class ReadCampaign(SlopeCampaign[ReadTime]):
     """Measures how long a read of shared memory keeps a reader busy.
 
-    One sender alone may be slower than the reader; then the time is that of the sender, its t0.
+    A single sender may be slower than the reader; then the campaign measures the sender's t0.
     """
 
     def _of(self, nbytes: int) -> list[AnyProbe]:
@@ -166,8 +166,8 @@ def port_times(
 ) -> tuple[PortTime, ...]:
     """The records of a port, from its fits and the times of a single sender's messages.
 
-    around: the measured sizes of the level outside of the groups.   inside: those inside the
-    groups.
+    around: the measured sizes of the level outside of the groups.   inside: the measured sizes of
+    the level inside the groups.
     """
     return tuple(
         _port_time(fit, *_between(fit.nbytes, around), _between(fit.nbytes, inside)[0])
@@ -186,9 +186,9 @@ def _between(nbytes: int, points: Sequence[MeasuredSize]) -> tuple[float, float]
 def _port_time(fit: PortFit, single_s: float, most_s: float, inside_s: float) -> PortTime:
     """The record of a port for one size, limited to what other measurements allow.
 
-    single_s: a single sender's time per message, which is the most for its rank.   most_s: the
-    upper end of its interval, which is the most for the port.   inside_s: t0 inside the group,
-    which is the least for a rank.
+    single_s: seconds of a single sender per message, an upper limit of the rank's time.   most_s:
+    the upper end of that interval, an upper limit of the port's time.   inside_s: t0 inside the
+    group in seconds, a lower limit of the rank's time.
     """
     noticed = float(fit.together) > NOTICED * single_s
     busy_s = min(float(fit.together / fit.senders), most_s) if noticed else 0.0

@@ -28,7 +28,7 @@ EXPERIMENTS = (1, 2)
 
 
 class ProbeSetting(NamedTuple):
-    """The properties of a probe except its targets; probes of equal settings are repetitions."""
+    """What defines a probe, except its targets; probes with equal settings are repetitions."""
 
     experiment: int
     nbytes: int
@@ -66,7 +66,7 @@ class AnyProbe(ABC):
         """The operations of one rank, in order; empty for a rank that takes no part."""
 
     def schedule(self, ranks: int | None = None) -> Schedule:
-        """The experiment as a schedule for `ranks` ranks; None: as few ranks as it needs."""
+        """The experiment as a schedule for `ranks` ranks; None: the fewest ranks that suffice."""
         count = ranks or self.ranks
         lists = tuple(tuple(self.operations(rank)) for rank in range(count))
         return Schedule(Problem("probe", count, self.nbytes), Written(lists), "probe")
@@ -127,7 +127,8 @@ class Probe(AnyProbe):
 def pick_targets(random: Random, ranks: int, k: int) -> tuple[int, ...]:
     """Random targets P_1 … P_k among the ranks 1 … ranks − 1, distinct if there are enough ranks.
 
-    Otherwise one rank is P_k, and the remaining ones (or it, if alone) repeat as P_1 … P_(k−1).
+    Otherwise one rank is P_k, and the other ranks repeat as P_1 … P_(k−1).  A single rank is every
+    target.
     """
     others = range(1, ranks)
     if k <= len(others):
@@ -140,7 +141,7 @@ def pick_targets(random: Random, ranks: int, k: int) -> tuple[int, ...]:
 def usual_ks(ranks: int) -> tuple[int, ...]:
     """The numbers of targets to try with `ranks` ranks: distinct ones, up to 8.
 
-    Two or three ranks are too few to see a slope, so targets repeat then.
+    Two or three ranks are too few to show a slope without repeating targets.
     """
     if ranks < 4:
         return (1, 2, 4, 8)
@@ -150,8 +151,8 @@ def usual_ks(ranks: int) -> tuple[int, ...]:
 def greetings(ranks: int, nbytes: int, *, at_most: int = 256) -> Sequence[Probe]:
     """Probes that are run but not measured, because MPI libraries connect on first use.
 
-    In up to `at_most` probes a different rank is P_k each time, and sends to its next neighbours
-    and rank 0.
+    Each of up to `at_most` probes has another rank as P_k, which sends to the ranks that follow it
+    and to rank 0.
     """
     others = ranks - 1
     k = min(others, 16)

@@ -32,8 +32,8 @@ def build_profile(
 ) -> Profile:
     """The profile of the machine with this fingerprint, from a measurement.
 
-    provenance: describes this session; its ranks, seed, budget_s and elapsed_s are replaced by the
-    measurement's.
+    provenance: describes this session; the measurement's ranks, seed, budget_s and elapsed_s
+    replace those in it.
     combining, reading: the times of combining, and of reading shared memory; empty if they were not
     measured.
     """

@@ -58,7 +58,7 @@ BEHIND = 1.5
 
 
 def own_algorithm(name: str) -> str | None:
-    """The library's name for its algorithm in a full or short name; None for any other name."""
+    """The name after "library:" in an algorithm's full or short name; None without "library:"."""
     _, own, called = name.partition(OWN)
     return called if own else None
 
@@ -83,10 +83,10 @@ class Punctual(NamedTuple):
 def punctual(times_s: NDArray[np.float64], apart_s: NDArray[np.float64]) -> Punctual:
     """Keep the repetitions in which the ranks started together, for every competitor.
 
-    times_s: seconds of each competitor, repetitions × competitors; NaN after it has left the race.
-    apart_s: seconds from the first rank's start to the last one's, of the same shape.
-    Starts may differ by APART of the fastest competitor's time, or by the median difference over
-    repetitions if that is more.  So at least about half of the repetitions are kept.
+    times_s: seconds, repetitions × competitors; NaN after a competitor has left the race.
+    apart_s: seconds from the first rank's start to the last rank's start, of the same shape.
+    Starts may differ by APART × the fastest competitor's time, or by the median difference over
+    repetitions if the median is more.  So at least about half of the repetitions are kept.
     """
     furthest = apart_s.max(axis=1)
     usual = float(np.sort(furthest)[(len(furthest) - 1) // 2])
@@ -98,12 +98,11 @@ def punctual(times_s: NDArray[np.float64], apart_s: NDArray[np.float64]) -> Punc
 def contenders(medians_s: Mapping[str, float], behind: float) -> list[str]:
     """The labels that stay in a race: the library's default, and those near the best of their form.
 
-    The default stays with other problems, too.  The forms are blocking calls and persistent
-    requests.  Among blocking calls the best of the
-    library's other algorithms also stays as long as it is faster than the default, since a file for
-    the library may name it even if a schedule of ours wins.
+    The default's calls for other sizes or ranks (NEIGHBOURS) stay, too.  The forms are blocking
+    calls and persistent requests.  The best of the library's other algorithms in blocking calls
+    stays while faster than the default: a file for the library may name it even if we win.
     medians_s: maps a label to the median so far, in seconds.   behind: a competitor leaves if its
-    median exceeds this multiple of the best one's of its form.
+    median exceeds `behind` × the best median of its form, defaults excluded.
     """
     ours, defaults = {True: inf, False: inf}, (*LIBRARIES, *NEIGHBOURS)
     blocking = [label for label in medians_s if label.endswith(BLOCKING)]
@@ -135,8 +134,8 @@ class Race:
     (`contenders`) has samples of the first repetitions only.   predicted_s: maps a label to the
     model's time.   dropped: the number of repetitions thrown away because ranks did not start
     together.   libraries: the labels of the MPI library's own forms (blocking, persistent).
-    apart_s: the greatest difference of starts in the kept repetitions.   bound_s: the lower bound,
-    with t0 and λ at the lower ends of their intervals.
+    apart_s: the greatest difference of starts in the kept repetitions, in seconds.   bound_s: the
+    lower bound in seconds, with t0 and λ at the lower ends of their intervals.
     """
 
     collective: str
@@ -152,7 +151,7 @@ class Race:
 
     @cached_property
     def library(self) -> str:
-        """The label of the faster of the library's own forms; others are compared with it."""
+        """The label of the library's faster form, with which other competitors are compared."""
         ran = [label for label in self.libraries if label in self.samples]
         return min(ran, key=lambda label: self.medians[label].middle)
 
@@ -172,7 +171,7 @@ class Race:
 
     @cached_property
     def best(self) -> str:
-        """The fastest competitor to the end, defaults of the library excluded; else `library`."""
+        """The fastest that ran to the end, except the library's defaults; `library` if none did."""
         return self._fastest(label for label in self.samples if label not in self.libraries)
 
     @cached_property
@@ -206,7 +205,7 @@ class Race:
 
     @property
     def verdict(self) -> str:
-        """A phrase: `best` won, tied with or lost to the library's own, or noise hides which."""
+        """A phrase: whether `best` won against the library, or why it did not."""
         gain = self.speedup(self.best)
         if self.impossible:
             return "below its bound: t0 or λ is wrong, the library's own stays"

@@ -104,8 +104,8 @@ class SizeCampaign(Campaign[Measurement]):
     """Measures t0 and λ over message sizes, for both modes of sending, within a time budget.
 
     ranks: >= 2.   sizes: bytes, >= 1; None for the usual ones up to `largest`.   seed: of random
-    targets and order.   budget_s: seconds after which no probe begins, or PATIENCE times as many if
-    t0 and λ are still unknown then.   modes: modes of sending, as values of `blocking`.
+    targets and order.   budget_s: seconds after which no probe begins; PATIENCE × as many while t0
+    and λ are unknown.   modes: modes of sending, as values of `blocking`.
     repetitions: the largest number for one probe.
     Raises InvalidArgument for values out of range.
     """
@@ -228,7 +228,7 @@ class SizeCampaign(Campaign[Measurement]):
         self._open -= {(nbytes, mode) for nbytes, mode in self._open if nbytes in unreached}
 
     def _worth_their_time(self, nbytes: int) -> list[ProbeSetting]:
-        """The probe settings of a size; without the largest numbers of targets if too expensive."""
+        """The probe settings of a size; the largest numbers of targets are left out if too slow."""
         cells, limit = self._cells(nbytes), LARGEST_SHARE * self.budget_s
         if self._costs.of(cells[0]) <= LONG * self._costs.of(self._cells(self.sizes[0])[0]):
             return cells

@@ -46,7 +46,7 @@ def judge(
     *,
     asked: bool = True,
 ) -> Judgement:
-    """The verdict on a measurement, by its points of non-blocking sends, since plans use these.
+    """The verdict on a measurement, by the points of non-blocking sends, which plans use.
 
     made: how the points were measured.   cores: how many cores of a node the ranks may use.
     unreached: sizes for which the budget did not suffice.   asked: whether the user named the
@@ -112,7 +112,7 @@ def judge(
 def known_to(points: Sequence[MeasuredSize], nbytes: int) -> tuple[str, int]:
     """How well times of messages of nbytes are known: a remark, and the number of digits to show.
 
-    Both are those of the nearest size with non-blocking sends.  With three digits the remark is
+    The nearest measured size with non-blocking sends gives both.  With three digits the remark is
     empty.
     """
     nearest = min(points, key=lambda p: (p.mode != "nonblocking", ratio(p.nbytes, nbytes)))
@@ -125,7 +125,7 @@ def known_to(points: Sequence[MeasuredSize], nbytes: int) -> tuple[str, int]:
 
 
 def digits(width: float) -> int:
-    """The number of digits to show of a value known to ± `width`, relatively; 0 if unknown."""
+    """How many digits, 0 … 3, to show of a value known to ± `width`, relative to the value."""
     return sum(width <= most for most in (UNCERTAINTY, 5 * UNCERTAINTY, UNKNOWN))
 
 

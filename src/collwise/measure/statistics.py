@@ -84,8 +84,8 @@ def ratio_interval(first: ArrayLike, second: ArrayLike) -> Interval:
 def best_ratio_interval(firsts: Sequence[ArrayLike], seconds: Sequence[ArrayLike]) -> Interval:
     """Least median of `firsts` / least median of `seconds`, by an unpaired percentile bootstrap.
 
-    firsts, seconds: each the samples of some competitors, which did not run in the same
-    repetitions.  If one of them has fewer than FEWEST samples, the interval is from 0 to infinity.
+    firsts, seconds: samples of several competitors, which did not run in the same repetitions.  If
+    a competitor has fewer than FEWEST samples, the interval is from 0 to infinity.
     """
     draws = np.random.default_rng(0)
 

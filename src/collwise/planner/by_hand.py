@@ -1,9 +1,9 @@
-"""Algorithms that users choose by hand: parses them from text, and finds the one for a size.
+"""Algorithms that users choose by hand: parses text, and finds the choice for a call's size.
 
     broadcast = binomial <= 4k, chain_segmented(segment=8k); allreduce = library:recexch(k=4)
 
-A call uses the first choice, from the left, whose size it does not exceed.  For a call that exceeds
-all sizes an algorithm is chosen as if the user had named none.
+A call uses the first choice, from the left, whose size is at least the call's.  If all sizes are
+smaller, collwise chooses the algorithm.
 """
 
 import re
@@ -33,8 +33,7 @@ class Choice(NamedTuple):
 
     algorithm: its full name, or LIBRARY.  The communicator finds out whether the library has an
     algorithm of its own by a name such as "broadcast/library:binomial".   settings: (name, value)
-    pairs that the user gave.   most: total bytes of the largest call that it serves; None for any
-    size.
+    pairs that the user gave.   most: largest total bytes of a call that runs it; None: no limit.
     """
 
     algorithm: str
@@ -68,8 +67,8 @@ def parse_choices(text: str, where: str) -> dict[str, str]:
 def read_choices(algorithms: Mapping[str, str]) -> dict[str, tuple[Choice, ...]]:
     """Parse and check the text of the choices for each collective.
 
-    Raises UnknownName for an unknown collective or algorithm, and InvalidArgument for anything
-    else.
+    Raises UnknownName for an unknown collective or algorithm, and InvalidArgument for any other
+    mistake.
     """
     if not isinstance(algorithms, Mapping):
         raise InvalidArgument(

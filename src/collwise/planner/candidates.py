@@ -1,8 +1,8 @@
 """The search for the fastest candidate: schedules are simulated, those with low estimates first.
 
 The estimate is a lower bound of the time, or on machines with levels a rough time.  A candidate
-that cannot be the fastest (with levels: that is unlikely to be) is skipped, unless simulating it is
-quick: plans show such candidates for comparison.  A simulation is stopped when its time exceeds the
+that cannot be the fastest (with levels: that is unlikely to be) is simulated only if that is quick,
+so that plans can show its time for comparison.  A simulation is stopped when its time exceeds the
 best time so far.  With levels, candidates with too many messages keep their rough times, which
 plans show with ≈.  The budget limits the number of simulated messages, not seconds, so that all
 ranks make the same choice.
@@ -62,7 +62,7 @@ class Tried:
     """The result of a search.
 
     best: maps an algorithm's name to its fastest candidate.   excluded: maps the name of an
-    algorithm without a candidate to the reason.   of: number of schedules that were considered.
+    algorithm without a candidate to the reason.   of: number of schedules considered.
     simulated: number of schedules that were simulated.   unknown: number of schedules that may be
     faster than the best one, but have too many messages to simulate.
     """
@@ -81,7 +81,7 @@ class Tried:
 
 
 class _Try(NamedTuple):
-    """A schedule that the search may simulate.   number: its place among the candidates."""
+    """A schedule that the search may simulate.   number: the candidate's place in the search."""
 
     expected: Fraction
     """The estimate: a lower bound of the time in seconds; with levels, a rough time."""
@@ -109,7 +109,7 @@ def predicted(
 
 
 def rank(candidate: Candidate) -> tuple[Fraction, bool, int]:
-    """A sort key: by predicted time; in a tie unsegmented algorithms first, then few parameters."""
+    """A sort key: predicted time; in a tie unsegmented first, then the fewest parameters."""
     algorithm = ALGORITHMS[candidate.name]
     return candidate.predicted, algorithm.segmented, len(algorithm.parameters)
 
@@ -169,7 +169,7 @@ def _choices(
 ) -> Iterable[tuple[Algorithm, Mapping[str, Any]]]:
     """Yield pairs of an algorithm and settings to try.
 
-    excluded: receives the algorithms without such settings, and why.   reason: why contributions
+    excluded: receives the algorithms without settings to try, and why.   reason: why contributions
     have to be combined in the problem's order.
     With levels, algorithms for machines without levels are tried with the settings that are best if
     all messages cross the same level.

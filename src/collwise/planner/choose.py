@@ -1,8 +1,7 @@
 """Chooses the algorithm with the least predicted time among all that apply.
 
-As in FFTW, planning can take more or less effort.  `plan` uses the machine model alone.  `decided`
-uses measured medians of the best few candidates; callers measure them, since the planner runs
-nothing.
+`plan` uses the machine model alone.  `decided` uses the medians that a race of the best few
+candidates measured.  Callers run the race, since the planner runs nothing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +35,7 @@ def unpredicted(
     settings: Mapping[str, Any],
     topology: Topology | None = None,
 ) -> Fraction:
-    """A score that is always 0, for a given algorithm whose time nobody needs."""
+    """A score that is always 0, for when the caller names the algorithm and needs no time."""
     return Fraction(0)
 
 
@@ -97,10 +96,10 @@ def problem_for(
     shape: tuple[int, int] | None = None,
     **arguments: Any,
 ) -> tuple[Problem, str]:
-    """The problem that the arguments describe, and why it needs its order of combining.
+    """The problem that the arguments describe, and why the problem needs its order of combining.
 
-    arguments: further arguments of `Problem.of`.   All arguments mean the same as those of `plan`,
-    and raise the same errors.
+    arguments: further arguments of `Problem.of`.   All arguments have the meaning, and raise the
+    errors, that they have in `plan`.
     """
     kind = find_collective(collective)
     checked_integer(arguments["ranks"], f"{kind.name} over `ranks`", "ranks", most=MOST_RANKS)
@@ -128,8 +127,8 @@ def plan_for(
 ) -> Plan:
     """Choose the fastest schedule of a `Problem` on a machine.
 
-    reason: why the problem needs its order of combining.   algorithm, topology, score: as in
-    `plan`.   Raises the same errors as `plan`.
+    reason: why the problem needs its order of combining.   algorithm: the only one to
+    consider; None: all.   topology: None: no contention.   Raises the same errors as `plan`.
     """
     checked_machine(machine, f"a plan of {problem.collective} on a machine")
     if topology is not None:
@@ -198,9 +197,9 @@ def _simulation_summary(result: Tried) -> str:
 
 
 def _repositioning_remarks(candidates: Iterable[Candidate]) -> tuple[str, ...]:
-    """Sentences on whether it is predicted to pay to move the sources' data to better ranks first.
+    """Sentences on whether moving the sources' data to better ranks first saves predicted time.
 
-    One for each candidate that moves data, if the algorithm that it then runs is a candidate, too.
+    A candidate that moves data has a sentence if the algorithm it runs afterwards is a candidate.
     """
     by_name = {candidate.name: candidate for candidate in candidates}
     remarks = []

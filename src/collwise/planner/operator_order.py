@@ -1,9 +1,9 @@
 """Which order of combining an operator needs, and why.
 
-MPI users expect the same bits on every rank.  Any order is legal if the result does not depend on
-it (integers, logical and bitwise operators).  All ranks must combine in the same order if the
-operator rounds, or if NaN and the sign of zero matter.  An operator that does not commute needs the
-order of the ranks.
+MPI users expect the same bits on every rank.  An operator that does not commute needs the order of
+the ranks.  For other operators any order is legal if the order cannot change the result (most
+integers, logical and bitwise operators), or if each element of the result is on one rank only.
+Otherwise all ranks must combine in the same order.
 """
 
 from typing import Any, NamedTuple
@@ -37,10 +37,10 @@ def legal(
     """The weakest order in which an algorithm may combine with this operator and element type.
 
     op: a name of `OPERATORS`; None for OP.   dtype: any argument of `numpy.dtype`; None for DTYPE.
-    order: overrides the order that is needed; a weaker one than "rank" is ignored if the operator
-    does not commute.
-    Raises UnknownName for an unknown operator or order, InvalidArgument for an invalid type, or one
-    that does not fit the operator.
+    order: overrides the order that is needed.  If the operator does not commute, an order weaker
+    than "rank" is ignored.
+    Raises UnknownName for an unknown operator or order, InvalidArgument for an invalid type, or a
+    type that does not fit the operator.
     """
     operator = find_operator(OP if op is None else op)
     if order is not None and order not in ORDERS:
@@ -106,7 +106,7 @@ def _check_fit(op: Operator, element: np.dtype[Any]) -> None:
 
 
 def _is_pair(element: np.dtype[Any]) -> bool:
-    """Whether a type is a value and an index, or has bytes only, as MPI's pairs have in NumPy."""
+    """Whether a type may be an MPI pair: a value and an index, or plain bytes (NumPy's void)."""
     if element.names is None:
         return element.kind == "V"
     kinds = [element[name].kind for name in element.names]

@@ -38,7 +38,7 @@ MESH_SHOWN = 16, 32
 def source_lines(problem: Problem) -> list[str]:
     """Lines of text that show which ranks have data; empty if the problem has no sources.
 
-    They are a picture of the mesh if it is small, else the numbers of the first few sources.
+    The lines draw the mesh if it is small; otherwise they name the first eight sources.
     """
     ranks = [source.rank for source in problem.sources]
     if not ranks:
@@ -62,9 +62,9 @@ def shares(spent: Mapping[str, Fraction]) -> str:
 class Candidate:
     """One algorithm with its settings, its predicted time, and why it was chosen or not.
 
-    name: the algorithm's name.   predicted: its time in seconds, exact unless `estimate`.
-    verdict: why it was chosen, or why not.   measured_s: its median in a race, in seconds; None if
-    it was not raced.
+    name: the algorithm's name.   predicted: seconds, exact unless `estimate`.   verdict: why the
+    candidate was chosen, or why not.   measured_s: the candidate's median in a race, in seconds;
+    None if it was not raced.
     """
 
     name: str
@@ -180,17 +180,17 @@ class Plan:
 
     @cached_property
     def level_times(self) -> Mapping[str, Fraction]:
-        """Maps words for a level, such as "inside a node", to the exact seconds spent at it.
+        """Maps words for a level, such as "inside a node", to the exact seconds spent there.
 
-        They are those of the choice, whose schedule is simulated.  Empty for more than MAX_TOLD
+        The chosen schedule is simulated to find the seconds.  Empty for more than MAX_TOLD
         ranks, for machines without levels, and for the MPI library's own collective.
         """
         return {} if by_library(self.algorithm) else self.time_spent(self.choice.label)
 
     def time_spent(self, label: str) -> Mapping[str, Fraction]:
-        """The seconds that the candidate with this label spends at each level, as `level_times`.
+        """Maps words for a level to the exact seconds that a candidate spends at that level.
 
-        Raises UnknownName if there is none.
+        Empty for over MAX_TOLD ranks or without levels.  Raises UnknownName for an unknown label.
         """
         candidate = self.candidate(label)
         if not isinstance(self.machine, Levels) or self.problem.ranks > MAX_TOLD:

@@ -33,8 +33,8 @@ REACH = 4
 class Verdict(NamedTuple):
     """The algorithm that is to run a call, and why.
 
-    algorithm: its full name, or LIBRARY for the MPI library's own.   because: the reason, as a
-    clause.   race: the race that decided; None if no race did, so that LIBRARY runs it.
+    algorithm: the full name, or LIBRARY for the MPI library's own.   because: the reason, as a
+    clause.   race: the race that decided; None if no race did; LIBRARY then runs the call.
     """
 
     algorithm: str
@@ -47,23 +47,23 @@ class Verdict(NamedTuple):
 
 
 def known_races(profile: Profile, ranks: int, ranks_per_node: str = "") -> tuple[RaceResult, ...]:
-    """The races of a profile that count for calls on `ranks` ranks, or explain why none does.
+    """The races that decide calls on `ranks` ranks, and races on other numbers of ranks.
 
-    Left out are races on `ranks` ranks that were placed differently on nodes, and races of
+    Races on `ranks` ranks with another placement on nodes are left out, and so are races of
     algorithms that are no longer registered.   ranks_per_node: the placement, such as "2x8"; "" for
-    that of the profile's own measurements with this number of ranks, or the nearest one.
+    the placement of the profile's measurements on `ranks` ranks, or on the nearest number.
     """
     races = profile.races_at(ranks, ranks_per_node)
     return tuple(race for race in races if is_known(race.algorithm))
 
 
 def is_known(algorithm: str) -> bool:
-    """Whether this names a registered algorithm, or one of the MPI library's own."""
+    """Whether a name is a registered algorithm's, or that of an MPI library's algorithm."""
     return algorithm in ALGORITHMS or own_algorithm(algorithm) is not None
 
 
 def settled(estimate: Plan, decided: Verdict) -> Plan:
-    """The plan `estimate` with the algorithm that a race decided as its choice.
+    """The plan `estimate`, whose choice becomes the algorithm that a race decided.
 
     The plan is unchanged if no race decided, or if the winner does not apply to the problem.
     """
@@ -102,8 +102,8 @@ def race_result(
 ) -> RaceResult:
     """The record, for a profile, of a race of `choice` against the MPI library's own collective.
 
-    choice: the best candidate.   ours, library: intervals of its median and of the library's, in
-    seconds.   gain: interval of the library's time divided by ours.   more: other fields of
+    choice: the best candidate.   ours: its median, in seconds.   library: the median of the
+    library's collective.   gain: the library's time divided by ours.   more: other fields of
     `RaceResult`.
     """
     return RaceResult(
@@ -126,12 +126,12 @@ def verdict(races: Iterable[RaceResult], problem: Problem, form: Form) -> Verdic
     """The algorithm that runs calls of a form for a problem, according to races.
 
     The distance of a race is the ratio of the message sizes times the ratio of the numbers of
-    sources.  If both ratios of some races are at most REACH, the nearest of them decides; of
-    equally near ones, the one with the smaller size, then with fewer sources.  Otherwise the races
-    of the next smaller and the next larger size decide if they have the same winner.  If they do
-    not, the MPI library runs the call.
-    If all ranks are sources, only races with all ranks as sources count; otherwise only other races
-    count, because libraries run different algorithms for them.  All ranks compute the same verdict.
+    sources.  Among races whose two ratios are at most REACH, the nearest decides; in a tie the
+    race of the smaller size decides, then the race with fewer sources.  If there is no such race,
+    the races of the next smaller and the next larger size decide if both have the same winner.
+    Otherwise the MPI library runs the call.
+    If all ranks are sources, only races with all ranks as sources count; otherwise only races with
+    fewer sources count, because libraries run other algorithms then.  All ranks agree.
     """
     races = tuple(races)
     alike = [race for race in races if _same_kind(race, problem, form)]
@@ -171,10 +171,10 @@ def sizes_decided(winners: Mapping[int, Winner]) -> list[tuple[int, int, Winner]
 
 
 def nearest_of_kind(races: Iterable[RaceResult], problem: Problem, form: Form) -> RaceResult | None:
-    """The race nearest in size, however far; None if there is none of the same kind.
+    """The race nearest in size and number of sources, however far; None if no race is alike.
 
-    Races of the same kind have the problem's collective and number of ranks.   form: the form of
-    the calls, such as "blocking".
+    A race is alike if it has the problem's collective and number of ranks, and the form of call.
+    Both or neither must have all ranks as sources.   form: such as "blocking".
     """
     alike = [race for race in races if _same_kind(race, problem, form)]
     return min(alike, key=lambda race: _distance(race, problem), default=None)
@@ -203,9 +203,9 @@ def _distance(race: RaceResult, problem: Problem) -> tuple[Fraction, int, int]:
 
 
 def _neighbours(alike: Iterable[RaceResult], problem: Problem) -> list[RaceResult]:
-    """The two races of the next smaller and the next larger size with as many sources.
+    """The races of the next smaller and next larger size, with the problem's number of sources.
 
-    Empty if either is missing.
+    Empty if one of the two is missing.
     """
     races = [race for race in alike if race.sources == len(problem.sources)]
     smaller = [race for race in races if race.nbytes <= problem.nbytes]
@@ -245,8 +245,8 @@ def _legal_verdict(race: RaceResult, because: str, problem: Problem) -> Verdict:
 def keeps_order(algorithm: str, problem: Problem) -> bool:
     """Whether an algorithm combines in an order that is legal for a problem.
 
-    The library's default is taken to keep every order but "fixed", its other algorithms only "any"
-    and "same".
+    The library's default is assumed to keep every order but "fixed".  The library's other
+    algorithms are assumed to keep "any" and "same".
     """
     if by_library(algorithm):
         return satisfies("rank" if algorithm == LIBRARY else "same", problem.order)
@@ -258,7 +258,7 @@ def _why_undecided(
 ) -> str:
     """The reason why no race decides calls for the problem, as a clause.
 
-    alike: the `races` of the problem's collective, number of ranks and form of calls.
+    alike: the races in `races` with the problem's collective, number of ranks and form.
     """
     calls = f"{form} calls of {problem.collective}"
     if alike:

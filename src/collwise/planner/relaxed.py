@@ -53,9 +53,9 @@ def about(
 
     lists: maps some of the ranks to their operations.
     The time of a program made of parts is the sum of the parts' times.  If all ranks do the same,
-    messages that leave a group at the same time are assumed to pass its port one after another, and
-    so are the messages of a rank unless many are in flight.  In other programs all messages are
-    assumed to cross the outermost level, and all ranks of a group to send whenever one does.
+    messages that leave a group at the same time are assumed to pass its port one after another.  A
+    rank's messages are assumed to follow each other, too, unless many are in flight.  In other
+    programs all messages are assumed to cross the outermost level, and groups to send at once.
     """
     problem, program = schedule.problem, schedule.program
     if algorithm.levels:
@@ -83,7 +83,7 @@ def about(
 def by_parts(program: Program, problem: Problem, machine: Levels) -> Fraction | None:
     """Seconds of a program as the sum of its parts' times; None if the program has no parts.
 
-    Of segments down or up a tree, only the first few are simulated, and the others extrapolated.
+    If segments move down or up a tree, the first few are simulated; the rest is extrapolated.
     """
     match program:
         case Then():
@@ -108,9 +108,9 @@ def by_parts(program: Program, problem: Problem, machine: Levels) -> Fraction | 
 def _team_time(
     program: On, task: Task, numbers: Sequence[int], problem: Problem, machine: Levels
 ) -> Fraction:
-    """Seconds that the program of one team takes if no other team runs its own.
+    """Seconds that the program of one team takes if no other team runs a program.
 
-    task: the program of this team.   numbers: numbers of teams that run it; the first is timed.
+    task: the team's program.   numbers: the teams that run this program; the first is timed.
     """
     team = program.teams[numbers[0]]
     inner = Problem("broadcast", len(team), problem.nbytes)
@@ -138,7 +138,7 @@ def _busy_per_piece(piece: Program, problem: Problem, machine: Levels) -> Fracti
 def _receives_in_turn(
     rank: int, operations: Sequence[Operation], machine: Levels
 ) -> tuple[Fraction, Fraction]:
-    """(busy, waiting): seconds of a rank's receives and combines in turn, and of its waits.
+    """(busy, waiting): seconds of a rank's receives and combines in sequence, and of its waits.
 
     The rank waits for messages that other ranks of the sender's group send through a shared port.
     """

@@ -1,9 +1,9 @@
 """Picks the candidates of a plan to race: the fastest by the model, and some safer ones.
 
 In the model a message occupies a port for t0 and is never late.  On real hosts many short messages
-take longer, and a rank that waits for many others, one after another, is delayed by the latest of
-them.  So a race also includes candidates with somewhat fewer messages and with far fewer, and one
-in which every rank depends on only one other.
+take longer, and a rank that waits for many other ranks is delayed by the latest one.  So a race
+also includes candidates with somewhat fewer messages and with far fewer, and a candidate in which
+every rank receives from only one rank, or sends to only one.
 """
 
 from dataclasses import replace
@@ -74,8 +74,8 @@ def _with_fewer_messages(
 ) -> Candidate | None:
     """The best candidate if every message took `share` × t0 longer; None if it is not worth a race.
 
-    t0 is that of the first message of the choice.   algorithm: the only one to consider; None for
-    all.
+    t0: for the size of the root's first message in the chosen schedule.   algorithm: the only one
+    to consider; None for all.
     """
     problem, machine, best = estimate.problem, estimate.machine, estimate.choice
     nbytes = _first_message_of_root(estimate)
@@ -108,10 +108,10 @@ def _first_message_of_root(estimate: Plan) -> int:
 
 
 def _least_dependent(estimate: Plan) -> Candidate | None:
-    """The fastest candidate in which each rank receives from, or sends to, only one other rank.
+    """The fastest candidate in which no rank receives from, or none sends to, several ranks.
 
-    None if this is the choice, if all such candidates are too slow for a race, or if there are too
-    many ranks to examine the schedules.
+    Up to LOOKED_AT ranks are examined.  None if the choice is such a candidate, if all of them are
+    too slow for a race, or if there are too many ranks to examine the schedules.
     """
     problem = estimate.problem
     if problem.ranks > SEARCHED_RANKS or _depends_on_one(estimate.choice, problem):

@@ -33,11 +33,10 @@ def worth(
 ) -> Worth:
     """Estimate the seconds that tuning may save on one call that no race decides.
 
-    Such calls use the MPI library.   machine: None if nothing was measured.   took_s: mean seconds
-    of such calls, an upper bound of the saving; None if unknown.
-    If there is a race of another size and `took_s` is known, the gain in the nearest such race
-    counts for this call.  Otherwise the machine model compares the fastest algorithm with the
-    fastest one that MPI libraries have.
+    The MPI library runs such calls.   machine: None if nothing was measured.   took_s: mean seconds
+    of the calls, an upper bound of the saving; None if unknown.
+    If `took_s` is known and other sizes were raced, the gain of the nearest race is assumed.
+    Otherwise the model compares the fastest algorithm with the fastest that MPI libraries have.
     """
     race = nearest_of_kind(races, problem, form)
     if race is not None and took_s is not None:
@@ -69,7 +68,7 @@ def worth(
 def _distance(raced: int, nbytes: int) -> str:
     """How many times smaller or larger than `nbytes` the raced size is, in words.
 
-    Empty if it is less than twice as large or as small.
+    Empty if one size is less than twice the other.
     """
     times = max(raced, nbytes, 1) // max(min(raced, nbytes), 1)
     return f" ({times:,} times as {'small' if raced < nbytes else 'large'})" if times > 1 else ""

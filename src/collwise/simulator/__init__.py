@@ -1,7 +1,7 @@
 """Schedules and measurements on assumed machines: nothing is sent, time is computed.
 
-This package is the public interface of `timing`, from which `simulate` and `Trace` come.
-`simulated_prober` measures an assumed machine; `data_values` runs a schedule on real values.
+`simulate` and `Trace` come from the package `timing`.  `simulated_prober` measures an assumed
+machine; `data_values` runs a schedule on real values.
 """
 
 from collwise.simulator.data_values import values

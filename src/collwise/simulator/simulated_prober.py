@@ -1,4 +1,4 @@
-"""Times probes on an assumed machine, as the MPI runner does on a real one."""
+"""Times probes on an assumed machine by simulation; the MPI runner times them on a real one."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -16,7 +16,7 @@ class SimulatedProber:
     """A simulated network, and a simulated clock, for probes.
 
     machine: the machine for non-blocking sends.   blocking: the machine for blocking sends; None
-    for the same one.
+    for `machine`.
     """
 
     def __init__(self, machine: Machine, *, blocking: Machine | None = None) -> None:

@@ -30,8 +30,8 @@ AGENDA_SHARE = 0.1
 class Item:
     """A race to be run.
 
-    gain: the predicted time of the best algorithm of libraries divided by the plan's; None if the
-    model does not know.   cost_s: predicted seconds until the race decides.   spent_s: seconds that
+    gain: predicted time of the best algorithm that libraries have, divided by the plan's; None if
+    unknown.   cost_s: predicted seconds until the race decides.   spent_s: seconds that
     a program spends on such calls; 0 if unknown.
     """
 
@@ -50,10 +50,10 @@ class Item:
         *,
         planned: bool = True,
     ) -> "Item":
-        """The item of a task with a plan.   placement: of the ranks in the machine's levels.
+        """The item of a task.   placement: the groups of the ranks at the machine's levels.
 
-        planned: False to use the lower bound, which takes no search, as the time of the plan; then
-        no gain is known.
+        planned: whether to plan the task.  Otherwise the lower bound, which is quick to compute,
+        replaces the plan's time, and the gain is unknown.
         """
         gain, run_s = None, task.least_s(profile, placement)
         with suppress(NothingApplies):
@@ -73,8 +73,8 @@ class Item:
 def most_useful_first(items: Iterable[Item]) -> list[Item]:
     """The items in the order in which to race them.
 
-    If `spent_s` is known, items come first whose races may save most.  Otherwise collectives take
-    turns, each with its sizes in their order.
+    If `spent_s` of any item is known, races that may save most come first.  Otherwise collectives
+    take turns; the items of each collective keep their order.
     """
     items = list(items)
     if any(item.spent_s for item in items):
@@ -95,7 +95,7 @@ def agenda(
     """The items of all tasks, the most useful first.
 
     tasks: maps a task to the seconds that a program spends on it.   has_time: a function that says
-    whether there is time to go on planning; later items have only lower bounds.
+    whether there is time to plan one more task; tasks after that have only lower bounds.
     """
     first = most_useful_first(Item(task, None, LEAST_S, spent) for task, spent in tasks.items())
     return most_useful_first(
@@ -104,7 +104,7 @@ def agenda(
 
 
 def covered(items: Sequence[Item], budget_s: float) -> int:
-    """The number of items, in their order, for which the budget is enough, but at least 1."""
+    """How many items, from the first on, the budget suffices for; at least 1 if there are any."""
     ends_s = list(accumulate(item.cost_s for item in items))
     return min(max(1, bisect_right(ends_s, budget_s)), len(items))
 
@@ -114,8 +114,8 @@ def share_s(
 ) -> float:
     """The first item's share of the budget, in seconds; all items that the budget covers share it.
 
-    done: items that were raced before, in `spent_s` seconds.   If they took longer than expected,
-    the other items are expected to take longer in the same proportion.
+    done: items that were raced before, in `spent_s` seconds.   If `done` took longer than expected,
+    `items` are expected to take longer in the same proportion.
     """
     pace = max(1.0, spent_s / sum(item.cost_s for item in done)) if done else 1.0
     within = items[: covered(items, budget_s / pace)]
@@ -134,7 +134,7 @@ def announcement(items: Sequence[Item], budget_s: float) -> str:
 
 
 def not_raced(tasks: Mapping[Task, float], profile: Profile, ranks_per_node: str) -> list[Task]:
-    """The tasks of which the profile lacks a race, in one form or both, with the same placement."""
+    """The tasks that the profile has not raced in both forms of call with this placement."""
     known = {race.key for race in profile.race_results}
 
     def is_known(task: Task, form: Form) -> bool:

@@ -18,8 +18,8 @@ from collwise.tuning.race_records import RaceRecord, Record
 class Quantity(NamedTuple):
     """A measured value; less is better.
 
-    what: such as "broadcast of 512 B on 4 ranks".   quantity: such as "library, blocking".
-    interval: at 95 %; None if it is not known.   unit: "s", or "" for λ and ratios.
+    what: text such as "broadcast of 512 B on 4 ranks".   quantity: such as "library, blocking".
+    interval: at 95 %; None if unknown.   unit: "s", or "" for λ and ratios.
     """
 
     what: str
@@ -32,9 +32,9 @@ class Quantity(NamedTuple):
 class ComparedCell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One quantity in both records.
 
-    a, b: its values in the two records.   ratio: b over a.   interval: of the ratio, at 95 %; None
-    if it is not known.   verdict: "worse" or "better" if b is significantly worse or better than a,
-    else "no clear difference".   fails: whether b is worse by more than --fail-above allows.
+    a, b: the quantity in the two records.   ratio: b / a.   interval: the ratio's 95 % interval;
+    None if unknown.   verdict: "worse" or "better" if b is significantly so compared with a, else
+    "no clear difference".   fails: whether b is worse by more than --fail-above allows.
     """
 
     what: str
@@ -51,8 +51,8 @@ class ComparedCell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Comparison(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The quantities that two records have in common, the worst first; also the JSON document.
 
-    a, b: the files.   fail_above: the ratio beyond which a worse value fails; None if none fails.
-    only_in_a, only_in_b: how many values the other record lacks.   machines: one line for each
+    a, b: the files.   fail_above: the ratio beyond which a worse value fails; None: no value fails.
+    only_in_a, only_in_b: how many values only this record has.   machines: one line for each
     difference of the machines.
     """
 

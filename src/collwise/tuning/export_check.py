@@ -36,11 +36,11 @@ _START_S, _EACH_S = 120.0, 20.0
 class Checked(NamedTuple):
     """The result of the check of one rule.
 
-    in_force: None if fingerprints cannot tell, for example if the default has the same one.
+    in_force: None if unknown, for example if algorithm and default have the same fingerprint.
     elsewhere: whether sizes outside of the rule kept the default.   speedup: the default's time
     divided by the algorithm's, at the first raced size; None if the algorithm cannot run without
-    the rules.   here: the ranks' placement if it does not suit the rule, so that nothing was
-    checked; else empty.
+    the rules.   here: the ranks' placement if the rule was not checked because
+    it needs another one; else empty.
     """
 
     rule: Rule
@@ -51,7 +51,7 @@ class Checked(NamedTuple):
 
     @property
     def failed(self) -> bool:
-        """Whether the file does not do what it says."""
+        """Whether the rule is not in force, or changes what the default does at other sizes."""
         return self.in_force is False or not self.elsewhere
 
     def __str__(self) -> str:
@@ -100,7 +100,7 @@ def _in_force(plain: object, forced: object, default: object) -> bool | None:
 
 
 def _outside(rule: Rule, others: Sequence[Rule]) -> list[int]:
-    """Message sizes just outside a rule that no other rule covers, in whole vectors of ranks."""
+    """Message sizes just outside a rule that no other rule covers: multiples of 8 bytes × ranks."""
     step = 8 * rule.ranks
     near = rule.first // step * step - step, (rule.last // step + 2) * step
     served = [one for one in others if one.method == rule.method]
@@ -164,7 +164,7 @@ def main(question: str) -> None:
 
 
 def _seen(comm: Any, method: str, nbytes: int) -> str | None:
-    """The fingerprint of a call of `method`; None if it has none.  Collective."""
+    """The fingerprint of a call of `method`; None if the call has none.  Collective."""
     from collwise.mpi.library.fingerprints import broadcast_tree, summed
 
     if method == "Bcast":

@@ -1,7 +1,7 @@
 """Makes rules for an MPI library's own file from the races in a profile.  Needs no MPI itself.
 
-A rule names the winner of a race if that is one of the library's own algorithms.  Otherwise it
-names the library's fastest algorithm if that was clearly faster than the default.
+A rule names the winner of a race if the winner is one of the library's own algorithms.  Otherwise
+the rule names the library's fastest algorithm if it was clearly faster than the default.
 """
 
 import sys
@@ -84,7 +84,7 @@ def exported(
 
 
 def _not_for_files(race: RaceResult, profile: Profile) -> str:
-    """The reason why no library's file can express a race's result; empty if one can."""
+    """The reason why no library's file can express a race's result; empty if some file can."""
     if race.root:
         return f"the root is rank {race.root}"
     if race.sources not in (0, race.ranks):

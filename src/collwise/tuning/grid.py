@@ -30,9 +30,9 @@ _PLACEMENT = re.compile(r"([1-9]\d{0,3})x([1-9]\d{0,3})|[1-9]\d{0,3}(?:\+[1-9]\d
 class GridCollective(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A collective of the grid.
 
-    op, dtype: of a collective that combines.   sources: of an allgatherv, how many ranks have data:
-    a number, "p/4" for a quarter of the ranks, or "all".   counts: their shares of the data, in
-    turn; [1]: all give as much.
+    op, dtype: for a collective that combines.   sources: for an allgatherv, how many
+    ranks have data: a number, "p/4" for a quarter of the ranks, or "all".   counts: the sources'
+    shares of the data, repeated as needed; [1]: all sources have equal shares.
     """
 
     name: str
@@ -48,10 +48,10 @@ class GridCollective(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return " ".join(filter(None, words))
 
     def task(self, ranks: int, nbytes: int) -> Task:
-        """The race on so many ranks.
+        """The task to race on `ranks` ranks.
 
-        nbytes: of the message or vector, rounded up to whole elements and blocks; of an allgatherv,
-        of all contributions together, each rounded up to whole bytes.
+        nbytes: bytes of the message or vector, rounded up to whole elements and blocks; for an
+        allgatherv, of all contributions together, each rounded up to whole bytes.
         """
         if not (kind := find_collective(self.name)).has_sources:
             if self.sources is not None or self.counts != (1,):
@@ -74,10 +74,10 @@ class GridCollective(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class GridNetwork(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A network of the grid: emulated hosts, or this machine itself if nothing is said of it.
+    """A network of the grid: emulated hosts, or this machine itself if no emulation is given.
 
-    latency, rate, file: as `collwise lab` takes them.   placements: those of this network, if not
-    the grid's.
+    latency, rate, file: options of `collwise lab`; all None for this machine.   placements: where
+    ranks are placed on this network; None for the grid's placements.
     """
 
     latency: str | None = None
@@ -87,7 +87,7 @@ class GridNetwork(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def emulated(self) -> bool:
-        """Whether its hosts are emulated."""
+        """Whether the network's hosts are emulated."""
         return (self.latency, self.rate, self.file) != (None, None, None)
 
 
@@ -106,7 +106,7 @@ class Launch(NamedTuple):
     """Ranks of one library on one network with one placement, which race some cells.
 
     turn: the round.   rooms: how many ranks each host has.   number: 1, or 2 for the launch that
-    repeats what the first has decided.
+    repeats races which the first launch decided.
     """
 
     library: str
@@ -118,7 +118,7 @@ class Launch(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of its files: letters, digits and hyphens."""
+        """The name of the launch's files: letters, digits and hyphens."""
         words = f"{self.library} {self.network} {self.placement} {self.turn} {self.number}"
         return re.sub("[^A-Za-z0-9]+", "-", words).strip("-")
 
@@ -130,11 +130,11 @@ class Launch(NamedTuple):
 class Grid(NamedTuple):
     """What a file of a grid asks for.
 
-    cells: collectives with sizes in bytes; their places in this list are what a launch is given.
-    libraries: the interpreter of each library, by its name.   race_s: the most seconds for a race;
-    measuring_s: those of each launch for measuring.
-    rounds: in each round every launch races one size of each collective; as many rounds as sizes
-    race everything.
+    cells: collectives with sizes in bytes; a launch is given places in this list.   libraries: maps
+    a library's name to its Python interpreter.   race_s: the most seconds for a race.
+    measuring_s: the most seconds in which each launch measures the machine.
+    rounds: number of rounds.  In a round every launch races one size of each collective, so as many
+    rounds as sizes race everything.
     """
 
     folder: Path
@@ -149,7 +149,7 @@ class Grid(NamedTuple):
 
     @classmethod
     def load(cls, path: Path) -> "Grid":
-        """Read a file.  Raises InvalidArgument, which names the wrong place."""
+        """Read a file.  Raises InvalidArgument, which names the place of the mistake."""
         return read_toml(path, _File, lambda file: _grid(file, path), "the grid", _PAGE)
 
     @property
@@ -169,17 +169,17 @@ class Grid(NamedTuple):
         return self.placements if own is None else own
 
     def launches(self, turn: int, number: int = 1) -> Iterator[Launch]:
-        """The launches of a round; of one placement, the libraries follow each other."""
+        """The launches of a round: for each network and placement, all libraries in turn."""
         for network in self.networks:
             for placement in self.placements_on(network):
                 for library in self.libraries:
                     yield Launch(library, turn, network, placement, rooms_of(placement), number)
 
     def cells_of(self, launch: Launch) -> list[int]:
-        """The places in `cells` that a launch races: of each collective one size.
+        """The places in `cells` that a launch races: one size of each collective.
 
-        The sizes take turns, so that one round has every pair of network, placement, collective
-        and size, where there are as many networks or placements as sizes.
+        The size moves on by one from one network, placement, collective or round to the next.  A
+        collective has raced all sizes everywhere after as many rounds as sizes.
         """
         place = self.placements_on(launch.network).index(launch.placement)
         first = list(self.networks).index(launch.network) + place + launch.turn

@@ -25,10 +25,10 @@ _Samples = dict[str, list[float]]
 class LibraryResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One library's part of a cell: the best of each kind, by the median of all launches.
 
-    default: its own choice, as a blocking call or a persistent request.   own: the best of its own
-    algorithms, the default among them.   ours: the best planned schedule on this library.
-    predicted_s: of `ours`.   lower_bound_s, t0_s, lam: by what the first launch measured.
-    warnings: why the emulated network, and not the library, may have set these times.
+    default: the library's default, as a blocking call or a persistent request.   own: the best of
+    the library's algorithms, the default among them.   ours: the best planned schedule, or the
+    default if none ran.   predicted_s: predicted time of `ours`.   lower_bound_s, t0_s, lam: of the
+    first launch.   warnings: why the emulated network, not the library, may have set these times.
     """
 
     default: str
@@ -77,13 +77,13 @@ class GridCell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def decided(self) -> bool:
-        """Whether a second launch should confirm it: a clear gain or a clear loss."""
+        """Whether the cell is a clear gain or loss, which a second launch should confirm."""
         interval = self.speedup_over_better_default_interval
         return interval is not None and not interval[0] <= 1 <= interval[1]
 
     @property
     def lost(self) -> bool:
-        """Whether it is clearly slower than a default, or than the best of the libraries' own."""
+        """Whether our schedule clearly lost to a default or to the libraries' best algorithm."""
         pairs = (
             (self.speedup_over_better_default_interval, WORST_DEFAULT),
             (self.speedup_over_best_own_interval, WORST_OWN),
@@ -194,7 +194,7 @@ def _pooled(races: Sequence[Mapping[str, Any]]) -> _Samples:
 
 
 def _fastest(samples: _Samples, among: Callable[[str], bool]) -> str:
-    """The fastest of those that have the most samples, since no race was left early; "" if none."""
+    """The fastest competitor among those with the most samples, which left no race; "" if none."""
     labels = [label for label in samples if among(label)]
     most = max((len(samples[label]) for label in labels), default=0)
     stayed = [label for label in labels if len(samples[label]) == most]
@@ -202,7 +202,7 @@ def _fastest(samples: _Samples, among: Callable[[str], bool]) -> str:
 
 
 def document(grid: Grid, found: Sequence[GridCell]) -> dict[str, Any]:
-    """The cells as JSON.   wanted: how many all rounds have."""
+    """The cells as JSON; "wanted" is the number of cells of all rounds."""
     return {
         "format": GRID,
         "version": VERSION,

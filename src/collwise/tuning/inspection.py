@@ -49,8 +49,8 @@ class Seen(NamedTuple):
     """What the library did in one call.
 
     shape: the name of the algorithm, or why there is none.   example: the tree, or an expression.
-    parents: those of the tree, as in `BroadcastTree`.   ranks_agree, elements_agree: as in
-    `Combination`; None if nothing is combined.
+    parents: each rank's parent in the tree.   ranks_agree, elements_agree: whether all ranks, all
+    elements, are combined alike; None if nothing is combined.
     """
 
     shape: str
@@ -92,8 +92,8 @@ def inspect(
 ) -> Inspection:
     """Inspect what the library's collectives do.   Collective; only rank 0 gets the result.
 
-    sizes: bytes, >= 1, ascending.  Where two successive sizes differ, sizes between them narrow
-    down the change, as long as `budget_s` seconds last.
+    sizes: bytes, >= 1, ascending.  If the library acts differently at two successive sizes, sizes
+    between them narrow down the change, until `budget_s` seconds are over.
     Raises InvalidArgument for one rank, and for more than MOST_RANKS.
     """
     if not 2 <= comm.Get_size() <= MOST_RANKS:
@@ -155,7 +155,7 @@ def _rounded(subject: Subject, nbytes: int) -> int:
 
 
 def _look(comm: Communicator, collective: str, operator: str, nbytes: int) -> Seen:
-    """What the library does in one call.   Collective; only rank 0 looks for a name."""
+    """What the library does in one call.   Collective; only rank 0 names what it did."""
     if not operator:
         parents, _, why_not = broadcast_tree(comm, nbytes)
         if comm.Get_rank() or why_not:

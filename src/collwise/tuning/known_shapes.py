@@ -64,7 +64,7 @@ def name_of_tree(parents: Parents) -> str:
 def name_of_expressions(collective: str, ranks: int, fits: Callable[[frozenset[str]], bool]) -> str:
     """The names, joined by "or", of the first algorithm that fits and of all `usual` ones that fit.
 
-    fits: whether an algorithm's expressions fit what was seen.   Empty if no algorithm fits.
+    fits: whether an algorithm's expressions fit the observed call.   Empty if no algorithm fits.
     """
     known = known_expressions(collective, ranks)
     fitting = [name for name, expressions in known.items() if fits(expressions)]

@@ -90,7 +90,7 @@ def _task(call: _Call) -> Task | None:
 
 
 def _near(one: Task, other: Task) -> bool:
-    """Whether a race of one task would decide the other: their sizes are near, with a margin."""
+    """Whether a race of one task would decide the other task, with a margin in size."""
     a, b = one.problem, other.problem
     alike = (a.collective, len(a.sources)) == (b.collective, len(b.sources))
     return alike and ratio(a.nbytes, b.nbytes) ** 2 <= REACH

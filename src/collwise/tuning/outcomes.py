@@ -59,7 +59,7 @@ class Task:
     def least_s(self, profile: Profile, placement: Placement | None = None) -> float:
         """The lower bound in seconds, with each t0 and λ at the lower end of its interval.
 
-        A measured time below this bound proves t0 or λ wrong.   placement: as in `plan`.
+        A measured time below this bound proves t0 or λ wrong.   placement: the ranks' groups.
         """
         machine = self._machine(profile.at_lower_ends(), placement)
         return self.problem.lower_bounds(machine)[0].time_s
@@ -70,7 +70,7 @@ class Task:
 
     @property
     def size(self) -> int:
-        """The bytes, or the bytes from each source, as `resized` takes them."""
+        """The bytes of the problem; if there are sources, the bytes of the first source."""
         sources = self.problem.sources
         return sources[0].nbytes if sources else self.problem.nbytes
 
@@ -81,9 +81,9 @@ class Task:
 
     @property
     def on_fewer(self) -> "Task":
-        """The task on all ranks but the last one, with as many bytes, or less to fit blocks.
+        """The task without the last rank and its data, with fewer bytes if needed for equal blocks.
 
-        If the last rank is the root, the one before it takes its place.
+        If the last rank is the root, the rank before it becomes the root.
         """
         sources, ranks = self.problem.sources, self.problem.ranks - 1
         kept = tuple(source for source in sources if source.rank < ranks)
@@ -127,7 +127,7 @@ class RaceVerdict:
 
     @property
     def plain_race(self) -> Race:
-        """The race with its candidates labelled as in plans."""
+        """The race with BLOCKING removed from labels, so that they are the labels of plans."""
         samples = {name.removesuffix(BLOCKING): times for name, times in self.race.samples.items()}
         return replace(self.race, samples=samples)
 
@@ -181,7 +181,7 @@ class RaceVerdict:
 
     @property
     def serves(self) -> str:
-        """What runs such calls: "collwise", "library" (its default) or a "library:…" algorithm."""
+        """What will run calls: "collwise", "library" (its default) or a "library:…" algorithm."""
         own = self.used == "collwise" and own_algorithm(self.ours) is not None
         return self.ours.partition("/")[2] if own else self.used
 
@@ -259,7 +259,7 @@ class Outcome:
 
     @property
     def ours(self) -> str:
-        """The label of our fastest candidate in the race of persistent requests."""
+        """The label of the fastest candidate in `race`; the default's if no candidate finished."""
         return self.race.best
 
     @property
@@ -274,7 +274,7 @@ class Outcome:
 
     @cached_property
     def spent(self) -> Mapping[str, Fraction]:
-        """Exact seconds that our fastest schedule spends at each level; empty without levels."""
+        """Exact seconds at each level, if `ours` is a collwise schedule; empty without levels."""
         raced = not by_library(self.race.best) and self.race.best not in self.race.libraries
         return self.plan.time_spent(self.race.best) if raced else {}
 
@@ -288,7 +288,7 @@ class Outcome:
     def results(self) -> list[RaceResult]:
         """The results for the profile, of blocking calls and of persistent requests.
 
-        A form has no result if only the library's default ran or if samples were too few.  Empty if
+        A form has no result if only the library's default ran, or with too few samples.  Empty if
         the problem's mesh of ranks is not the mesh that calls on a communicator have.
         """
         problem = self.plan.problem

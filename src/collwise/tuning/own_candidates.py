@@ -19,9 +19,9 @@ def own_candidates(
 ) -> dict[str, Candidate]:
     """The library's own algorithms to race, by label; those of blocking calls end in BLOCKING.
 
-    If the planner has an algorithm of the same name, the library's is predicted to take as long.
-    Algorithms that are predicted to be much slower are left out.  Those without a prediction come
-    first, since a race tells most about them, then the others, fastest first.
+    The library's algorithm gets the prediction of the planner's algorithm of the same name, if any.
+    Algorithms that are predicted to be much slower are left out.  Algorithms without a prediction
+    come first, since a race tells most about them; the rest follows, the fastest first.
     composed: whether several nodes have several ranks, so that the library composes algorithms.
     """
     problem = estimated.problem

@@ -54,7 +54,7 @@ class DecidedForm(msgspec.Struct, frozen=True):
 
     @property
     def uncertainty(self) -> float:
-        """The relative uncertainty of the two medians: that of the less certain one."""
+        """The relative uncertainty of the less certain of the two medians."""
         return max(self.ours.uncertainty, self.library.uncertainty)
 
 
@@ -118,8 +118,8 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The races of one run of `collwise bench`.
 
     within: each race went on until its medians were known to ± this share; 0 if no share was
-    requested, and then USUAL_WITHIN says which races are noisy.   order: of the ranks.   algorithm:
-    the only one that was raced; None for the best few.   cells: the races as JSON documents, of
+    requested; USUAL_WITHIN then says which races are noisy.   order: of the ranks.   algorithm: the
+    only one raced; None for the best few.   cells: the races as JSON documents, of
     which `RaceRecord` reads a part.
     """
 

@@ -140,7 +140,7 @@ def together(profiles: Iterable[Profile]) -> Merged:
 
 
 def without(profile: Profile, collective: str | None, ranks: int | None) -> Profile:
-    """The profile without its races of `collective` on `ranks` ranks.   None: of any, on any."""
+    """The profile without races of a collective on `ranks` ranks; None means any."""
     kept = [
         race
         for race in profile.race_results
@@ -164,7 +164,7 @@ def _together(
 ) -> tuple[Measurements, list[str], list[str]]:
     """Merge two measurements with the same placement and the same levels.
 
-    Returns (measurements, phrases on the old sizes that were kept, phrases on those replaced).
+    Returns (measurements, phrases on old sizes kept, phrases on old sizes replaced).
     """
     if old is None or old == new:  # nothing was measured again
         return new, [], []

@@ -37,7 +37,7 @@ def scan(
     the time that is left, or more if calls of its collective took long before.  A task is left out
     if the time that is left is too short.   budget_s: seconds.   known: a profile to use instead of
     measuring.   Collective.
-    Raises as `Session.tune` does, and InvalidArgument for one rank.
+    Raises InvalidArgument for one rank or values out of range, WrongResult for a wrong byte.
     """
     comm, begin = session.private.comm, time.monotonic()
     if comm.size < 2:

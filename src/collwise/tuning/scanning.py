@@ -56,7 +56,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Scan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The findings as a JSON document: the worst first, but those by a lower bound last.
+    """The findings as a JSON document: the worst first; findings by a lower bound come last.
 
     medians_s: median seconds by task, then by label.   left_out: tasks for which time ran out.
     unsettled: pairs of sizes between which the time of the collective rises steeply, where time ran
@@ -77,8 +77,8 @@ class Scan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class Step(NamedTuple):
     """Two sizes of one collective between which the default's time rises.
 
-    low_s, high_s: measured medians in seconds.   low_model_s, high_model_s: what the model predicts
-    for our best schedules; between the two sizes it is a line.
+    low_s, high_s: medians in seconds.   low_model_s, high_model_s: predicted seconds of our best
+    schedules; a straight line is assumed between the two sizes.
     """
 
     low: Task
@@ -90,7 +90,7 @@ class Step(NamedTuple):
 
     @property
     def excess(self) -> float:
-        """How many times as much as the model's the measured time rises."""
+        """The factor by which the measured time rises, divided by the factor of the model."""
         rise, modelled = self.high_s / self.low_s, 1.0
         if self.low_model_s:
             modelled = max(self.high_model_s / self.low_model_s, 1.0)
@@ -110,9 +110,9 @@ class Step(NamedTuple):
         return ((high - low) // unit - 1).bit_length()
 
     def steeper_half(self, halfway: Task, race: Race) -> "Step | None":
-        """The half in which the time rises more; None if it does not rise by STEP times.
+        """The half with more excess; None if its time rises by a factor of STEP or less.
 
-        race: of the default at `low`, at `halfway`, and at `high` (END).
+        race: samples of the default at `low`, at `halfway`, and at `high` (label END).
         """
         sizes = [task.size for task in (self.low, halfway, self.high)]
         share = (sizes[1] - sizes[0]) / (sizes[2] - sizes[0])
@@ -145,18 +145,18 @@ def steep(scanned: Sequence[tuple[Task, float, float]]) -> list[Step]:
 def neighbours(task: Task) -> dict[str, Task]:
     """Tasks by label: with one element more, with twice the bytes, and on one rank fewer.
 
-    One rank sends nothing, so of two ranks there is no task on fewer.
+    A task on two ranks has no task on fewer, since one rank sends nothing.
     """
     found = {NEXT: task.next, TWICE: task.resized(2 * task.size)}
     return found | ({FEWER: task.on_fewer} if task.problem.ranks > 2 else {})
 
 
 def findings(task: Task, race: Race, bound_s: float) -> dict[str, Finding]:
-    """The findings of a race, by the label of the faster competitor, or NEXT for a cliff.
+    """The findings of a race, by the faster label; NEXT: a cliff; FEWER: fewer ranks are slower.
 
     The library's fastest other algorithm is included, too, because programs need no change for it.
-    bound_s: the lower bound in seconds, which is a finding if the default is far above it; 0 for
-    none.
+    bound_s: lower bound in seconds; a default far above it is a finding if nothing else is faster.
+    0: no bound.
     """
     last = len(race.samples[LIBRARY])
     stayed = [label for label, times_s in race.samples.items() if len(times_s) == last]

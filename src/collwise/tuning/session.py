@@ -69,8 +69,8 @@ def check_raceable(task: Task) -> None:
 class Session:
     """Measures and races on the ranks of a communicator.  Every method is collective.
 
-    seed: starts all random choices.   placement: the groups of the ranks at every level; if not
-    given, MPI tells which ranks share a node, and measured times tell groups of nodes.   progress:
+    seed: starts all random choices.   placement: the groups of the ranks at every level; None:
+    MPI tells which ranks share a node, and measured times tell groups of nodes.   progress:
     a `Progress`.   Use a session in a `with` statement, whose end frees its private communicator.
     """
 
@@ -97,7 +97,7 @@ class Session:
         self.private.free()
 
     def _check_memory(self) -> None:
-        """Raise InvalidArgument on all ranks if memory is to carry data where it cannot."""
+        """Raise InvalidArgument on all ranks if shared memory is requested but impossible."""
         world, comm = self.world, self.private.comm
         alone = not world.sharing or world.nodes.count(world.nodes[comm.Get_rank()]) == 1
         if not all(comm.allgather(alone or self.private.transport is not None)):
@@ -215,7 +215,7 @@ class Session:
         """Plan one task, prove candidates correct (up to LARGEST_PROVED ranks), and race them.
 
         After a doubtful outcome (`Outcome.doubtful`) a second race, with another seed, decides.
-        budget_s: seconds for the race; a second race has what is left of them, but at least half.
+        budget_s: seconds for the race; a second race has the rest of them, but at least half.
         repetitions: the largest number of repetitions.   algorithm: race only this algorithm.
         within: the race ends once the medians are known to ± this share.
         Raises the errors of planning and racing, on all ranks.
@@ -271,7 +271,7 @@ class Session:
     def own_candidates(
         self, estimated: Plan, forms: Collection[Form] = FORMS
     ) -> dict[str, Candidate]:
-        """The library's own algorithms to race on these ranks (see `own_candidates`)."""
+        """The library's own algorithms to race on these ranks, by label."""
         sizes = Counter(self.world.hosts).values()
         return own_candidates(estimated, forms, composed=len(sizes) > 1 and max(sizes) > 1)
 

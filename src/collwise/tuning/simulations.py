@@ -130,7 +130,7 @@ def simulations(
 ) -> tuple[list[Simulation], dict[str, str]]:
     """Simulate schedules of a problem.  Returns (simulations, reasons).
 
-    The fastest simulation comes first.  The reasons say, by name, why algorithms were left out.
+    The fastest simulation comes first.  The reasons map algorithms that were left out to why.
     algorithm: the only one to simulate; by default all that apply, or on more than SEARCHED_RANKS
     ranks the fastest by the model.   settings: the algorithm's settings, as text; the planner
     chooses those not given.   reason: why contributions are combined in the problem's order.
@@ -182,8 +182,8 @@ def planned_schedule(
 ) -> tuple[str, Schedule]:
     """Returns (algorithm with settings as text, schedule) without simulating the schedule.
 
-    algorithm, settings: as in `simulations`; the planner chooses what is not given.
-    Raises what `simulations` raises.
+    algorithm, settings: the planner chooses what is None.   reason: for the order of combining.
+    Raises UnknownName or InvalidArgument for arguments that do not fit the problem.
     """
     if algorithm is not None:
         algorithm = find_planned(algorithm, problem.collective).name
@@ -237,7 +237,7 @@ class _Simulator:
         return Simulation(name, settings, self.traces[label], self.bound)
 
     def _check_size(self, schedule: Schedule) -> None:
-        """Raise InvalidArgument if messages are so many that they fill the memory or take hours."""
+        """Raise InvalidArgument for more messages than MAX_SIMULATED / `share` allows."""
         program = schedule.program
         if isinstance(program, DownTree | UpTree):  # `messages_played` counts only their shapes
             segments = -(-program.nbytes // (program.segment or program.nbytes or 1))

@@ -4,8 +4,8 @@ Read `dataflow` first (matching messages, and the data that every rank holds), t
 `contributions` (which ranks' vectors a result combines), `port_rules` and `link_rules` (no port
 does two things at once, and no link carries two messages).  These modules use `partition` and
 `violations`.  What a rank has at the start and must have at the end follows from the table of
-collectives (`Problem.input_of`, `Problem.output_of`).  The verifier knows no algorithms.  It does
-not trust the timing engine, but checks the engine's results as well.
+collectives (`Problem.input_of`, `Problem.output_of`).  The verifier knows no algorithms.  The
+verifier also checks the timing engine's results.
 """
 
 from fractions import Fraction
@@ -57,10 +57,10 @@ def check_flow(schedule: Schedule) -> None:
     """Prove what needs no machine: matching messages, data flow and progress.
 
     Every send has a matching receive with the same blocks.  A rank sends only data that it holds,
-    and receives no data twice.  At the end every output is complete.  Where the collective
+    and receives no data twice into a slot.  At the end every output is complete.  If the collective
     combines, an output has every contribution once, in the order that the problem promises, and no
-    element is cut.  There is no deadlock, with buffered or blocking sends; if the program needs
-    posted receives, all receives are taken as posted.   Raises the same errors as `verify`.
+    element is cut.  There is no deadlock, with buffered or blocking sends.  If the program needs
+    posted receives, all are assumed posted at the start.   Raises the same errors as `verify`.
     """
     problem = schedule.problem
     find_collective(problem.collective)

@@ -22,7 +22,7 @@ _REMEDY = "combine every rank's contribution exactly once, in the order that was
 class _Value(NamedTuple):
     """The contributions in an expression.
 
-    ranks: a bit for each rank that contributed.   in_order: whether the contributions are combined
+    ranks: bit r is set if rank r contributed.   in_order: whether the contributions are combined
     in the order of the ranks.
     """
 

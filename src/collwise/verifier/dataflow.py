@@ -107,7 +107,7 @@ def check_partners(lists: Lists) -> None:
 def _by_peer(
     operations: Sequence[Operation], kind: type[Send] | type[Recv]
 ) -> dict[int, list[tuple[Block, ...]]]:
-    """Maps each peer to the blocks of each send to (or, by `kind`, receive from) it, in order."""
+    """Maps each peer to the blocks of each message sent to (or received from) that peer."""
     messages: dict[int, list[tuple[Block, ...]]] = {}
     for op in operations:
         if isinstance(op, kind):
@@ -135,10 +135,10 @@ def _reject_partners(lists: Lists, a: int, b: int) -> NoReturn:
 
 
 def check_holdings(lists: Lists, problem: Problem, partition: Partition) -> None:
-    """Check that ranks read only data that they hold, and receive only data that is new to them.
+    """Check that ranks read only data that they hold, and that each output is complete at the end.
 
-    Operations are checked in list order, and finally that each output is complete.  Raises
-    InvalidSchedule.
+    A receive must bring data that its slot has never held.  Operations are checked in list order.
+    Raises InvalidSchedule.
     """
     strange = ~reduce(or_, partition.inputs)
     for rank, (operations, output) in enumerate(zip(lists, partition.outputs, strict=True)):
@@ -181,7 +181,7 @@ def check_holdings(lists: Lists, problem: Problem, partition: Partition) -> None
 
 
 def _touching(lists: Lists, rank: int, slot: int, partition: Partition, pieces: int) -> list[int]:
-    """The steps at which a rank writes any of `pieces` into a slot, or uses them up there."""
+    """The steps at which a rank writes any of `pieces` into a slot, or consumes it there."""
     return [
         step
         for step, op in enumerate(lists[rank])

@@ -19,7 +19,7 @@ def check_progress(
     """Run all lists of operations to their ends; raise InvalidSchedule for a deadlock.
 
     dependencies: for each rank and operation, the earlier operations whose data it reads.
-    Every rank has a port for sends and a port for receives, and each works in list order.  A
+    Every rank has a port for sends and a port for receives; each port works in list order.  A
     buffered send completes once the rank holds its data.  A blocking send completes only when the
     receiver has also reached the matching receive.  So a schedule that completes with blocking
     sends also completes with buffered ones.
@@ -58,7 +58,7 @@ class _Run:
         return any(self.sends) or any(self.receives)
 
     def _send(self, rank: int) -> int | None:
-        """Do a rank's next send; return the receiver, which may go on, or None if it must wait."""
+        """Do a rank's next send and return the receiver; None if no send can be done now."""
         if not self.sends[rank]:
             return None
         _, peer, receives = self.sends[rank][-1]
@@ -77,7 +77,7 @@ class _Run:
         return bool(receives) and receives[-1][1] == peer
 
     def _receive(self, rank: int) -> int | None:
-        """Do a rank's next receive; return a rank that may go on, or None if it must wait."""
+        """Do a rank's next receive, if possible; return the sender of the one after it, or None."""
         receives = self.receives[rank]
         if not receives:
             return None

@@ -16,8 +16,8 @@ def check_links(lists: Lists, timing: Timing, machine: Machine, topology: Topolo
     """Prove that a timing obeys the law of a network.
 
     Every message takes the topology's route.  Its header and tail pass each link at the times that
-    the machine's law demands.  If it waited for a link, another message held that link until it
-    began.  No link is held by two messages at once.
+    the machine's law demands.  If a message waited for a link, another message held that
+    link until the waiting message entered.  No two messages hold a link at the same time.
     Raises InvalidSchedule with the rank and step of a send.
     """
     if not (isinstance(machine, Wormhole) or (isinstance(machine, Hockney) and topology)):
@@ -57,7 +57,7 @@ def _check_passage(
 
 
 def _check_wait(lists: Lists, timing: Timing, t: Transfer, p: Passage) -> None:
-    """Check that a message began when it was ready, or when the link it waited for was free."""
+    """Check that a message began when ready, or entered when the awaited link became free."""
     if p.waited is None:
         if p.start != p.ready:
             late = seconds(p.start - p.ready)

@@ -38,7 +38,7 @@ class _Rules(NamedTuple):
 
 
 class _Event(NamedTuple):
-    """A send, a receipt or a combine of a rank, with its begin and end in ticks, and its step."""
+    """A send, receipt or combine of a rank.   begin, end: ticks.   step: place in the list."""
 
     begin: int
     end: int
@@ -55,12 +55,12 @@ def check_ports(
 
     No send begins while its port is busy, or before its data is received.  No message is received
     before its latency is over, or less than its t0 after the previous message.  Ports work in list
-    order.  In LogGP, however, a rank receives in the order of arrival, and its single processor
+    order.  In LogGP, however, a rank receives in the order of arrival, and the rank's processor
     does one thing at a time.  On a network, no link carries two messages at once
     (`link_rules.check_links`).  With levels, a port that a group shares passes one message at a
     time.
-    In shared memory, the sends of one publication begin together, when the first of them is next at
-    the port, and keep the port busy once.  Receipts are as far apart as reads take.
+    In shared memory, the sends of one publication begin together, and keep the port busy as a
+    single send does.  Two receipts are at least the time of a read apart.
     Raises InvalidSchedule with rank and step.
     """
     lists = schedule.lists
@@ -195,7 +195,7 @@ def _check_named(
 ) -> None:
     """Check that the schedule has an operation of a timing at this step of the rank.
 
-    kind, nbytes: of the operation.   peer: the other rank of a message; None for a combine.
+    kind: Send, Recv or Combine.   nbytes: its bytes.   peer: the other rank; None for a combine.
     """
     op = schedule.lists[rank][step] if step < len(schedule.lists[rank]) else None
     if (
@@ -309,6 +309,6 @@ class _RankTiming:
 
 
 def _by_port(events: Sequence[_Event]) -> list[list[_Event]]:
-    """For each port, the list of its events and of those that keep all ports busy."""
+    """For each port, its events, together with the events that keep all ports busy."""
     ports = {event.port for event in events} - {None} or {None}
     return [[event for event in events if event.port in (port, None)] for port in ports]

@@ -51,7 +51,7 @@ def reject(
     """Raise InvalidSchedule for the operation at a rank's step.
 
     seen: what is wrong.   remedy: what to do.   block: the block that is wrong; None for the
-    operation's first non-empty one.
+    operation's first non-empty block.
     """
     op = lists[rank][step]
     if block is None:
@@ -61,7 +61,7 @@ def reject(
 
 
 def reject_output(rank: int, block: Block, place: str, seen: str, remedy: str) -> NoReturn:
-    """Raise InvalidSchedule for a block of a rank's output.   place: where or how it should be."""
+    """Raise InvalidSchedule for a block of an output.   place: words such as " in its output"."""
     asked = f"rank {rank}, at the end: {describe_blocks([block])}{place}"
     raise InvalidSchedule(asked, seen, remedy, rank=rank, block=block)
 

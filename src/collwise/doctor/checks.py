@@ -76,7 +76,7 @@ ok, note, wrong = (partial(CheckResult, status) for status in ("ok", "note", "wr
 
 
 def checkup(progress: Callable[[str, float], None]) -> Iterator[CheckResult]:
-    """Run all checks, in the order in which things depend on each other."""
+    """Run all checks, each after the checks that it depends on."""
     yield ok("collwise", f"{version('collwise')}, Python {platform.python_version()}")
     progress("loading the MPI library", 0.1)
     answers, trouble = ask([sys.executable, "-c", _MPI_PROBE])
@@ -192,7 +192,7 @@ def _permissions(path: Path) -> CheckResult:
 
 
 def _lab() -> Iterator[CheckResult]:
-    """Check what a lab needs, and whether one with two hosts starts; a missing need is a note."""
+    """Check what a lab needs, and that a lab of two hosts starts; an unmet need is a note."""
     unmet = requirements.unmet()
     if missing := [requirement for requirement in unmet if requirement.needed]:
         for lacking in missing:

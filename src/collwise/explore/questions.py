@@ -38,7 +38,7 @@ class Question:
 
     machine: POSTAL, or the name of a preset, which has a λ of its own.   nbytes: of the message, of
     each rank's vector, or of each source.   distribution, sources: the pattern and number of an
-    s-to-p broadcast's sources.   algorithm: to draw; the planner's choice if empty or unfit.
+    s-to-p broadcast's sources.   algorithm: the drawn one; if empty or unfit, the planner's.
     """
 
     collective: str = "broadcast"
@@ -62,7 +62,7 @@ class Question:
 
     @cached_property
     def network(self) -> tuple[Machine, Topology | None]:
-        """The machine, and the mesh on whose links its messages meet; None without links."""
+        """The machine, and the mesh whose links messages share; no mesh (None) without links."""
         if self.is_postal:
             return Machine.postal(t0_s=1, lam=self.lam), None
         preset = PRESETS[self.machine]
@@ -72,7 +72,7 @@ class Question:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The mesh in which sources are placed."""
+        """The rows and columns of the mesh in which sources are placed."""
         return near_square(self.ranks)
 
     @property
@@ -134,7 +134,7 @@ class Question:
         return " ".join([*words, f"--algorithm {self.shown.name} --picture schedule.svg"])
 
     def figures(self) -> dict[str, Figure]:
-        """By title: the schedule in space and time, all algorithms' times, and over λ or size."""
+        """Charts by title: the schedule, all algorithms' times, and times over λ or size."""
         trace = self.trace
         drawn = schedule_figures(trace.timing, trace.schedule, self.unit, trace.topology)
         drawn["All algorithms"] = candidate_bars(
@@ -153,7 +153,7 @@ class Question:
     def _over(
         self, x: str, questions: dict[Fraction, "Question"] | dict[int, "Question"]
     ) -> Figure:
-        """A chart of the fastest algorithms' times, and the bound.   questions: by their `x`."""
+        """The fastest algorithms' times, and the bound, over x.   questions: by value of x."""
         names = [self.shown.name, *(name for name in self.best if name != self.shown.name)]
         scale = 1.0 if self.is_postal else 1e3
         curves = {

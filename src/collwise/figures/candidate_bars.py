@@ -17,7 +17,7 @@ def candidate_bars(
     """A bar for every algorithm, the chosen one in colour.
 
     times: by algorithm, exact seconds.   bound: the lower bound, in exact seconds.
-    chosen: an algorithm of `times`.   t0: if given, times are in units of it (exact seconds).
+    chosen: an algorithm of `times`.   t0: the unit of times, in exact seconds; None for seconds.
     Where the slowest is far behind, bars are cut at ten times the fastest.
     """
     figure = Figure((WIDTH, 1.1 + 0.26 * len(times)))

@@ -25,7 +25,7 @@ def christmas_tree(
 
     ranges: by number of ranks, the lowest legal α and the end of the range.   common: the range of
     α that serves all; where it is None, the numbers of ranks that rule each other out stand out.
-    times: by number of ranks, in t0; ranks that take equally long form a triangle, which is named.
+    times: by number of ranks, in t0; numbers with equal times form a triangle, which is named.
     """
     figure = Figure((6.4, 8.2))
     axes = figure.subplots()

@@ -38,7 +38,7 @@ Held = list[list[_Part | None]]
 def combining_steps(timing: Timing, schedule: Schedule, title: str) -> Figure:
     """The parts of the vector on every rank, before the first and after every step.
 
-    timing: the schedule's on a machine on which a message takes 1 s and combining hardly any time;
+    timing: times on a machine on which a message takes 1 s and combining hardly any time, so that
     each second is a step.  A cell is a part of a rank's vector and names the ranks whose
     contributions it combines; parts that are not needed any more are left out.
     Raises InvalidArgument for more than MAX_RANKS ranks.

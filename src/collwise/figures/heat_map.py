@@ -25,7 +25,7 @@ def heat_map(
     *,
     good: bool = True,
 ) -> Figure:
-    """Ratios > 0 by (row, column), as far as there are any.
+    """A map of ratios > 0 by (row, column).  A field without a ratio stays empty.
 
     good: whether more than 1 is good (blue) or bad (vermilion).
     """

@@ -39,8 +39,8 @@ EXPERIMENTS = (("experiment 1", "^"), ("experiment 2", "v"))
 def latency_curves(profile: Profile) -> Figure:
     """λ(m) above and t0(m) below, over the message size, for each way of sending.
 
-    Lines break where the library changes its protocol; intervals are 95 %; λ by each of the two
-    experiments that a point combines is a triangle.
+    Lines break where the library changes its protocol.  Intervals are 95 %.  A point of λ combines
+    two experiments; triangles show the λ of each.
     """
     figure = Figure((WIDTH, 6.2))
     upper, lower = figure.subplots(2, 1, sharex=True)

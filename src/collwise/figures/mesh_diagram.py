@@ -74,7 +74,7 @@ def _nodes(topology: Topology | None) -> Topology | None:
 def mesh_diagram(timing: Timing, schedule: Schedule, topology: Topology | None = None) -> Figure:
     """The ranks as a mesh, sources (or the root) marked.
 
-    topology: one that `can_be_drawn`; None for the mesh that algorithms assume, without links.
+    topology: a mesh or a 2-D torus; None for the mesh that algorithms assume, without links.
     The colour and width of a link's arrow say for which share of the time until completion the link
     was held.  An unused link is a thin line, and a link around a torus two stubs.
     """

@@ -39,9 +39,9 @@ def speedups(
     blocking: Sequence[Race] = (),
     bounds_s: Mapping[int, float] = MappingProxyType({}),
 ) -> Figure:
-    """How many times as fast as the library's own collective the best schedule was, over the size.
+    """The library's time over the time of our fastest schedule, by message size.
 
-    races: those of persistent calls.   blocking: those of blocking calls, for a second panel; their
+    races: of persistent calls.   blocking: races of blocking calls, for a second panel, whose
     candidates are labelled as in plans.   bounds_s: by size, the seconds that no schedule can beat.
     """
     forms = {"blocking calls": _with_speedup(blocking), "persistent calls": _with_speedup(races)}
@@ -93,7 +93,7 @@ def _with_speedup(races: Iterable[Race]) -> list[Race]:
 
 
 def _over_library(race: Race, time_s: float | None) -> float | None:
-    """The library's measured time over `time_s`; None if that is None or 0."""
+    """The library's measured time over `time_s`; None if `time_s` is None or 0."""
     return race.medians[race.library].middle / time_s if time_s else None
 
 
@@ -103,7 +103,7 @@ def _draw_speedups(
     looks: Mapping[str, tuple[str, str]],
     bounds_s: Mapping[int, float],
 ) -> None:
-    """Draw a point and its interval for every race; join the races that differ in size only."""
+    """Draw each race's speed-up with its interval, and lines: measured, predicted, bound."""
     axes.axhspan(axes.get_ylim()[0], 1, color=WASH, lw=0)
     axes.axhline(1, color=INK, lw=1)
     ordered = sorted(races, key=lambda r: (r.collective, r.ranks, r.root, r.nbytes))

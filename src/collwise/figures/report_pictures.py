@@ -37,7 +37,7 @@ class Picture:
 
 
 def machine_picture(profile: Profile) -> Picture:
-    """The picture of a measured machine: λ(m) and t0(m); of several levels, the outermost one's."""
+    """The picture of a measured machine: λ(m) and t0(m) of the outermost level."""
     title = "The machine: t0 and λ"
     if names := [level.name for level in profile.levels]:
         title += f" {crossing(names, len(names) + 1)}"
@@ -50,7 +50,7 @@ def race_picture(
     blocking: Sequence[Race] = (),
     bounds_s: Mapping[int, float] = MappingProxyType({}),
 ) -> Picture:
-    """The picture of a collective's speed-ups.   Other arguments: those of `speedups`."""
+    """A collective's speed-ups.   races: of persistent calls.   bounds_s: seconds by size."""
     title = f"Speed-up of {collective} over the library's own"
     return Picture("Speed-up", title, svg(speedups(races, blocking, bounds_s), title))
 
@@ -64,9 +64,9 @@ def schedule_figures(
 ) -> dict[str, Figure]:
     """Figures of a schedule: in space ("Mesh" or "Tree") if possible, and in time ("Timeline").
 
-    In space: the links of a mesh or a torus, if they are the topology; else the mesh of ranks if
-    some of them are sources, or the tree if all data come from a root.   t0: if given,
-    times are in units of it (exact seconds).   crossings: see `tree_diagram`.
+    In space: the links of a topology that is a mesh or a torus.  Without such links: the mesh of
+    ranks for a collective with sources, or the tree if all data come from a root.
+    t0: the unit of times, in exact seconds; None for seconds.   crossings: words for the levels.
     """
     kind = schedule.problem.kind
     figures: dict[str, Figure] = {}
@@ -79,7 +79,7 @@ def schedule_figures(
 
 
 def schedule_pictures(timing: Timing, schedule: Schedule, *settings: Any) -> tuple[Picture, ...]:
-    """A schedule's pictures for the report.   settings: other arguments of `schedule_figures`."""
+    """A schedule's pictures for the report.   settings: t0, topology, crossings, in this order."""
     *algorithm, problem = schedule_title(schedule).split("\n")
     what = f"{' '.join(algorithm)}, {problem}"
     return tuple(

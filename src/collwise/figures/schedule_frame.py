@@ -64,7 +64,7 @@ def level_labels(
 ) -> list[tuple[str, str]]:
     """The colours of the levels, with what they mean; none where there are no levels.
 
-    crossings: by level, what colours mean in the machine's own names, such as "inside a node".
+    crossings: by level, the machine's own words for it, such as "inside a node".
     """
     if placement is None:
         return []

@@ -62,7 +62,7 @@ def timeline(
 
     A dot is a receipt, and a large dot is the last receipt of its rank.  Bars of another colour
     show combining.  On a network with links, thin bars show how long a send waited for links.
-    t0: if given, times are in units of it (exact seconds).   crossings: the legend's words for
+    t0: the unit of times, in exact seconds; None for seconds.   crossings: the legend's words for
     messages of each level, such as "inside a node".   title: replaces algorithm and problem.
     """
     if not timing.completion:
@@ -221,7 +221,7 @@ def _draw_flights(axes: Axes, messages: Sequence[_Message], placement: Placement
 
 
 def _draw_receipts(axes: Axes, messages: Sequence[_Message], *, small: bool) -> None:
-    """Draw a dot for each receipt; the last receipt of each rank is a larger one."""
+    """Draw a dot for each receipt, and a larger dot for the last receipt of each rank."""
     last = {m.target: m.received for m in sorted(messages, key=lambda m: m.received)}
     early = [(m.received, m.target) for m in messages if m.received < last[m.target]]
     size, edge = (2.0, 0.0) if small else (5.5, 0.8)
@@ -242,7 +242,7 @@ def _legend_handles(lines: Sequence[tuple[str, str]]) -> list[Artist]:
 
 
 def _joined(bars: Iterable[Bar]) -> list[Bar]:
-    """The bars, those that touch in the same row joined into one."""
+    """The bars; bars that touch in the same row are joined into one."""
     joined: list[Bar] = []
     for start, end, row in sorted(bars, key=lambda bar: (bar[2], bar[0])):
         if joined and joined[-1][2] == row and start <= joined[-1][1] * (1 + 1e-9):

@@ -50,7 +50,7 @@ def tree_diagram(
     A node shows its rank and the time of that receipt; an edge shows when its send starts.  With
     more than MAX_NODES ranks, or where messages form no tree, the picture is the number of ranks
     that have everything, over time.
-    t0: if given, times are in units of it (exact seconds).
+    t0: the unit of times, in exact seconds; None for seconds.
     crossings: the legend's words for messages of each level, such as "inside a node".
     """
     if not timing.completion:
@@ -74,7 +74,7 @@ def _first_messages(timing: Timing) -> dict[int, Transfer]:
 
 
 def _children(first: dict[int, Transfer], root: int) -> dict[int, list[int]] | None:
-    """By rank, the ranks that it informs, in order of receipt; None if they form no tree."""
+    """By rank, the ranks whose first message it sends, by receipt; None if that is no tree."""
     children: dict[int, list[int]] = {rank: [] for rank in (root, *first)}
     for rank, transfer in first.items():
         if rank != root:
@@ -113,7 +113,7 @@ def _columns(
 ) -> dict[int, int]:
     """The column of each rank, from left to right: the column of the last rank that it informs.
 
-    If the two nodes would overlap there, the informing rank gets a column of its own to the right.
+    If the two ranks' nodes would overlap there, the informing rank gets a column on the right.
     The earlier a rank is informed, the farther left of its parent it stands, so edges do not cross.
     close: the difference in height up to which nodes overlap.
     """
@@ -222,7 +222,7 @@ def _draw_tree(
 def _inches(in_line: bool, between: float, end: float) -> float:
     """How high a picture of `end` units of time must be for two nodes to keep apart.
 
-    in_line: whether one stands above the other.   between: the time between their two receipts.
+    in_line: whether one node stands above the other.   between: the time from receipt to receipt.
     """
     return (0.6 if in_line else 0.25) * end / max(between, end / 60)
 

@@ -4,6 +4,6 @@
 `goal_writer` (GOAL, for LogGOPSim), `time_independent_trace` (for SimGrid's SMPI) and
 `chrome_trace` (for Perfetto).  `goal_reader` reads GOAL into rows, and times them.
 
-`selection_rules` says what a rule for an MPI library is, and which of its algorithms are ours.  One
-module writes each library's: `openmpi_rules`, `mpich_selection` and `intel_adjust`.
+`selection_rules` says what a rule for an MPI library is, and which versions read it.  One
+module writes the rules of each library: `openmpi_rules`, `mpich_selection` and `intel_adjust`.
 """

@@ -19,8 +19,8 @@ NANOSECONDS = 10**9
 class Listed(NamedTuple):
     """One operation of a rank.
 
-    kind: "send", "recv" or "calc".   place: the operation's in the rank's list; no other operation
-    of the rank has it.   peer: the other rank of a message.   size: bytes; of a calc, nanoseconds,
+    kind: "send", "recv" or "calc".   place: the operation's number in the rank's list, unique.
+    peer: the other rank of a message.   size: bytes of a message, or nanoseconds of a calc,
     rounded.   tag: how many messages the sender sent to the receiver before this one.   needs: the
     places of the receives and calcs that the operation waits for.
     """
@@ -41,7 +41,7 @@ def check_exportable(schedule: Schedule) -> None:
 
 
 def by_rank(schedule: Schedule, machine: Machine) -> list[list[Listed]]:
-    """The operations of every rank; combines are calcs, if they take time on the machine.
+    """The operations of every rank.  A combine is a calc if the machine takes time to combine.
 
     Raises InvalidArgument for more than MOST_EXPORTED messages.
     """

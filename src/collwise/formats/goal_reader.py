@@ -112,7 +112,7 @@ class Goal(Program):
 def read_goal(path: Path) -> Goal:
     """Read a GOAL file.  Source: [Hoefler2010].
 
-    Raises InvalidArgument, with the line, for what is no GOAL, and for what rows cannot express.
+    Raises InvalidArgument, with the line, for text that is not GOAL or that rows cannot express.
     """
     try:
         text = read_input(path).decode("utf-8", errors="replace")
@@ -129,7 +129,7 @@ class _Reader:
     """Reads one file.
 
     operations: in the order of lines; an operation's place is its index in this list.   labels:
-    maps (rank, label) to a place.   needs: for each operation, the places of those it waits for.
+    maps (rank, label) to a place.   needs: for each operation, the places of operations it needs.
     """
 
     path: Path
@@ -207,7 +207,7 @@ class _Reader:
             self.needs[one].append(other)
 
     def _receives(self) -> dict[int, int]:
-        """A map from a send's place to its receive's: the next with the same ranks and tag."""
+        """Each send's place, with its receive's place: the next with the same ranks and tag."""
         waiting: dict[tuple[int, int, int], deque[int]] = defaultdict(deque)
         for place, op in enumerate(self.operations):
             if op.kind == "recv":

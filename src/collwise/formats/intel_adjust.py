@@ -1,7 +1,7 @@
 """Intel MPI's I_MPI_ADJUST_* variables, as lines for a shell.
 
-Algorithms go by numbers, since version 2021.13 those of presets, which mean nothing in another
-version.  So only what won a race under a number can be said, such as library:17.
+The variables name algorithms by number.  Since version 2021.13 these numbers are those of presets,
+which mean nothing in another version.  So a rule needs a winner named by number: library:17.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from collwise.formats.selection_rules import Installed, Rule, RuleFormat, by_met
 
 
 def why_not(rule: Rule, library: Installed) -> str:
-    """Why the variables cannot say a rule; empty if they can."""
+    """Why the variables cannot express a rule; empty if they can."""
     if rule.method not in ("Bcast", "Reduce", "Allreduce"):
         return "which sizes its variable means is not documented"
     if rule.composed:
@@ -19,13 +19,13 @@ def why_not(rule: Rule, library: Installed) -> str:
 
 
 def bodies(rules: Sequence[Rule], library: Installed) -> dict[str, str]:
-    """The lines without comments."""
+    """The lines of the file at path suffix "", without comments."""
     lines = (f'export {name}="{value}"\n' for name, value in variables(rules, "").items())
     return {"": "".join(lines)}
 
 
 def variables(rules: Sequence[Rule], path: str) -> dict[str, str]:
-    """The variables themselves; a shell may read them from the file."""
+    """The variables that hold the rules, by name.   path: not used."""
     return {
         f"I_MPI_ADJUST_{method.upper()}": ";".join(
             f"{rule.name}:{rule.first}-{rule.last}@{ranks}-{ranks}"

@@ -2,15 +2,15 @@
 
 A file replaces the library's whole table, so the table is taken from the library.  Its keys are
 tests and decisions, which are tried in order.  MPICH reads tests of the communicator wrongly below
-tests of sizes, so our rules have them above.  If an algorithm is wrong for an operator, the table's
-choice stays.
+tests of sizes, so our rules have them above.  The table's choice stays for
+operators and counts for which a rule's algorithm is wrong.
 
 With several ranks on each of several nodes the library composes: a second table chooses how.  An
 algorithm then runs among one rank of each node, the leaders, and inside nodes.  The library asks
 the first table for these parts, so a rule stands there for as many leaders as there were nodes, and
 for as many ranks as a node had.  The table cannot tell how many ranks the leaders' nodes have, nor
 leaders from a program's communicator with one rank on each of as many nodes.
-Of the compositions only one lets an algorithm run among all ranks: that of communicators without
+Only one composition lets an algorithm run among all ranks: the one of communicators without
 hierarchy.  Rules that were raced with it need a second file, which replaces the second table.
 """
 
@@ -51,7 +51,7 @@ _TOTAL = ("Allgatherv", "Reduce_scatter_block")
 
 
 def why_not(rule: Rule, library: Installed) -> str:
-    """Why the files cannot say a rule; empty if they can."""
+    """Why the files cannot express a rule; empty if they can."""
     if rule.name == "smp" or f"MPIR_{rule.method}_intra_{rule.name}" not in library.accepted:
         return "the file cannot name it"
     number = rule.settings.get("composition")
@@ -66,9 +66,9 @@ def why_not(rule: Rule, library: Installed) -> str:
 
 
 def clash(rule: Rule, other: Rule) -> str:
-    """Why the files cannot say a rule beside another one; empty if they can.
+    """Why the files cannot hold a rule beside another rule; empty if they can.
 
-    Two rules cannot be for as many leaders, or for as many ranks inside a node.
+    Rules for different rank counts clash if leaders, or ranks per node, are equal in number.
     """
     if rule.method != other.method or rule.ranks == other.ranks:
         return ""
@@ -100,7 +100,7 @@ def bodies(rules: Sequence[Rule], library: Installed) -> dict[str, str]:
 
 
 def _table(library: Installed, word: str) -> Table:
-    """The library's first table with this word in it; empty if there is none."""
+    """The library's first table that contains `word`; empty if no table does."""
     found: Table = json.loads(next((text for text in library.tables if word in text), "{}"))
     return found
 
@@ -108,7 +108,7 @@ def _table(library: Installed, word: str) -> Table:
 def _nodes(rule: Rule) -> tuple[int, int] | None:
     """The numbers of nodes and of ranks on each, if the parts of a composition run the algorithm.
 
-    None if it runs among all ranks, or if nodes have different numbers of ranks.
+    None if the algorithm runs among all ranks, or if nodes have different numbers of ranks.
     """
     by_parts = rule.composed and "composition" in rule.settings.keys() - rule.changed.keys()
     match = _NODES.fullmatch(rule.ranks_per_node) if by_parts else None
@@ -126,7 +126,7 @@ def _among_all(table: Table, rule: Rule) -> Table:
 
 
 def _ruled(table: Table, rules: Sequence[Rule], chooses: Callable[[Rule], Table]) -> str:
-    """A whole table, as text, with rules in their place."""
+    """The whole table with the rules inserted, as JSON.   chooses: returns a rule's choice."""
     table = {**table}
     leaders, inside = (by_method(_parts(rules, part)) for part in range(2))
     for method, among_all in by_method(rules).items():
@@ -163,7 +163,7 @@ def _parts(rules: Sequence[Rule], part: int) -> list[Rule]:
 def reached(table: Table, ranks: int, hierarchy: str) -> Table:
     """The part of a table that serves communicators of `ranks` ranks, without tests of the ranks.
 
-    hierarchy: "parent" of communicators that the library splits by nodes, "any" of others.
+    hierarchy: "parent" if the library splits these communicators by nodes, else "any".
     """
     for test, then in table.items():
         if _holds(test, ranks, hierarchy):
@@ -176,7 +176,7 @@ def reached(table: Table, ranks: int, hierarchy: str) -> Table:
 
 
 def _holds(test: str, ranks: int, hierarchy: str) -> bool:
-    """Whether a test of the communicator holds; False for other tests."""
+    """Whether a test of a communicator holds; False for a test of anything else."""
     if match := re.fullmatch(r"comm_size(<=?)(\d+)", test):
         return ranks < int(match[2]) + (match[1] == "<=")
     holding = ["comm_size=any", f"comm_hierarchy={hierarchy}", "comm_hierarchy=any"]
@@ -202,7 +202,7 @@ def _algorithm(rule: Rule) -> Table:
 
 
 def _guarded(rule: Rule, chosen: Table, default: Table) -> Table:
-    """The choice `chosen` where the rule's algorithm is right; elsewhere the table's, `default`."""
+    """`chosen` where the rule's algorithm is right for operator and count; else `default`."""
     if rule.method in ("Bcast", "Allgatherv"):
         return chosen
     if _SPLITTING.search(rule.name) and rule.method in ("Allreduce", "Reduce"):

@@ -1,7 +1,7 @@
 """Open MPI's rules file, in the classic text of versions 4 and 5, which coll/tuned reads.
 
-For each collective the file lists numbers of ranks, and for each of these the smallest messages
-from which on an algorithm serves: lines of bytes, algorithm, fan-out and segment size.  Algorithm 0
+For each collective the file lists numbers of ranks, and for each number the message sizes
+from which an algorithm is used: lines of bytes, algorithm, fan-out and segment size.  Algorithm 0
 is the library's own choice.  Version 6 would read such files shifted by one entry.
 
 With several ranks on each of several nodes coll/han stands before coll/tuned, and has a file of its
@@ -30,7 +30,7 @@ _CALLING = {("Allreduce", "nonoverlapping"), ("Reduce_scatter_block", "basic_lin
 
 
 def why_not(rule: Rule, library: Installed) -> str:
-    """Why the files cannot say a rule; empty if they can."""
+    """Why the files cannot express a rule; empty if they can."""
     if rule.composed and (rule.method, rule.name) in _CALLING:
         return "it calls other collectives, which coll/han would serve"
     unsaid = sorted(rule.changed.keys() - _PLACES)
@@ -53,7 +53,7 @@ def bodies(rules: Sequence[Rule], library: Installed) -> dict[str, str]:
 
 
 def _by_han(rules: Sequence[Rule]) -> list[Rule]:
-    """The rules of calls that reach coll/tuned only if coll/han hands them on."""
+    """The rules for calls that reach coll/tuned only through coll/han."""
     return [rule for rule in rules if rule.composed and rule.method != "Reduce_scatter_block"]
 
 
@@ -64,10 +64,10 @@ def _text(lines: Sequence[str]) -> str:
 def _lines(
     by_ranks: Mapping[int, Sequence[Rule]], fewest: int, default: str, said: Callable[[Rule], str]
 ) -> list[str]:
-    """Lines that say who serves, by the smallest number of ranks and the smallest size.
+    """Lines with an algorithm for each number of ranks and each size from which on it is used.
 
-    fewest: the number of ranks with which the file begins.   default: who serves without a rule.
-    said: returns who serves by a rule.
+    fewest: the number of ranks with which the file begins.   default: the algorithm without a rule.
+    said: returns the text for a rule's algorithm.
     """
     served = {fewest: [f"0 {default}"]}
     for ranks, some in by_ranks.items():

@@ -37,10 +37,10 @@ class Installed(NamedTuple):
 class Rule(NamedTuple):
     """One of the library's own algorithms, for blocking calls on one number of ranks.
 
-    first, last: the smallest and the largest message in bytes, as collwise counts them: of an
-    allgatherv or a reduce-scatter those of all ranks together.   raced: the sizes of the races.
-    number, settings: what stands for the algorithm, and all of its settings.   changed: those of
-    them that are not as usual.   evidence: a line for each race.   ranks_per_node: how the ranks
+    first, last: the smallest and the largest message in bytes, as collwise counts them; for an
+    allgatherv or a reduce-scatter, of all ranks together.   raced: the sizes of the races.
+    number: the algorithm's.   settings: all settings of the algorithm.   changed: the settings
+    that are not as usual.   evidence: a line for each race.   ranks_per_node: how the ranks
     lay on nodes, such as "2x8"; empty if that is not known.
     """
 
@@ -73,7 +73,7 @@ class RuleFormat(NamedTuple):
     """A format of rules, which one MPI library reads.
 
     vendor: the library's name.   first: the first version that reads the rules as they are written.
-    below: the first later version that does not.   why_not: returns why the format cannot say a
+    below: the first later version that does not.   why_not: returns why the files cannot say a
     rule; empty if it can.   bodies: returns the files without their comments, by what is appended
     to the path: "" for the first file, such as ".han" for one beside it.   comment: the pattern of
     a line of comments.   variables: returns the variables that put rules in force, from the file's
@@ -93,7 +93,7 @@ class RuleFormat(NamedTuple):
     clash: Callable[[Rule, Rule], str] = lambda rule, other: ""
 
     def check(self, library: str) -> None:
-        """Raise InvalidArgument for another library, and for versions that read it otherwise."""
+        """Raise InvalidArgument unless `library` is a version that reads these rules."""
         name, _, said = library.rpartition(" ")
         version = tuple(map(int, re.findall(r"\d+", said)))
         if name != self.vendor or not self.first <= version < self.below:
@@ -108,7 +108,7 @@ class RuleFormat(NamedTuple):
     def texts(
         self, rules: Sequence[Rule], library: Installed, unsaid: Sequence[str]
     ) -> dict[str, str]:
-        """The files, as `bodies` names them: origin, evidence, what cannot be said, and rules."""
+        """The files by path suffix: origin, evidence, what the files cannot express, and rules."""
         lines = [f"{_MARK} {library.library}, from races of blocking calls"]
         for rule in rules:
             lines += [str(rule), *(f"  {line}" for line in rule.evidence)]
@@ -118,7 +118,7 @@ class RuleFormat(NamedTuple):
 
 
 def is_export(content: bytes) -> bool:
-    """Whether a file's content is rules that were written here."""
+    """Whether a file with this content was written by collwise as rules."""
     return _MARK.encode() in content.partition(b"\n")[0]
 
 

@@ -6,7 +6,7 @@
 Every host is a set of namespaces with a TUN device; a user-space switch carries the packets.
 Reading order: `network` (the description), `link_model` (when a packet arrives: pure arithmetic),
 `addresses`, `kernel` and `hosts` (system calls, namespaces), `carrier` and `switch` (packets),
-`supervisor` (the process that owns them all) and `control_messages` (what its maker asks of it),
+`supervisor` (the process that owns them all) and `control_messages` (what a lab asks of it),
 `mpi_launch` and `cluster` (what users call), `lab_report` (how punctual the switch was).
 `requirements` says what a machine lacks, and `poll_shim` lets waiting ranks sleep.
 

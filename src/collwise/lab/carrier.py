@@ -1,7 +1,7 @@
 """Carries packets between hosts: reads one when its port is nearly free, writes it when it is due.
 
-The switch uses the same class in C (`_carrier.c`), which takes half as much of the ranks' cores,
-and this slower one only where there was no compiler.
+The switch uses the same class in C (`_carrier.c`), which takes half the processor
+time, and this slower class only if collwise was installed without a compiler.
 """
 
 import os

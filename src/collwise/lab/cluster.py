@@ -53,7 +53,7 @@ class Cluster:
 
     hosts: the number of hosts.   latency: from any host to any other, one way, such as "5ms".
     rate: of each host's port, such as "10mbit".
-    network: a `Network` or the path of its TOML file, instead of these three.
+    network: a `Network` or the path of its TOML file, instead of the three above.
     mpi: "mpich", "openmpi", or "none" to run commands without a launcher; if None, the library that
     is installed.   addresses: the hosts' range, such as "10.77.0.0/24"; a free one if None.
     quiet: preload the poll shim, which lets waiting ranks sleep, if there is a C compiler.
@@ -149,12 +149,12 @@ class Cluster:
         """Run a command under the MPI launcher, by default with one rank on each host.
 
         ranks: how many; all that fit if None.  Ranks fill one host after another.
-        ranks_per_host: on every host, or on each of the first hosts.
+        ranks_per_host: one number for every host, or a number for each of the first hosts.
         environment: the command's environment variables; this process's if None.
         folder: where the command runs; the current folder if None.
         timeout_s: seconds after which the command is killed and LabFailed raised.
         capture: True returns standard output and error instead of letting them through; "stdout",
-        standard output only.  Unless it is True, rank 0 reads this process's standard input.
+        standard output only.  Unless `capture` is True, rank 0 reads this process's standard input.
         """
         if timeout_s is not None and not 0 < timeout_s < threading.TIMEOUT_MAX:
             seen, remedy = f"timeout_s = {timeout_s!r}", "give seconds > 0, or None"
@@ -206,7 +206,7 @@ class Cluster:
         ranks: int | None = None,
         ranks_per_host: int | Sequence[int] | None = None,
     ) -> None:
-        """Raise what `start` and `run` would raise, as far as that is known beforehand."""
+        """Raise the errors of `start` and `run` that can be known before hosts are made."""
         requirements.check()
         self._places(ranks, ranks_per_host)
         check_command(command, os.environ, Path.cwd())

@@ -90,8 +90,8 @@ def configure(
 ) -> None:
     """Give a device of this network namespace its address, and bring it up.
 
-    mtu: bytes of the largest packet.   queue: how many packets may wait in the device.  What is
-    None stays as it is.
+    mtu: bytes of the largest packet.   queue: how many packets may wait in the device.  None
+    leaves a value as it is.
     """
     name = device.encode()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:

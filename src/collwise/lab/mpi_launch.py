@@ -46,7 +46,7 @@ _OPEN_MPI = {
 def find_library(asked: Library | None) -> tuple[Library, str]:
     """The library that is installed (or asked for) and the path of its launcher.
 
-    Raises NoMPI if none is installed, or another than was asked for.
+    Raises NoMPI if no library is installed, or the one asked for is missing.
     """
     if asked == "none":
         return "none", ""

@@ -15,9 +15,9 @@ _CAP_SYS_NICE = 23
 
 
 class Requirement(NamedTuple):
-    """One thing that a lab needs; if not `needed`, it only makes the lab better.
+    """One thing that a lab needs, or, if `needed` is False, that only makes a lab better.
 
-    problem: why the machine lacks it; None if it does not.   remedy: what to do about that.
+    problem: why the thing is missing; None if it is there.   remedy: what to do about the problem.
     """
 
     what: str
@@ -67,7 +67,7 @@ def unmet() -> list[Requirement]:
 
 
 def check() -> None:
-    """Raise LabUnavailable if this machine lacks anything needed; the error names all of that."""
+    """Raise LabUnavailable if needed things are missing; the error names all of them."""
     if missing := [requirement for requirement in unmet() if requirement.needed]:
         seen = "; ".join(f"needs {lacking.what}: {lacking.problem}" for lacking in missing)
         remedy = "; ".join(lacking.remedy for lacking in missing)

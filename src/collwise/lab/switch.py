@@ -28,8 +28,8 @@ _PRIORITY = 50
 class Statistics:
     """How late packets were delivered, and how busy the switch was.
 
-    counts, lateness: what `Carrier.forward` adds to.  counts[WORST_NS] is the worst lateness in the
-    current window.
+    counts: packets, bytes and drops; counts[WORST_NS] is the worst lateness in the current
+    window.   lateness: numbers of packets, by microseconds late.
     """
 
     def __init__(self) -> None:

@@ -35,7 +35,7 @@ Measure: TypeAlias = Callable[["Session", float], MeasuredValue]
 
 @dataclass(frozen=True)
 class Claim:
-    """Something that a paper says, what it should be, and how we compute it.
+    """Something that a paper says, the value in the paper, and how we compute our value.
 
     cited: "ID, WHERE: WHAT", such as "B-c5b, §2.4: …": an id, sections and figures, and the claim
     in our words.  A letter at the end of the id tells sentences of one claim apart.  "-e" instead
@@ -46,7 +46,7 @@ class Claim:
     holds: a further condition on our value.   shape: a weaker condition, tried if the claim does
     not hold.   fitted: whether our machine was fitted to these numbers.
     because: why the claim does not hold as printed: a text, or a function that makes it from our
-    value.   unit: of both values.
+    value.   unit: of our value and the paper's.
     """
 
     cited: str
@@ -143,7 +143,7 @@ class Finding:
 
 
 def close(ours: Any, paper: Any, tolerance: float | Fraction) -> bool:
-    """Whether our value equals the paper's within a tolerance: every number its counterpart."""
+    """Whether our value equals the paper's within a tolerance: number by number."""
     if isinstance(paper, Mapping):
         return (
             isinstance(ours, Mapping)

@@ -21,7 +21,7 @@ class Exhibit:
 
     named: "ID: TITLE".  The id is the paper's number, such as fig6 or table1, and a letter if a
     figure has several pictures.   caption: what is to be seen.   draw: makes the picture, or the
-    rows of the table.   measure: measures the same on real ranks.
+    rows of the table.   measure: measures it on real ranks.
     """
 
     named: str

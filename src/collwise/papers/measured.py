@@ -1,6 +1,6 @@
 """The papers' experiments on real MPI: λ over the size, α-sweeps, orders of ranks, combining.
 
-A measurement is collective over a session's ranks.  Functions without a session return one.
+A measurement is collective over a session.  Functions without a session return a measurement.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -48,7 +48,7 @@ class Reproduction:
 
 
 def chosen(key: str | None, items: Sequence[str]) -> list[Paper]:
-    """All papers if `key` is None; else this paper, or these items of it.  Raises UnknownName."""
+    """All papers if `key` is None, else the paper `key` with `items` only.  Raises UnknownName."""
     if key is None:
         return list(PAPERS.values())
     if key.lower() not in PAPERS:
@@ -85,7 +85,7 @@ def reproduce(
 ) -> Iterator[Reproduction]:
     """Judge every claim and make every figure, paper by paper.
 
-    measured: what `measure` gave.   draws: whether figures and tables are wanted.
+    measured: values by measurement.   draws: whether figures and tables are wanted.
     """
     steps = sum(len(p.claims) + (len(p.exhibits) if draws else 0) for p in papers)
     numbers = count()

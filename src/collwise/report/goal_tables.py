@@ -18,7 +18,7 @@ from collwise.timing import Timing
 def goal_lines(
     goal: Goal, timing: Timing, machine: Machine, topology: Topology | None, origin: str
 ) -> list[str]:
-    """What was timed, on which machine, and how long it took.   origin: of the machine."""
+    """Lines: the program, the machine, the time.   origin: where the machine comes from."""
     return [
         f"{goal.name}: a GOAL program of {formatting.count(goal.ranks, 'rank')}",
         f"machine      {machine.describe()} ({origin})",

@@ -12,7 +12,7 @@ _NEAR = 1.25
 
 
 def summary(cells: Sequence[GridCell]) -> list[str]:
-    """Lines on gains and losses, apart for emulated hosts, and on predictions."""
+    """Lines on gains and losses, separately for emulated hosts, and on errors of predictions."""
     lines = []
     for title, emulated in (("networks", True), ("memory", False)):
         if some := [cell for cell in cells if cell.emulated is emulated]:

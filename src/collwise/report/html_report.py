@@ -93,7 +93,7 @@ def _race_title(outcome: Outcome) -> str:
 
 
 def _winners(outcomes: Iterable[Outcome]) -> Iterator[Picture]:
-    """Pictures of the schedules that won, one for each algorithm: of the task it gains most on."""
+    """Pictures of winning schedules: for each algorithm, the one with the best speed-up."""
     won = sorted(
         ((d.speedup.middle, n, d.ours, o) for o in outcomes for n, d in enumerate(o.decisions)
          if d.serves == "collwise"), reverse=True

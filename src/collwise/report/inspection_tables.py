@@ -58,10 +58,10 @@ def inspection_document(inspection: Inspection) -> dict[str, Any]:
 
 
 def draw_trees(inspection: Inspection, machine: Machine, path: Path) -> Saved:
-    """Draw each of the library's broadcast trees, and beside it what we would plan, on a machine.
+    """Draw each broadcast tree of the library, and the tree that we would plan for a machine.
 
-    path: of the first picture; the others' names end in the bytes, and in "ours".   Raises
-    InvalidArgument for too many ranks to draw.
+    path: of the first picture.  "-ours" is added for our tree, "-BYTES" for each later tree.
+    Raises InvalidArgument for too many ranks or messages to draw.
     """
     trees = {one.seen.parents: one.first for one in reversed(inspection.stretches)}
     files, lines = list[str](), list[str]()
@@ -83,7 +83,7 @@ def draw_trees(inspection: Inspection, machine: Machine, path: Path) -> Saved:
 
 
 def _operations(parents: Sequence[int | None], nbytes: int) -> tuple[tuple[Operation, ...], ...]:
-    """By rank: receive, then send to those first who have most ranks below them."""
+    """By rank, its operations: a receive, then sends, first to the child with most descendants."""
     ranks, blocks = range(len(parents)), (Block(0, 0, nbytes),)
     children = [[child for child in ranks if parents[child] == rank] for rank in ranks]
 

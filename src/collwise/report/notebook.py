@@ -33,7 +33,7 @@ def pictures(shown: Shown) -> list[str]:
 
 
 def svg(shown: Shown) -> str | None:
-    """The first picture: in space where there is one, else in time; None if there is none."""
+    """The first picture: in space if possible, else in time; None if nothing can be drawn."""
     return next(iter(pictures(shown)), None)
 
 

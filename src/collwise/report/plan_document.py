@@ -40,7 +40,7 @@ def plan_document(plan: Plan, origin: str) -> dict[str, Any]:
 
 
 def served_lines(profile: Profile | None, served: Mapping[Form, Verdict]) -> list[str]:
-    """Lines: a profile's verdict, and who serves each form of a call.  None without a profile."""
+    """Lines: a profile's verdict, and what serves each form of call; [] without a profile."""
     if profile is None:
         return []
     made = profile.provenance
@@ -51,7 +51,7 @@ def served_lines(profile: Profile | None, served: Mapping[Form, Verdict]) -> lis
 
 
 def served_document(profile: Profile | None, served: Mapping[Form, Verdict]) -> dict[str, Any]:
-    """What `served_lines` says, as JSON."""
+    """As JSON, a profile's verdict, and what serves each form of call; {} without a profile."""
     if profile is None:
         return {}
     calls = {form: attributes(by, "algorithm", "because") for form, by in served.items()}
@@ -59,7 +59,7 @@ def served_document(profile: Profile | None, served: Mapping[Form, Verdict]) -> 
 
 
 def notes(problem: Problem, machine: Machine) -> list[str]:
-    """Remarks on a machine with levels whose times at this size its author hardly meant."""
+    """Remarks on a machine with levels whose times at this size look like a mistake."""
     return list(machine.oddities(problem.nbytes)) if isinstance(machine, Levels) else []
 
 

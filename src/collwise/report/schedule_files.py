@@ -16,7 +16,7 @@ LARGEST_DRAWN, MAX_DRAWN = 4096, 1 << 18
 
 
 def draw_plan(plan: Plan, path: Path) -> Saved:
-    """Simulate the planned schedule, and draw it as `draw_trace` does."""
+    """Simulate a plan's schedule; draw it in space (path) and in time (path with "-timeline")."""
     check_drawable(plan.schedule.ranks, plan.schedule.about_messages())
     return draw_trace(simulate(plan.schedule, plan.machine, plan.topology), path)
 
@@ -24,9 +24,9 @@ def draw_plan(plan: Plan, path: Path) -> Saved:
 def draw_trace(trace: Trace, path: Path) -> Saved:
     """Draw a schedule in space (path), and in time (path with "-timeline" in its name).
 
-    Without links, a collective that combines has no tree of messages: it is drawn in time only.
+    There is no picture in space without links, sources or a root that has all the data.
     path: .png or .svg; missing folders are made.
-    Raises InvalidArgument for too many ranks to draw.
+    Raises InvalidArgument for too many ranks or messages to draw.
     """
     from collwise.figures.report_pictures import schedule_figures
     from collwise.figures.style import save
@@ -42,13 +42,13 @@ def draw_trace(trace: Trace, path: Path) -> Saved:
 
 
 def settings_of(trace: Trace) -> tuple[Fraction | None, Topology | None, tuple[str, ...]]:
-    """The arguments of `schedule_figures` for the unit, the topology and the names of levels."""
+    """The unit of times, the topology, and the names of levels, for `schedule_figures`."""
     crossings = trace.machine.crossings if isinstance(trace.machine, Levels) else ()
     return unit_of(trace), trace.topology, crossings
 
 
 def unit_of(trace: Trace) -> Fraction | None:
-    """The unit for a picture's times: t0 if all messages have the same; None for seconds."""
+    """A picture's unit: t0 if all messages share it (no links, levels, sources); else None."""
     machine, has_sources = trace.machine, trace.schedule.problem.kind.has_sources
     if has_sources or trace.topology is not None or isinstance(machine, Wormhole | Levels):
         return None

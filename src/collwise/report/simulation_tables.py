@@ -20,7 +20,7 @@ MAX_LINKS_NAMED = 4
 
 
 def heading(first: Simulation, origin: str, reason: str = "") -> list[str]:
-    """Lines on the problem and the machine.   origin, reason: as in `problem_document`."""
+    """Lines on problem and machine.   origin: the machine's.   reason: of the combining order."""
     trace, problem = first.trace, first.problem
     lines = [str(problem), *source_lines(problem)]
     if reason:
@@ -104,7 +104,7 @@ def simulation_document(
 ) -> dict[str, Any]:
     """Everything as JSON, times in seconds; messages one by one if one schedule was simulated.
 
-    excluded: algorithms that were left out, and why.   origin, reason: as in `problem_document`.
+    excluded: why algorithms are missing.   origin: the machine's.   reason: of the combining order.
     """
     first = simulations[0]
     trace = first.trace

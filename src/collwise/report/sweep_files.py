@@ -1,7 +1,7 @@
 """A sweep while it grows: its record, its CSV, its picture and its page.
 
-What was measured is kept race by race, so nothing is lost if the sweep is interrupted; a pipe or a
-device gets all of it in the end.  Drawing loads Matplotlib, which takes seconds.
+The record and the CSV are kept race by race, so nothing is lost if the sweep is interrupted.  A
+pipe or a device is written at the end.  Drawing loads Matplotlib, which takes seconds.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,8 +31,8 @@ Show = Callable[[Outcome, dict[str, str], str], None]
 class SweepKeeper:
     """Keeps the races of a sweep in its files as they end.
 
-    form: which form of the calls rows are about.   paths: where to write the "record", the "csv",
-    the "picture" and the "report", as far as they are wanted.   show: None to print nothing as
+    form: the form of call that rows show.   paths: where to write the "record", the "csv", the
+    "picture" and the "report"; what has no path is not written.   show: None to print nothing as
     races end.
     """
 
@@ -43,7 +43,7 @@ class SweepKeeper:
         self.lost, self.begin_s = False, monotonic()
 
     def wants(self, task: Task) -> bool:
-        """Whether a task is still to be raced: no once results cannot be written any more."""
+        """Whether a task is not raced yet; always False once a file could not be written."""
         return not self.lost and not any(race.is_about(task) for race in self.sweep.races)
 
     def add(self, outcome: Outcome, library: str) -> None:
@@ -64,7 +64,7 @@ class SweepKeeper:
 
     @property
     def savings(self) -> list[Callable[[], Saved]]:
-        """Functions that write the files in the end; each raises InvalidArgument if it cannot."""
+        """Functions that write the files at the end; each raises InvalidArgument on failure."""
         return [partial(self._write, kind) for kind in self.paths]
 
     def _write(self, kind: str) -> Saved:

@@ -17,7 +17,7 @@ class Table(NamedTuple):
     """A table of text cells, which a terminal or an HTML page shows.
 
     rows: cells by column title, in the order of the columns; every row has the same titles.
-    optional: titles of columns without which it can still be read, the first to be left out first.
+    optional: titles of columns that may be left out where room is short, the first one first.
     """
 
     title: str
@@ -30,7 +30,7 @@ class Table(NamedTuple):
         return list(self.rows[0]) if self.rows else []
 
     def rounded(self, digits: int) -> "Table":
-        """A copy whose times have no more digits than are known, as `formatting.rounded`."""
+        """A copy of the table whose times have at most `digits` digits."""
         rows = [
             {name: rounded(cell, digits).strip() for name, cell in row.items()} for row in self.rows
         ]

@@ -117,7 +117,7 @@ def tuning_summary(tuning: Tuning) -> list[str]:
 
 
 def _first_steps(tuning: Tuning) -> list[str]:
-    """Where ranks are too few for trees to differ: lines on the time saved and the next command."""
+    """If ranks are too few for trees to differ: lines on the time saved and the next command."""
     if tuning.profile.provenance.ranks >= FEWEST_FOR_TREES:
         return []
     won = [d for outcome in tuning.outcomes for d in outcome.decisions if d.used == "collwise"]
@@ -137,7 +137,7 @@ def _first_steps(tuning: Tuning) -> list[str]:
 
 
 def machine_tables(profile: Profile, title: str = "") -> list[Table]:
-    """The tables of all that was measured of the machine.   title: of the first, of t0 and λ."""
+    """All tables of what was measured of the machine.   title: the first table's (t0 and λ)."""
     others = levels_table, hockney_table, reading_table, combining_table
     tables = [measured_table(profile, title), *(table(profile) for table in others)]
     return [table for table in tables if table.rows]
@@ -174,7 +174,7 @@ def _law_cells(p: MeasuredSize) -> dict[str, str]:
 
 
 def levels_table(profile: Profile) -> Table:
-    """The table of t0 and λ at every level, for non-blocking sends, and of the groups' ports.
+    """The table of t0 and λ of non-blocking sends, and of the time of a group's port, by level.
 
     It has no rows for a profile without inner levels.
     """
@@ -199,7 +199,7 @@ def levels_table(profile: Profile) -> Table:
 
 
 def _port_cells(time: PortTime | None) -> dict[str, str]:
-    """How long a message keeps the port of its group busy, and that of its rank, if known."""
+    """Cells: how long a message keeps its group's port busy, and its rank's port, if known."""
     if time is None:
         return {"port": "-", "port, 95 %": "-", "its rank": "-"}
     return {
@@ -244,7 +244,7 @@ def hockney_table(profile: Profile) -> Table:
 
 
 def reading_table(profile: Profile) -> Table:
-    """The table of reads of shared memory: one row for every size; empty if there are none."""
+    """The table of reads of shared memory: a row for every size, none if unmeasured."""
     rows = [
         {"size": formatting.size(time.nbytes), "a read": formatting.time(time.read_s)}
         for time in profile.measurements.reading
@@ -326,7 +326,7 @@ def tuning_document(tuning: Tuning) -> dict[str, Any]:
 def race_document(outcome: Outcome) -> dict[str, Any]:
     """A race as JSON: what was decided for each form of the call, and everything behind it.
 
-    Times are in seconds.  Fields outside of "forms" that are also in it describe persistent calls.
+    Times are in seconds.  A top-level field that "forms" has too is about persistent calls.
     """
     race, task = outcome.race, outcome.task
     forms = {decision.form: _decision_document(decision) for decision in outcome.decisions}

@@ -14,7 +14,7 @@ from collwise.system import formatting
 
 
 def list_document(paths: Iterable[Path]) -> list[dict[str, Any]]:
-    """Every saved profile, as JSON; of a damaged one, what is wrong with it."""
+    """Every saved profile as JSON; for a damaged profile, what is wrong with the file."""
     documents: list[dict[str, Any]] = []
     for path in paths:
         known: dict[str, Any] = {"name": path.stem, "path": str(path)}
@@ -64,7 +64,7 @@ def _whose(race: RaceResult) -> str:
 
 
 def races_table(races: Iterable[RaceResult], title: str = "Races") -> Table:
-    """The table of races: the two times, the speed-up, and who serves since then."""
+    """The table of races: both times, the interval of the speed-up, and whose algorithm serves."""
     rows = [
         {
             "collective": race.collective,

@@ -26,7 +26,7 @@ PACKET = 512
 def overlapping() -> cw.Machine:
     """The Delta with sends that do not block: links carry a message while the next is copied.
 
-    So the paper explains its Fig 5 (§2.2); that all of the links' time overlaps is our assumption.
+    The paper explains its Fig 5 so (§2.2).  We assume that all of the links' time overlaps.
     """
     costs = [(n, BLOCKING.message(n)) for n in (1, PACKET, 32 * PACKET)]
     gaps = [(n, cost.gap - n * DELTA.machine.beta, cost.latency) for n, cost in costs]

@@ -22,7 +22,7 @@ def _model_gain(lam: Fraction) -> float:
 
 
 def _ordered_saves(orders: tuple[tuple[int, ...], ...]) -> float:
-    """Percent that the order free of congestion saves over `orders`, 64 KB down a binomial tree."""
+    """Percent that a congestion-free order saves over `orders`: binomial tree, 64 KB."""
     ordered, others = (
         delta.broadcast_s(Fraction(1, 2), 65536, which) for which in (delta.IN_ROWS, orders)
     )
@@ -46,7 +46,7 @@ def _why_not_21(value: float) -> str:
 
 
 def _who_waits(ratios: Mapping[str, tuple[float, float]]) -> str:
-    """A text: t0 of non-blocking over that of blocking sends, where their λ is not larger."""
+    """A text: non-blocking over blocking t0, at sizes where non-blocking λ is not larger."""
     same = {size: t0 for size, (lam, t0) in ratios.items() if lam <= 1}
     return (
         f"λ is not larger at {len(same)} of {len(ratios)} sizes; there t0 of a non-blocking send"

@@ -80,7 +80,7 @@ def best_alphas(times: dict[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
 
 
 def _exact_alphas() -> tuple[Fraction, Fraction]:
-    """The ends of the best α for 64 ranks, exactly: times change only where αn is rounded anew."""
+    """The exact ends of the best α for 64 ranks; times change only where αn rounds differently."""
     ends = {Fraction(2 * j + 1, 2 * n) for n in range(2, 65) for j in range(n // 2, n)}
     near = [a for a in sorted(ends) if Fraction(11, 20) < a < Fraction(3, 5)]
     low, last = best_alphas(alpha_steps(Fraction(9, 5), near))
@@ -115,9 +115,9 @@ def _earlier(_: object) -> str:
 def _contributions_as_printed(n: int, k: int) -> int:
     """How many contributions T_i combines in the end in the census of n ranks for λ = k.
 
-    Rank i starts with T_i = d_i and S_i empty.  In every round it combines with both of them what
-    another rank sent k − 1 rounds earlier: its S where ε = 0, its T where ε = 1.  All ranks do
-    alike, so that numbers of contributions suffice.
+    Rank i starts with T_i = d_i and S_i empty.  In every round it combines both with what another
+    rank sent k − 1 rounds earlier: that rank's S where ε = 0, that rank's T where ε = 1.  All ranks
+    do the same, so counting contributions suffices.
     """
     with_own, without = [1] * k, [0] * k  # contributions in T and S after each round
     for epsilon in cw.postal.deficiencies(n, k):

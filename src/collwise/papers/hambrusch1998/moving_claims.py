@@ -1,4 +1,4 @@
-"""Claims of sections 3, 4 and 5.2: ideal places of sources, and moving the data there first."""
+"""Claims of sections 3, 4 and 5.2: ideal places of sources, and moving data to ideal places."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -31,7 +31,7 @@ Case = tuple[runs.Shape, tuple[int, ...], int]
 
 @cache
 def _near_ideal(displaced: int) -> list[Case]:
-    """Cases of 64 sources in ideal places, except that `displaced` of them are anywhere else."""
+    """Cases of 64 sources in ideal places, except that `displaced` sources are elsewhere."""
     best = sorted(rows(WIDE, 64))
     elsewhere = [rank for rank in range(256) if rank not in best]
     cases = []
@@ -57,17 +57,17 @@ def _from_ideal(
     nbytes: int = 6144,
     machine: cw.Machine = runs.PARAGON,
 ) -> float:
-    """Milliseconds of an algorithm from s sources in the places that are ideal for it."""
+    """Milliseconds that an algorithm takes if its s sources are in its ideal places."""
     places = snake if name == "br_lin" else rows
     return runs.time_from(name, mesh, tuple(sorted(places(mesh, s))), nbytes, machine)
 
 
 @cache
 def _worst_meshes(quarter: bool, columns: tuple[int, ...] = (8, 10, 12)) -> Numbers:
-    """By distribution, br_lin's time over that from the best distribution, on the worst mesh.
+    """By distribution, br_lin's time over its time on the best distribution: the worst ratio.
 
-    Meshes have 8 to 12 rows and these numbers of columns.
-    quarter: whether a quarter of the ranks are sources; else as many as there are rows.
+    Meshes have 8 to 12 rows.   columns: the meshes' numbers of columns.
+    quarter: True for a quarter of the ranks as sources, False for as many sources as rows.
     """
     behind = dict.fromkeys(LEFT_AND_IDEAL, 0.0)
     for r, c in product(range(8, 13), columns):
@@ -119,7 +119,7 @@ def _halves(nbytes: int = 6144, machine: cw.Machine = runs.PARAGON) -> Numbers:
 
 @cache
 def _added() -> tuple[float, float]:
-    """Least and most milliseconds that moving 75 messages of 6 KB adds to `_from_ideal`."""
+    """Least and most milliseconds that moving 75 messages of 6 KB first adds to br_xy_source."""
     ideal = _from_ideal("br_xy_source", 75)
     added = [runs.time_on("repos_xy_source", WIDE, d, 75, 6144) - ideal for d in runs.OTHERS]
     return min(added), max(added)
@@ -136,12 +136,12 @@ def _saved_ms(cases: Mapping[str, Sequence[Case]]) -> Callable[[], Numbers]:
 
 
 def _at_their_cost(cost_ms: float) -> Callable[[Numbers], bool]:
-    """A condition: if moving took the paper's `cost_ms`, it would save nothing."""
+    """A condition: moving at the paper's cost of `cost_ms` would save nothing."""
     return lambda saved: max(saved.values()) + _added()[1] <= cost_ms
 
 
 def _cheap_moves(cost_ms: float, more: Callable[[], str] = str) -> Callable[[Numbers], str]:
-    """A function that makes a text: what moving would save if it took the paper's `cost_ms`."""
+    """A function that makes a text: what moving at the paper's cost would save."""
 
     def because(saved: Numbers) -> str:
         at_cost = {name: x + _added()[1] - cost_ms for name, x in saved.items()}
@@ -176,7 +176,7 @@ def _little_to_gain(saved: Numbers) -> str:
 
 
 def _by_side(kind: str, _: object) -> str:
-    """A text: what moving and partitioning take, on sides that are powers of two and on others."""
+    """A text: by side, times of repositioning and partitioning, and what busiest ranks send."""
     sides, texts = (8, 10, 14, 16), []
     for name in (f"repos_{kind}", f"part_{kind}"):
         times = [runs.time_on(name, (r, r), "equal", 32, 6144) for r in sides]
@@ -204,7 +204,7 @@ def _crossed() -> str:
 
 
 def _more_than_half(_: object) -> str:
-    """A text: `_halves` for longer messages, without start-ups, and without copies."""
+    """A text: the ratios of `_halves` with longer messages, no start-ups, or no copies."""
     free = replace(runs.PARAGON, send=Fraction(0), receive=Fraction(0))
     return (
         f"With messages of 16 KB, {shown(_halves(nbytes=16384))}, of 64 KB,"

@@ -46,8 +46,8 @@ def time_from(
 ) -> float:
     """Milliseconds that an algorithm takes from these sources.
 
-    nbytes: of every source's message; or, by source, of its message.
-    network: the topology of the ranks, if it is not the mesh in which algorithms see them.
+    nbytes: bytes of every source's message, or a tuple with the bytes of each source's message.
+    network: the topology; None for a mesh of `shape`, which the algorithms always assume.
     """
     time = completion(
         _schedule(name, shape, sources, nbytes), machine, network or cw.topology.Mesh(*shape)
@@ -82,7 +82,7 @@ def time_on(
     nbytes: int,
     machine: cw.Machine = PARAGON,
 ) -> float:
-    """Milliseconds that an algorithm takes from `count` sources, distributed as in the paper."""
+    """Milliseconds that an algorithm takes from `count` sources in a distribution of the paper."""
     sources = cw.sources.distribute(distribution, shape, count)
     return time_from(name, shape, sources, nbytes, machine)
 
@@ -170,7 +170,7 @@ def gains_by_length() -> Curves:
 
 @cache
 def of_different_lengths() -> Mapping[tuple[str, str], tuple[float, float]]:
-    """Times by algorithm and distribution: with equal lengths, and with 1 B … 8 KB."""
+    """By (algorithm, distribution): milliseconds with equal lengths, and with 1 B … 8 KB."""
     shape, random = (10, 10), Random(1998)
     different = tuple(random.randint(1, 8191) for _ in range(30))
     sizes = (sum(different) // len(different), different)

@@ -42,7 +42,7 @@ def _simulated_apart(exchange_only: bool) -> list[str]:
 
 
 def _worst_of_best() -> Fraction:
-    """The largest ratio of the time by Theorem 1 to that of the best of all 2^d strategies."""
+    """The largest ratio of Theorem 1's time to the best time of all 2^d strategies."""
     worst = Fraction(0)
     for n, d, *costs in machines(300, 7):
         times = [cw.hybrid.time(s, n, *costs) for s in product((0, 1), repeat=d)]
@@ -72,7 +72,7 @@ def _unhybrid(times: ipsc.Times, n: int) -> float:
 
 
 def _rule_behind() -> float:
-    """Percent by which the paper's rule of §6 is slower than dynamic programming, at most."""
+    """The most percent by which the paper's rule of §6 is slower than dynamic programming."""
 
     def behind(n: int) -> float:
         rule = cw.hybrid.short_message_rule(n, 6, 480, ipsc.BETA, ipsc.GAMMA)
@@ -86,7 +86,7 @@ def _rule_behind() -> float:
 
 @cache
 def all_ports_share(*strategy: int) -> Fraction:
-    """The β term of a strategy with all ports over that with one port; 64 ranks, γ = 0."""
+    """A strategy's β term with all ports over its β term with one port; 64 ranks, γ = 0."""
     d, n, beta = 6, 6 * 64 * 16, Fraction(1, 2)
     machine = cw.Machine.wormhole(send_s=1, receive_s=0, hop_s=0, beta_s=beta, all_port=True)
     planned = cw.ALGORITHMS["allreduce/all_ports"].schedule(64, n, strategy=strategy)

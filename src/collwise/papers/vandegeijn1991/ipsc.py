@@ -45,7 +45,7 @@ def combining_cost(nitems: int) -> Fraction:
 
 
 def schedule(version: str, d: int, nitems: int) -> cw.Schedule:
-    """The schedule of a Version on 2^d ranks for `nitems` items; of the hybrid, by Theorem 1."""
+    """The schedule of a Version on 2^d ranks for `nitems` items; Theorem 1 gives the hybrid's."""
     hybrid = version == "hybrid"
     settings: Any = {"strategy": cw.hybrid.best(nitems, d, *COSTS)} if hybrid else {}
     algorithm = cw.ALGORITHMS[f"allreduce/{VERSIONS[version][0]}"]
@@ -72,7 +72,7 @@ def unpadded() -> cw.Machine:
 
 @cache
 def short_times() -> Times:
-    """Fig 8: predicted milliseconds on 64 ranks; the hybrid by dynamic programming over costs."""
+    """Fig 8: predicted milliseconds on 64 ranks; dynamic programming gives the hybrid's."""
 
     def milliseconds(version: str, n: int) -> float:
         hybrid = version == "hybrid"

@@ -1,7 +1,7 @@
 """Reduce-scatters and allreduces on circulant graphs: radix 2 in one piece, any radix in pieces.
 
-Where λ is above 1, a message arrives some time after its sender's port is free.  Meanwhile ranks
-send messages of other pieces, so that only the latency of the first piece counts.
+Where λ is above 1, a message arrives some time after its sender's port is free.  In this time ranks
+send messages of other pieces, so only the latency of the first piece counts.
 """
 
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ PARAMETERS = {
 
 
 def messages(problem: Problem, settings: Settings) -> int:
-    """Number of messages that each rank sends with these settings."""
+    """Number of messages that each rank sends with the given settings."""
     gathers = problem.kind.output != "own block"
     rounds = steps_by_round(problem.ranks, (settings["radix"],), gathers=gathers)
     return int(settings["pieces"]) * sum(map(len, rounds))
@@ -51,8 +51,8 @@ def radices(ranks: int) -> list[int]:
 def choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
     """The settings to compare; each number of pieces above 1 comes with two latencies.
 
-    Their rough times assume that only the first piece waits for messages.  There are no settings
-    for one rank, for too many ranks, and for fewer elements than ranks.
+    A rough time assumes that only the first piece waits for messages.  Empty for one rank, for too
+    many ranks, and for fewer elements than ranks.
     """
     ranks, items = problem.ranks, problem.nbytes // problem.itemsize
     gathers = problem.kind.output != "own block"
@@ -91,10 +91,10 @@ def choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
 
 
 def without_empty_parts(problem: Problem, radix: int, pieces: int, latency: int) -> Program:
-    """The exchange in at most as many pieces as a block has elements, so that no part is empty.
+    """The exchange in `pieces` pieces, or in fewer if a block has fewer elements.
 
-    With fewer elements than ranks the settings are ignored and the radix is 2: for this radix an
-    upper bound of the time is known even if some blocks are empty.
+    If there are fewer elements than ranks, the settings are ignored and the radix is 2: for radix 2
+    an upper bound of the time is known even if some blocks are empty.
     """
     most = problem.nbytes // problem.itemsize // problem.ranks
     if not most:

@@ -50,7 +50,7 @@ def halved(problem: Problem, _: Settings) -> tuple[Stage, ...]:
 
 
 def by_strategy(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
-    """The stages that the setting `strategy` names, dimension d − 1 first [vandeGeijn1991 §3.4]."""
+    """A stage for each entry of the setting `strategy`, the last entry first [vandeGeijn1991]."""
     strategy = hybrid.checked_strategy(settings["strategy"], cube_dimension(problem.ranks))
     return tuple(Stage(2, bool(divided)) for divided in reversed(strategy))
 
@@ -100,8 +100,8 @@ STAGES = Parameter(
 def stages_of(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
     """The stages of the setting `stages`; in a reduce-scatter all of them divide vectors.
 
-    Raises InvalidArgument unless the product of the group sizes is in [p/2, p], and for stages that
-    do not keep the order "fixed" where a problem asks for it.
+    Raises InvalidArgument unless the product of the group sizes is in [p/2, p].  Raises it also if
+    the problem asks for the order "fixed" and the stages do not keep this order.
     """
     scatters = _scatters(problem)
     stages = tuple(s._replace(divided=s.divided or scatters) for s in read(settings["stages"]))
@@ -203,7 +203,7 @@ def radices(ranks: int, *, fixed: bool = False) -> tuple[int, ...]:
 def _cores(ranks: int, *, fixed: bool) -> tuple[int, ...]:
     """Numbers n of ranks that may exchange while the other p − n wait, for p = `ranks`.
 
-    They are p, and the MAX_CORES largest n in [p/2, p] without prime factors above 5.
+    The numbers are p, and the MAX_CORES largest n in [p/2, p] without prime factors above 5.
     fixed: whether to keep the order "fixed": then, besides p, only the largest power of two.
     """
     if fixed:
@@ -231,7 +231,7 @@ def multiplied(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
 def best_radix(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """The setting `radix` with the least time, assuming that all ranks start a stage together.
 
-    Empty if even the smallest of RADICES is not below the number of ranks.
+    Empty if no radix in RADICES is below the number of ranks.
     """
     gap, latency = machine.message(problem.nbytes)
     combine = machine.combine(problem.nbytes) or 0
@@ -247,10 +247,10 @@ def best_radix(problem: Problem, machine: Machine) -> Iterable[Settings]:
 
 
 class _Member(NamedTuple):
-    """What distinguishes one algorithm of _FAMILY, all of which exchange vectors in groups.
+    """An entry of _FAMILY: an algorithm that exchanges vectors in groups.
 
-    summary, time, source: as in `Algorithm`.   stages: returns the stages for a problem and
-    settings.   facts: other fields of `Algorithm`.
+    summary, time, source: fields of `Algorithm`.   facts: other fields of `Algorithm`, by name.
+    stages: returns the stages for a problem and settings.
     """
 
     summary: str

@@ -3,8 +3,8 @@
 In almost every round, every rank sends one piece and receives one; in a tree, a rank with c
 children needs c rounds for each piece.  Through a circulant graph k pieces take k − 1 + ⌈log2 p⌉
 rounds; where λ is 1, no algorithm is better for long messages [Traeff2024b].  Rounds made for a
-latency λ take little more than k − 1 + T_λ(p).  In two binary trees, each of which carries every
-second piece, an inner rank of one is a leaf of the other [Sanders2009].  A reduce is the
+latency λ take little more than k − 1 + T_λ(p).  Each of two binary trees carries every second
+piece; an inner rank of one tree is a leaf of the other tree [Sanders2009].  A reduce is the
 time-reversed broadcast: it does not combine in the order of the ranks.
 """
 
@@ -53,7 +53,7 @@ _RoundsOf: TypeAlias = Callable[[Problem, Settings, int], Rounds]
 
 
 def circulant(problem: Problem, settings: Settings, count: int) -> Rounds:
-    """The rounds in which `count` pieces go through a circulant graph; there are no settings."""
+    """The rounds in which `count` pieces go through a circulant graph; `settings` is ignored."""
     return Circulant(problem.ranks, count, 1)
 
 
@@ -63,7 +63,7 @@ def two_trees(problem: Problem, settings: Settings, count: int) -> Rounds:
 
 
 def postal_rounds(problem: Problem, settings: Settings, count: int) -> Rounds:
-    """The fewest known rounds in which all ranks get `count` pieces, for the setting `latency`."""
+    """The rounds of `count` pieces, of the kind that needs the fewest rounds for a few pieces."""
     latency = settings["latency"]
     return _shortest_kind(problem.ranks, latency)[0](problem.ranks, count, latency)
 
@@ -86,7 +86,7 @@ def _has_cyclic_trees(ranks: int, latency: int) -> bool:
 
 @lru_cache(maxsize=256)
 def _shortest_kind(ranks: int, latency: int) -> _Kind:
-    """The `Rounds` subclass that broadcasts a few pieces in the fewest rounds, and its `later`."""
+    """The kind that broadcasts a few pieces in the fewest rounds."""
     kinds: list[type[Rounds]] = []
     if _has_cyclic_trees(ranks, latency):
         kinds.append(CyclicTrees)
@@ -134,8 +134,8 @@ def circulant_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
 def lengths(problem: Problem, apart: int = 8) -> set[int]:
     """Piece lengths in bytes to try, for numbers of pieces from 2 to MOST_PIECES.
 
-    apart: each number of pieces is about 1 + 1/apart times the one before.  A piece of one element
-    is tried as well, unless this makes too many pieces.
+    apart: each number of pieces is about 1 + 1/apart times the next smaller number.  The length of
+    one element is included, unless it makes more than MOST_PIECES pieces.
     """
     items = problem.nbytes // problem.itemsize
     counts, count = {items} if 1 < items <= MOST_PIECES else set[int](), 2
@@ -162,7 +162,7 @@ def postal_choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
 def two_tree_choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
     """The settings `segment` and `latency` to compare, for rounds down two trees.
 
-    Empty if λ is 1: k pieces through a circulant graph then need no more rounds, k − 1 + ⌈log2 p⌉.
+    Empty if λ is 1: through a circulant graph k pieces then take the fewest possible rounds.
     """
     if all(machine.message(nbytes).lam <= 1 for nbytes in lengths(problem)):
         return ()
@@ -184,8 +184,8 @@ def _rough_settings(
 ) -> Iterable[Rough]:
     """The settings `latency` and `segment` to compare, with rough times.
 
-    later: maps (pieces × ranks, latency) to the number of rounds from the first send of the last
-    piece until all ranks have that piece; to None if plans should not try the pair.
+    later: called with (pieces × ranks, latency).  Returns the number of rounds from the first send
+    of the last piece until all ranks have it; None if plans should not try these arguments.
     A rough time counts combining as a part of both the gap and the latency of a message.
     """
     rough: dict[tuple[int, int], Fraction] = {}

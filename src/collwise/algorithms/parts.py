@@ -36,7 +36,7 @@ class Configured(NamedTuple):
 
     @classmethod
     def of(cls, algorithm: Algorithm, settings: Settings) -> "Configured":
-        """An algorithm with checked settings; raises InvalidArgument like `Algorithm.settings`."""
+        """An algorithm with checked settings; raises InvalidArgument if a setting is not valid."""
         return cls(algorithm, tuple(algorithm.settings(settings).items()))
 
     def build(self, problem: Problem) -> Program:
@@ -58,7 +58,7 @@ def part(label: str, collective: str, *, levels: bool = False) -> Configured:
     """Parse a label into an algorithm of a collective and its settings.
 
     levels: whether to allow algorithms for machines with levels.
-    Raises UnknownName for an unknown algorithm, and InvalidArgument for anything else.
+    Raises UnknownName for an unknown algorithm, and InvalidArgument for other errors in `label`.
     """
     algorithm, values = parse_label(label, collective)
     if algorithm.levels and not levels:
@@ -70,7 +70,7 @@ def part(label: str, collective: str, *, levels: bool = False) -> Configured:
 def one_part(name: str, collective: str, example: str, *, levels: bool = True) -> Parameter:
     """A parameter whose value is the label of one algorithm of a collective.
 
-    example: a label that the error for an invalid value suggests.   levels: as in `part`.
+    example: a label that errors suggest.   levels: whether to allow algorithms for levels.
     """
     meaning = f"an algorithm of {collective}, such as {example}"
 

@@ -1,4 +1,4 @@
-"""Registers algorithms that combine, and defines orders of combining that several of them keep."""
+"""Registers algorithms that combine, and defines the orders in which some of them combine."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -39,23 +39,22 @@ def register_circular(
 
 
 def fixed_if_asked(problem: Problem) -> Order:
-    """The order "fixed" if it is asked for, which `choices` and `build` must keep; else "rank"."""
+    """The order "fixed" if asked for, else "rank"; `choices` and `build` must keep this order."""
     return "fixed" if problem.order == "fixed" else "rank"
 
 
 def from_root_on(problem: Problem) -> Order:
     """The order of a reduce that combines ranks root, root + 1, …, p − 1, 0, …, root − 1.
 
-    It is "rank" if the root is 0, else "same".
+    The order is "rank" if the root is 0, else "same".
     """
     return "same" if problem.root else "rank"
 
 
 def in_no_order(problem: Problem) -> Order:
-    """The combining order of a reduce that keeps no particular order: "same".
+    """The order of a reduce that keeps no particular order: "same" except for p = 2 and root 0.
 
-    With two ranks the root's contribution always comes first, so the order is "rank" if the root
-    is 0.
+    With two ranks the root's contribution always comes first.  So the order is "rank" for root 0.
     """
     return from_root_on(problem) if problem.ranks == 2 else "same"
 

@@ -31,11 +31,11 @@ Build: TypeAlias = Callable[[Problem, Settings], Program]
 
 
 class Rough(NamedTuple):
-    """Settings with a rough time, for a search that computes exact times of the best few.
+    """Settings with a rough time; a search computes exact times of the settings that seem best.
 
-    time: rough seconds, compared only with those of other settings of the same algorithm.
-    problem: exact times are computed for this problem, which has about the same size; if all its
-    blocks are equally long, simulating one rank is enough.  None for the user's problem itself.
+    time: rough seconds, compared only with times of other settings of the same algorithm.
+    problem: a problem of about the same size, for which exact times are computed; if all its blocks
+    are equally long, simulating one rank is enough.  None: the user's problem.
     """
 
     time: float | Fraction
@@ -51,7 +51,7 @@ Choices: TypeAlias = Callable[[Problem, Machine], Iterable[Settings | Rough]]
 class Parameter:
     """A parameter of an algorithm.
 
-    read: returns a value in its usual form; raises InvalidArgument for an invalid one.
+    read: returns a value in its usual form; raises InvalidArgument for an invalid value.
     meaning: what the value means, in words.
     """
 
@@ -222,7 +222,8 @@ class Algorithm:
     ) -> Fraction:
         """The predicted completion time on a machine, in exact seconds.
 
-        The other arguments are those of the method `schedule`.
+        itemsize: bytes of an element.   item: an older name of `itemsize`.
+        sources, shape, placement: arguments of `Problem.of`.   settings: the parameters by name.
         Raises BeyondLimits if the schedule has too many messages to simulate.
         """
         checked_machine(machine, f"the time of {self.name}")
@@ -250,7 +251,7 @@ class Algorithm:
 
 
 def _square(ranks: int) -> Placement:
-    """A placement of `ranks` = p ranks on about √p nodes, each with consecutive ranks."""
+    """A placement of p = `ranks` ranks on about √p nodes; a node's ranks are consecutive."""
     side = isqrt(ranks - 1) + 1
     nodes = [rank // side for rank in range(min(ranks, MAX_RANKS + 1))]
     return Placement.of(nodes, ranks=ranks)
@@ -273,9 +274,9 @@ ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(_ALGORITHMS)
 
 
 def register(algorithm: Algorithm) -> Algorithm:
-    """Add an algorithm to the registry, and return it under the collective's current name.
+    """Add an algorithm to the registry; returns it, named by the collective's current name.
 
-    Raises InvalidArgument if its name is invalid or taken.
+    Raises InvalidArgument if the name is invalid or taken.
     """
     asked = "register an algorithm"
     if not isinstance(algorithm, Algorithm):
@@ -309,9 +310,9 @@ def algorithms_for(collective: str, *, levels: bool = True) -> tuple[Algorithm, 
 
 
 def find(name: str, collective: str | None = None) -> Algorithm:
-    """The algorithm with a name such as "broadcast/chain", or "chain" with the collective given.
+    """The algorithm with a given name, such as "broadcast/chain".
 
-    Raises UnknownName if there is none.
+    If `collective` is given, "chain" is enough.  Raises UnknownName if no algorithm has the name.
     """
     among = algorithms_for(collective) if collective else ALGORITHMS.values()
     by_name = {algorithm.name: algorithm for algorithm in among}
@@ -356,7 +357,7 @@ def describe(name: str, settings: Settings) -> str:
 
 
 def segments(problem: Problem, settings: Settings) -> int:
-    """Number of segments into which the settings cut the vector: 1 without `segment`."""
+    """Number of segments of the vector; 1 if there is no setting `segment`."""
     return -(-problem.nbytes // int(settings.get("segment", problem.nbytes or 1)))
 
 

@@ -22,7 +22,7 @@ from collwise.timing.tree_times import time_by_pace, with_few_segments
 def settings_to_try(algorithm: Algorithm, problem: Problem, machine: Machine) -> list[Settings]:
     """The settings of an algorithm that are worth trying for a problem on a machine.
 
-    They are all settings that come without a rough time, and the fastest of those that have one.
+    The result has all settings without a rough time, and the fastest of the settings with one.
     Empty if the algorithm does not apply.   Raises BeyondLimits if the algorithm's `choices` does.
     """
     offered = list(algorithm.choices(problem, machine))
@@ -47,10 +47,10 @@ def settings_to_try(algorithm: Algorithm, problem: Problem, machine: Machine) ->
 def program_time(problem: Problem, program: Program, machine: Machine) -> Fraction:
     """Seconds that a program takes, used to choose an algorithm's settings.
 
-    They are exact if messages are delayed only by ranks' own ports.  Otherwise they are an
-    estimate: one rank is simulated if all ranks do the same; if not, contention is left out.
+    The time is exact if only ranks' own ports delay messages.  Otherwise it is an estimate: one
+    rank is simulated if all ranks do the same; if they do not, contention is left out.
     If a reduce sends many segments up a tree, the first few are simulated, the rest extrapolated.
-    The results are cached, so program and machine have to be hashable.
+    Results are cached, so `program` and `machine` have to be hashable.
     """
     if isinstance(program, UpTree):
         return time_by_pace(program, lambda few: _simulated(problem, few, machine))

@@ -60,9 +60,9 @@ class Census(Deliveries):
         return [around_a_circle(self.problem.ranks)] if self.problem.all_give_alike else None
 
     def rows(self, *, combines: bool) -> Rows | None:
-        """All messages as arrays; a rank's list has the messages of a round by sender, ascending.
+        """All messages as arrays; None if ranks do not contribute equally.
 
-        None if ranks do not contribute equally.
+        In every round, a rank's operations are in ascending order of the sender's rank.
         """
         if not self.problem.all_give_alike:
             return None
@@ -100,8 +100,8 @@ def latencies(ranks: int, each: int, machine: Machine) -> list[int]:
 def census_time(ranks: int, each: int, latency: int, machine: Machine) -> Fraction:
     """Rough seconds of a census in which every rank contributes `each` bytes.
 
-    latency: the number of rounds that a message travels.   A round is taken to last as long as its
-    message keeps a port busy, or if longer, as the message's λ·t0 divided by `latency`.
+    latency: the number of rounds that a message travels.   A round lasts as long as its message
+    keeps a port busy, or λ·t0 of the message divided by `latency` if that is longer.
     """
     time = Fraction(0)
     for _, width in shifts(ranks, latency):

@@ -16,8 +16,8 @@ Places: TypeAlias = Callable[[tuple[int, int], int], tuple[int, ...]]
 def snake(shape: tuple[int, int], count: int) -> tuple[int, ...]:
     """Ideal ranks for `count` sources, for spreading along the snake through a mesh.
 
-    shape: (rows, columns).   [Hambrusch1998 §5.2] takes left diagonals, the least sensitive of its
-    distributions.  The ranks here are computed from the rounds, and are better on most meshes.
+    shape: (rows, columns).   [Hambrusch1998 §5.2] uses ranks on left diagonals instead.  The ranks
+    of this function are computed from the rounds, and are better on most meshes.
     """
     return tuple(snake_rank(at, shape[1]) for at in in_line(shape[0] * shape[1], count))
 
@@ -27,8 +27,8 @@ def rows(shape: tuple[int, int], count: int) -> tuple[int, ...]:
 
     Every round along the columns then doubles the number of rows with data.
     shape: (rows, columns).   In tall meshes the sources may need more rows than a row has ranks.
-    Spreading would then begin along the rows, whose ranks all have data already.  So the ideal
-    ranks are full columns there.
+    Spreading would then begin along the rows, whose ranks all have data already.  So in tall
+    meshes the ideal ranks are full columns.
     """
     height, width = shape
     needed = -(-count // width)
@@ -48,7 +48,7 @@ def in_line(n: int, count: int) -> tuple[int, ...]:
 
 
 def _in_lines(n: int, most: int, count: int) -> tuple[int, ...]:
-    """Positions as in `in_line`, ideal both in a line of n and in a line of `most` (n or n + 1).
+    """Positions for `count` sources that are ideal in lines of n and of `most` ranks (n or n + 1).
 
     In the first round position i of the first half swaps with position i + ⌈n/2⌉.  Then both halves
     hold the same data.  So positions that are ideal for a half are ideal for the line, as long as

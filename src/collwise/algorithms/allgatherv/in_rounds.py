@@ -38,9 +38,9 @@ def _program(problem: Problem, settings: Settings) -> AllRounds:
 
 
 def _rough_time(problem: Problem, machine: Machine, settings: Settings) -> Fraction:
-    """Rough seconds that the settings take if all ranks contribute equally.
+    """Rough seconds that the program takes if all ranks contribute equally.
 
-    They are the time of a census of the first pieces, and one round for each further piece.
+    The time is that of a census of the first pieces, plus one round for each further piece.
     """
     ranks, count, latency = problem.ranks, int(settings["pieces"]), int(settings.get("latency", 1))
     piece = -(-problem.nbytes // (ranks * count))
@@ -50,10 +50,10 @@ def _rough_time(problem: Problem, machine: Machine, settings: Settings) -> Fract
 
 
 def _choices(problem: Problem, machine: Machine, *, latencies: bool) -> Iterable[Rough]:
-    """The settings to compare: numbers of pieces from 1 on, each at most twice the one before.
+    """The settings to compare, with 1, 2, 3, 4, 6, 8, 12, … pieces.
 
-    latencies: whether the algorithm has a setting `latency`.   Empty for a single source, and for
-    too many ranks or sources.
+    latencies: whether the algorithm has a setting `latency`.   Empty for fewer than two sources,
+    and for too many ranks or sources.
     """
     ranks, sources = problem.ranks, problem.sources
     if ranks > SEARCHED_RANKS or len(sources) < 2:  # with one source it is a broadcast

@@ -2,8 +2,8 @@
 
 Ranks are ideal if every round doubles the number of ranks with data as long as possible: ranks on
 the snake through the mesh, or full rows [Hambrusch1998 §3, §5.2].  Repositioning spreads the data
-from them in the whole mesh.  Partitioning gives each half of the mesh its share of the sources;
-each half spreads its data, then the halves swap all data.
+from the ideal ranks in the whole mesh.  Partitioning gives each half of the mesh its share of the
+sources; each half spreads its data, then the halves swap all data.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def repositioned(
     """Deliveries that move the data to ideal ranks, then spread it in the whole grid.
 
     spread: yields the deliveries of the spreading.   places: returns the ideal ranks.
-    rank: yield only deliveries that may involve this rank; None for all.
+    rank: yield all moves, but only the spreading's deliveries for this rank; None for all.
     """
     targets = [grid.rank(inner) for inner in places(grid.shape, len(holdings))]
     deliveries, after = reposition(holdings, targets)
@@ -41,7 +41,7 @@ def partitioned(
 ) -> Iterator[Delivery]:
     """Deliveries that move the data to ideal ranks of both halves, spread it in each, then swap.
 
-    The arguments are those of `repositioned`.
+    rank: yield all moves, but only later deliveries that may involve this rank; None for all.
     """
     if grid.size == 1:
         return

@@ -1,6 +1,6 @@
 """Ring allgather: every contribution is sent from rank to next rank, in p − 1 hops.
 
-MPI libraries use it for long contributions, whichever ranks have data.
+MPI libraries use this algorithm for long contributions, whichever ranks have data.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
 """Building blocks of s-to-p broadcasts: spreading along lines and over meshes, and repositioning.
 
-A rank holds a tuple of blocks, each the whole contribution of a source.  Functions with an argument
-`rank` yield the deliveries in which that rank may take part, mostly in O(s log p) time and without
-lists of length p.  If `rank` is None they yield all deliveries.
+A rank holds a tuple of blocks, each the whole contribution of a source.  If the argument
+`rank` of a function is None, the function yields all deliveries.  Otherwise it may leave out
+deliveries in which `rank` takes no part; mostly it takes O(s log p) time and no lists of length p.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -58,7 +58,7 @@ def spread_line(line: Sequence[int], holdings: Holdings, rank: int | None) -> It
 
 
 def spread_snake(grid: Grid, holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
-    """Deliveries along the snake, a line of all ranks of the grid.   rank: as in `spread_line`."""
+    """Deliveries along the snake of all ranks of the grid.   rank: None for all deliveries."""
     return spread_line(Snake(grid), holdings, rank)
 
 
@@ -67,7 +67,7 @@ def spread_mesh(
 ) -> Iterator[Delivery]:
     """Deliveries in each line of one dimension of the grid, then in each line of the other.
 
-    rank: as in `spread_line`.   rows_first: whether rows come first, then columns.
+    rank: yield only this rank's deliveries; None for all.   rows_first: whether rows come first.
     """
     pick, other = (grid.row, grid.column) if rows_first else (grid.column, grid.row)
     lines, others = (grid.rows, grid.columns) if rows_first else (grid.columns, grid.rows)
@@ -99,16 +99,16 @@ def fullest(grid: Grid, holders: Iterable[int]) -> tuple[int, int]:
 
 
 def spread_mesh_by_sources(grid: Grid, holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
-    """Deliveries as by `spread_mesh`, in the dimension first whose fullest line has fewer holders.
+    """Deliveries in each line of one dimension of the grid, then in each line of the other.
 
-    Columns come first if the fullest column has as many holders as the fullest row.
+    Rows come first if the fullest row has fewer holders than the fullest column.
     """
     in_row, in_column = fullest(grid, holdings)
     return spread_mesh(grid, holdings, rank, rows_first=in_row < in_column)
 
 
 def spread_mesh_by_shape(grid: Grid, holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
-    """Deliveries as by `spread_mesh`, the longer lines first; rows first if all are as long."""
+    """Deliveries in all rows, then in all columns; columns first if they are longer than rows."""
     rows, columns = grid.shape
     return spread_mesh(grid, holdings, rank, rows_first=columns >= rows)
 
@@ -143,7 +143,7 @@ class Spreading(Deliveries):
 
 
 def simulable(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """One empty dict of settings; an empty list if ranks × sources exceeds MAX_RECEIVED."""
+    """Return [{}], or an empty list if ranks × sources exceeds MAX_RECEIVED."""
     return [{}] if _contributions_received(problem) <= MAX_RECEIVED else []
 
 
@@ -153,10 +153,7 @@ def _contributions_received(problem: Problem) -> int:
 
 
 def alike_or_simulable(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """One empty dict of settings; an empty list if simulating the problem would take too long.
-
-    If all ranks contribute equally, only one of them is simulated, which is always quick enough.
-    """
+    """Return [{}], or an empty list if simulating the problem would take too long."""
     return [{}] if problem.all_give_alike else simulable(problem, machine)
 
 
@@ -172,9 +169,9 @@ def register_allgatherv(
 ) -> Algorithm:
     """Register an s-to-p broadcast.
 
-    alike: whether all ranks do the same, relative to their own numbers; if they also contribute
-    equally, only one is simulated.   more: other fields of `Algorithm`.  By default, plans try the
-    algorithm for problems that are quick to simulate.
+    alike: whether all ranks do the same, relative to their own numbers; if all ranks also
+    contribute equally, only one rank is simulated.   more: other fields of `Algorithm`.
+    By default, plans try the algorithm for problems that are quick to simulate.
     """
     facts: dict[str, Any] = {"summary": summary, "source": source, "time": time, "build": build}
     choices = alike_or_simulable if alike else simulable

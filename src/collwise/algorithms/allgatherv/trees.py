@@ -38,9 +38,9 @@ def down_trees(
 
 
 def tree_edges(tree: Tree, rank: int | None = None) -> list[tuple[int, int]]:
-    """The edges of a tree as (parent, child): those of one rank, or all, nearer to the root first.
+    """The edges of a tree as (parent, child) pairs, edges nearer to the root first.
 
-    rank: None for all edges.
+    rank: return only edges from or to this rank; None for all edges.
     """
     if rank is not None:
         family = tree.family(rank)
@@ -56,7 +56,7 @@ def tree_edges(tree: Tree, rank: int | None = None) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Broadcasts(SeparateMessages):
-    """One broadcast for every source.   tree: the tree for root 0, rotated to each source."""
+    """One broadcast for every source.   tree: the tree for root 0; rotated for other sources."""
 
     tree: Tree
 

@@ -1,6 +1,6 @@
 """2-Step: every source sends its data directly to one rank, which broadcasts everything.
 
-All messages of the gather arrive at the same rank, the bottleneck that [Hambrusch1998] warns of.
+All messages of the gather arrive at one rank.  [Hambrusch1998] warns of this bottleneck.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from collwise.schedule.grids import Grid, Snake
 def two_step(grid: Grid, holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
     """Deliveries that gather all blocks at the first rank of the snake, then spread them along it.
 
-    rank: yield only deliveries that may involve this rank; None for all.
+    rank: after the gather, yield only deliveries that may involve this rank; None for all.
     """
     first = Snake(grid)[0]
     yield from (Delivery(holder, first, blocks) for holder, blocks in holdings.items())

@@ -1,7 +1,7 @@
-"""Xor: a pairwise exchange, as for an all-to-all, in which only sources send.
+"""Xor: a pairwise exchange in which every source sends the same data to all other ranks.
 
-In turn k the partner of rank i is rank i xor k.  If p is not a power of two, there are as many
-turns as for the next larger power, and ranks without a partner skip the turn.
+In turn k the partner of rank i is rank i xor k.  If p is not a power of two, the next
+larger power of two gives the number of turns, and a rank without a partner skips the turn.
 """
 
 from collections.abc import Iterable, Iterator

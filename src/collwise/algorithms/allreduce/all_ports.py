@@ -72,7 +72,7 @@ class AllPorts(Program):
         return list(chain.from_iterable(zip(*lists, strict=True)))  # all lists are equally long
 
     def _part(self, number: int, k: int, part: Block, value: int) -> list[Operation]:
-        """One node's operations for part k: an exchange with all node numbers rotated by k bits."""
+        """The operations of node `number` for part k; node numbers are rotated by k bits."""
         d = len(self.stages)
 
         def rotated(number: int, by: int) -> int:
@@ -91,7 +91,7 @@ class AllPorts(Program):
             raise AssertionError(op)  # an allreduce in groups copies nothing
 
         def slot(name: int) -> int:
-            """The slot to use for a slot of part k's exchange: each part has its own scratch."""
+            """The program's slot for slot `name` of part k; parts have their own scratch slots."""
             if name == Slot.INPUT:
                 return value
             return name if name < Slot.SCRATCH else scratch(1 + (name - Slot.SCRATCH) * d + k)
@@ -101,9 +101,9 @@ class AllPorts(Program):
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best strategy for one part, for machines with a port for each direction.
+    """The best `strategy` for one part; empty unless ranks have a port for each direction.
 
-    Combining counts d-fold: a processor combines all d parts, one after another.
+    Combining counts d-fold, since a processor combines all d parts, one after another.
     """
     d = cube_dimension(problem.ranks)
     if d < 2 or not isinstance(machine, Wormhole) or not machine.all_port:

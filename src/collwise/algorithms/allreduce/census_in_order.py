@@ -1,8 +1,8 @@
 """Every rank gathers all vectors by the census, then combines them with the brackets of "fixed".
 
-It is for short vectors: where t0 does not grow with the message size it takes T_λ(p)·t0.  All ranks
-end with the same bits, and operators need not commute.  The allreduce of the module `census` is as
-fast, but every rank combines in a different order there.
+The allreduce is for short vectors: where t0 does not grow with the message size, the allgather
+takes T_λ(p)·t0.  All ranks end with the same bits, and operators need not commute.  The algorithms
+of the module `census` do not ensure this, since every rank combines in a different order.
 """
 
 from collections.abc import Iterable
@@ -26,8 +26,7 @@ _ALL = scratch(0)
 class CensusInOrder(Program):
     """An allgather of all vectors into scratch memory; then every rank combines them in rank order.
 
-    The allgather is the postal model's census, as in `allgatherv.census`.   k: the latency λ, a
-    whole number of send times (t0).
+    The allgather is the census of the postal model.   k: the latency λ in units of t0, an integer.
     """
 
     problem: Problem
@@ -54,9 +53,9 @@ class CensusInOrder(Program):
         return operations
 
     def _vectors(self, first: int, number: int) -> tuple[Block, ...]:
-        """Byte ranges, in the slot _ALL, of the vectors of `number` ranks, modulo p.
+        """Byte ranges of the vectors of ranks first … first + number − 1, modulo p.
 
-        first: the first of these ranks.
+        The ranges are in the slot _ALL.
         """
         nbytes, ahead = self.problem.nbytes, min(number, self.problem.ranks - first)
         blocks = Block(0, first * nbytes, ahead * nbytes), Block(0, 0, (number - ahead) * nbytes)

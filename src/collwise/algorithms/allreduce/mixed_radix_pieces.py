@@ -1,4 +1,4 @@
-"""Allreduces by exchanges in groups, in pieces: while one piece travels, ranks send others."""
+"""Allreduces by exchanges in groups: while one piece of the vector travels, ranks send others."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -42,8 +42,8 @@ def _program(problem: Problem, settings: Settings) -> Program:
 def _choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
     """The settings to compare: for each number of pieces the best stages, with two latencies.
 
-    A rough time assumes that only the first piece waits for messages.  Empty if λ is 1, and if
-    more than ranks' own ports delays messages.
+    A rough time assumes that only the first piece waits for messages.  Empty for fewer than three
+    ranks, if λ is 1, and if anything but ranks' own ports delays messages.
     """
     ranks, items = problem.ranks, problem.nbytes // problem.itemsize
 

@@ -1,7 +1,7 @@
 """Reduce up a tree to rank 0, then broadcast down the same tree: Version 1 of [vandeGeijn1991].
 
-With the binomial tree it always takes d(α + nβ) longer than recursive doubling, for p = 2^d.  The
-λ-tree is for large λ if all ranks must end with the same bits, which the census does not ensure.
+With the binomial tree the allreduce takes d(α + nβ) longer than recursive doubling, for p = 2^d.
+The λ-tree is for large λ if all ranks must end with the same bits, which a census does not ensure.
 """
 
 from typing import Any

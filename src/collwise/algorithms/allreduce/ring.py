@@ -1,6 +1,6 @@
 """Ring allreduce: a reduce-scatter and then an allgather around a ring.
 
-Only neighbours exchange messages, of n/p bytes each.  It is for very long vectors on few ranks.
+Only neighbours exchange messages, of n/p bytes.  The ring is for very long vectors on few ranks.
 """
 
 from dataclasses import dataclass

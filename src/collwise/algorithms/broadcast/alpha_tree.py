@@ -23,9 +23,9 @@ ALPHA = fraction(
 
 @lru_cache(maxsize=256)
 def fixed(ranks: int, alpha: Fraction) -> SplitTree:
-    """The broadcast tree with one share α at every split.
+    """The broadcast tree that uses one value of α for every n.
 
-    The leader of n ranks keeps round(αn) of them, and a child leads the others.
+    The root of a subtree of n ranks keeps round(αn) ranks and gives the others to a child.
     """
     return keeping(ranks, lambda n: postal.split(n, alpha))
 
@@ -41,9 +41,9 @@ def table(ranks: int, lam: Fraction) -> SplitTree:
 
 
 def _candidates(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The setting `alpha` that is optimal for all numbers of ranks up to p.
+    """One setting `alpha` that is optimal for all numbers of ranks up to p, if there is one.
 
-    If no α is, several settings to try; empty for one rank.
+    Otherwise several values of `alpha` to try.  Empty for one rank.
     """
     lam = max(machine.planning_lam(problem.nbytes), Fraction(1))
     if problem.ranks < 2:

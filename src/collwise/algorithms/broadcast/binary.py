@@ -1,7 +1,7 @@
 """Pipelined binary tree: every rank sends each segment to two children.
 
-The tree has half the bandwidth of the chain, but about log2 p hops instead of p − 1.  It is for
-long messages on many ranks.
+The tree has half the bandwidth of the chain, but about log2 p hops instead of p − 1.  The
+tree is for long messages on many ranks.
 """
 
 from collwise.algorithms.broadcast.segmented_tree import (

@@ -1,8 +1,8 @@
 """Binomial tree: the number of informed ranks doubles in every step.
 
-The tree is that of recursive halving, the α-tree for α = ½ [Bruck1996 §2.1]: a rank that serves n
-ranks keeps ⌈n/2⌉ and gives ⌊n/2⌋ to a child.  It is optimal for λ = 1.  Most MPI libraries use it
-for short messages.
+The tree is the α-tree for α = ½ [Bruck1996 §2.1]: the root of a subtree of n ranks keeps ⌈n/2⌉ of
+them and gives ⌊n/2⌋ to a child.  The tree is optimal for λ = 1.  Most MPI libraries use it for
+short messages.
 """
 
 from collwise.algorithms.broadcast.segmented_tree import register_tree

@@ -1,4 +1,4 @@
-"""Flat tree: the root sends the message to every other rank.  It is optimal where λ >= p − 1."""
+"""Flat tree: the root sends to every other rank.  The tree is optimal for λ >= p − 1."""
 
 from collwise.algorithms.broadcast.segmented_tree import register_tree
 from collwise.schedule.trees import HeapTree

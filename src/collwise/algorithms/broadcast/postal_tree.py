@@ -1,8 +1,8 @@
 """The λ-tree: optimal in the postal model for a whole message; also used with segments.
 
-It is built by bottom-up doubling [Bruck1996 §2.3].  The λ-tree that reaches as many ranks as
-possible in time t consists of the tree for time t − 1, which has the same root, and the tree for
-time t − λ, whose root is the first child of that root.
+It is built by bottom-up doubling [Bruck1996 §2.3].  The λ-tree for time t reaches as many ranks
+as possible in that time.  It consists of the tree for time t − 1, which has the same root, and the
+tree for time t − λ, whose root is the first child of the λ-tree's root.
 """
 
 from collections.abc import Iterable
@@ -33,8 +33,8 @@ LAM = fraction(
 def tree(ranks: int, lam: Fraction) -> SplitTree:
     """The λ-tree over `ranks` ranks.   lam: the latency λ in t0.
 
-    A source splits its ranks into parts; a part's state is the index of the `Grade` whose time is
-    left to inform the part's ranks.
+    A source splits its ranks into parts.  The state of a part is the index of the `Grade` with
+    the time that is left to inform the part's ranks.
     """
     grades = postal.doubling(ranks, lam).grades
 

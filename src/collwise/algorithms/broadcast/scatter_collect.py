@@ -1,10 +1,10 @@
-"""Broadcasts by scatter and allgather, for long messages: the long-vector one of van de Geijn.
+"""Broadcasts by scatter and allgather, for long messages [vandeGeijn1991 §3].
 
 A scatter down a binomial tree halves the message again and again, then an allgather collects the
 pieces in steps.  A rank that has forwarded pieces in the scatter does not receive them again.
-The allgather has the ⌈log2 p⌉ rounds of Bruck's allgather (dissemination), for many ranks, or goes
-around a ring in p − 1 steps (the bucket algorithm), for very long messages on few ranks.  In a ring
-only neighbours exchange messages, so a network that contains one has no contention.
+For many ranks the allgather is Bruck's, in ⌈log2 p⌉ steps.  For very long messages on few ranks it
+goes around a ring in p − 1 steps.  In a ring only neighbours exchange messages, so a network that
+contains a ring has no contention.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,14 +19,14 @@ from collwise.schedule.program import Program
 
 
 def doubling(ranks: int) -> Sequence[int]:
-    """The starts 1, 2, 4, … of ⌈log2 p⌉ steps, each of which doubles the pieces that a rank has."""
+    """How many pieces, 1, 2, 4, …, a rank has before each of the ⌈log2 p⌉ doubling steps."""
     return tuple(1 << k for k in range((ranks - 1).bit_length()))
 
 
 def _register(
     name: str, summary: str, time: str, starts: Callable[[int], Sequence[int]], most: int
 ) -> None:
-    """Register a broadcast that scatters and then collects.
+    """Register a broadcast that does a scatter, then an allgather.
 
     starts: maps the number of ranks to the field `starts` of `ScatterCollect`.   most: the largest
     number of ranks for which plans try the broadcast.

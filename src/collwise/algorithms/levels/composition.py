@@ -2,8 +2,8 @@
 
 A flat algorithm is one for machines without levels.  A text names the flat algorithm of each level
 with its settings, the innermost level first: "binomial | postal_tree(lam=4)".  A team is the ranks
-that run a flat algorithm together: at level 1 those of a group, at an outer level the leaders of
-groups.
+that run a flat algorithm together: at level 1 the ranks of a group, at an outer level the leaders
+of groups.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -52,9 +52,9 @@ def parts_parameter(name: str, collective: str, example: str) -> Parameter:
 
 
 def parts_of(text: str, collective: str, levels: int) -> Sequence[Configured]:
-    """Parse the algorithms for `levels` levels, the innermost first.
+    """Parse a text into algorithms for `levels` levels, the innermost level first.
 
-    A single algorithm is used at all levels; surplus algorithms are ignored.  Raises
+    If `text` names one algorithm, all levels use it.  Surplus algorithms are ignored.  Raises
     InvalidArgument for too few algorithms.
     """
     parts = [part(label, collective) for label in text.split("|")]
@@ -106,7 +106,7 @@ def in_all_teams(problem: Problem, text: str, collective: str, levels: int) -> l
 def team_problem(problem: Problem, collective: str, ranks: int) -> Problem:
     """The problem of a team of `ranks` ranks, with the vector length of `problem`.
 
-    It keeps the problem's order of combining, or has "any" if the collective combines nothing.
+    The order of combining is that of `problem`, or "any" if the collective combines nothing.
     """
     order = problem.order if problem.kind.combines and collective != "broadcast" else "any"
     return Problem(collective, ranks, problem.nbytes, 0, problem.itemsize, order)
@@ -115,9 +115,9 @@ def team_problem(problem: Problem, collective: str, ranks: int) -> Problem:
 def in_order_of_placement(problem: Problem) -> Order:
     """The order in which an algorithm over levels combines: "fixed", "rank" or "same".
 
-    It is "same" unless the root is 0 and every group of the placement has consecutive ranks.  Then
-    it is "rank", or "fixed" if the problem asks for that and on each level all groups have equally
-    many members, a power of two.
+    The order is "same" if the root is not 0, or if a group's ranks are not consecutive.  Otherwise
+    it is "rank", or "fixed" if the problem asks for "fixed" and on each level all groups have
+    equally many members, a power of two.
     """
     known = problem.placement is not None and not problem.root
     if not known or not hierarchy_of(problem).lines_up:
@@ -164,7 +164,7 @@ def best_parts(
 ) -> tuple[str, ...]:
     """Labels of the fastest flat algorithms for the problem of a team, the fastest first.
 
-    among: short names of the algorithms to try; None for all.   most: number of labels to return.
+    among: short names to try; all if None, or if the order is "fixed".   most: number of labels.
     Of algorithms that take exactly the same time, only the one with the fewest settings is kept.
     """
     timed = []
@@ -194,7 +194,7 @@ def best_at_level(
     among: tuple[str, ...] | None,
     most: int,
 ) -> tuple[str, ...]:
-    """The result of `best_parts` for the largest team of a level."""
+    """Labels of the `most` fastest flat algorithms for the largest team of a level."""
     team = team_problem(problem, collective, max(hierarchy_of(problem).largest(level), 2))
     return best_parts(team, OneLevel(machine, level), among, most)
 
@@ -204,8 +204,9 @@ def combined_choices(
 ) -> list[str]:
     """All combinations of the fastest algorithms of each level, with one algorithm for each level.
 
-    A combination is written "label | label | …", the innermost level first.  BEST algorithms are
-    combined at the outermost level, one less at each other level.   among: as in `best_parts`.
+    A combination is written "label | label | …", the innermost level first.  There are
+    BEST algorithms for the outermost level, and BEST − 1 for each other level.
+    among: short names of the algorithms to try; None for all.
     """
     depth = hierarchy_of(problem).depth
     best = [

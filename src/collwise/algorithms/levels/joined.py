@@ -19,8 +19,8 @@ from collwise.schedule.problem import Problem, Source
 class Joined(Deliveries):
     """Gather at leaders, exchange among the leaders of the outermost groups, broadcast inside.
 
-    exchange: the s-to-p broadcast among those leaders.   tree: has the tree of each level, down
-    which groups broadcast in the end.
+    exchange: the s-to-p broadcast among the leaders of the outermost groups.
+    tree: joins the trees down which groups broadcast, one for each level.
     """
 
     exchange: Configured
@@ -33,7 +33,7 @@ class Joined(Deliveries):
 
     @cached_property
     def held(self) -> list[dict[int, Blocks]]:
-        """A map for each level from 0 on: from a leader to the blocks it has gathered in its group.
+        """For each level from 0 on, a map from a leader to the blocks that its group contributes.
 
         At level 0 every source is its own leader.  Leaders without blocks are left out.
         """
@@ -48,9 +48,9 @@ class Joined(Deliveries):
         return levels
 
     def _teams(self, level: int, rank: int | None) -> Iterable[tuple[tuple[int, ...], int | None]]:
-        """The level's team to which `rank` belongs, paired with the place of `rank` in this team.
+        """The team of `rank` at a level, paired with the place of `rank` in the team.
 
-        Empty if `rank` is in no team of the level.  For rank None all teams, each with place None.
+        Empty if `rank` is in no team of the level.  For rank None all teams, each paired with None.
         """
         if rank is None:
             return ((team, None) for team in self.teams.teams[level - 1])

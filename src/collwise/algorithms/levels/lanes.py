@@ -90,7 +90,7 @@ class Lanes:
         return Problem("allgatherv", ranks, self.problem.nbytes, sources=sources)
 
     def across(self, label: str) -> list[Program]:
-        """A list of one program, in which every lane runs an algorithm; empty for a single node.
+        """A list of one program, in which every lane runs the algorithm; empty for a single node.
 
         label: the algorithm with its settings.
         """
@@ -156,7 +156,7 @@ def allreduce(problem: Problem, settings: Settings) -> Program:
 
 
 def choices(problem: Problem, machine: Levels) -> list[dict[str, str]]:
-    """The settings to try: the best few algorithms across nodes, with the best allgather inside.
+    """The settings to try: the best few algorithms across nodes, the best allgather inside nodes.
 
     Empty if there is only one lane or only one node.
     """
@@ -173,7 +173,7 @@ def choices(problem: Problem, machine: Levels) -> list[dict[str, str]]:
 def order(problem: Problem) -> Order:
     """The order in which an allreduce in lanes combines: "same" if a node has more than two ranks.
 
-    There the reduce-scatter combines in another order.  Otherwise the placement decides.
+    The reduce-scatter in such a node does not keep the rank order.  Else the placement decides.
     """
     order = in_order_of_placement(problem)
     return "same" if order == "same" or hierarchy_of(problem).largest(1) > 2 else order

@@ -1,4 +1,4 @@
-"""Allreduces in lanes, in pieces: while one piece travels between nodes, nodes reduce the next.
+"""Allreduces in lanes: while one piece travels between nodes, nodes reduce the next piece.
 
 A rank may send a message before it receives messages that were sent to it earlier.  So every rank
 has to post all its receives at the start.
@@ -50,7 +50,7 @@ def _build(problem: Problem, settings: Settings) -> Program:
 
 
 def _choices(problem: Problem, machine: Levels) -> list[Settings]:
-    """The best settings of `lanes`, once for each number of pieces that may save time.
+    """The settings to try: the best of an allreduce in lanes, with each useful number of pieces.
 
     Pieces save no time if a message at the outermost level arrives within one round.
     """

@@ -65,7 +65,7 @@ def _allreduce(problem: Problem, settings: Settings) -> Program:
 def _allreduce_choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
     """The settings to try: the best few allreduces among the leaders of the outermost groups.
 
-    Each comes with the best reduces and broadcasts for the inner levels.  Empty for a single level.
+    Each has the best reduce and broadcast for every inner level.  Empty for a single level.
     """
     depth = hierarchy_of(problem).depth
     best = partial(best_at_level, problem, machine)

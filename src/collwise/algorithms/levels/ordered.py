@@ -36,7 +36,7 @@ _MEANING = "t0 (0 in memory), λ·t0 and the port of every level in any one unit
 
 @dataclass(frozen=True)
 class OrderedTree(Tree):
-    """The tree of an order of sends.   families: the parent and the children of each rank."""
+    """A tree made from an order of sends.   families: the parent and children of each rank."""
 
     size: int
     families: tuple[Family, ...]
@@ -53,7 +53,7 @@ class OrderedTree(Tree):
 def ordered_tree(placement: Placement, costs: str) -> OrderedTree:
     """The tree of the best order of sends that the search finds.
 
-    costs: the text of the parameter `costs`, as _MEANING describes it.
+    costs: t0, λ·t0 and port time of each level in one unit, such as "32,64,16; 190,800".
     """
     children: list[list[int]] = [[] for _ in range(placement.ranks)]
     above = [(-1, 0)] * placement.ranks

@@ -1,6 +1,6 @@
 """Segmented broadcasts and reduces along one tree that joins the trees of all levels.
 
-Leaders send to other groups before they send inside their own.  MagPIe [Kielmann1999] has a flat
+Leaders send to other groups before they send in their own groups.  MagPIe [Kielmann1999] has a flat
 tree across groups and binomial trees inside; [Karonis2002] has more levels.  Both papers choose the
 trees by fixed rules; here predicted times decide.
 """
@@ -47,8 +47,8 @@ PARAMETERS = {
 def joined_tree(problem: Problem, text: str, names: Iterable[str] = TREES) -> TeamTree:
     """The tree that joins the trees of all levels.
 
-    text: names a tree for each level, the innermost first.   names: the names that are allowed.
-    Raises InvalidArgument for other names.
+    text: names a tree for each level, the innermost first.   names: the allowed names.
+    Raises InvalidArgument for a name that is not allowed.
     """
     teams = hierarchy_of(problem)
     parts = parts_of(text, "broadcast", teams.depth)
@@ -73,8 +73,8 @@ def joined_tree(problem: Problem, text: str, names: Iterable[str] = TREES) -> Te
 class Timed:
     """A tree over the ranks of one team, with the times of segmented broadcasts down this tree.
 
-    name: the tree's, one of TREE_NAMES.   level: the team's, from 1 for the innermost.   machine:
-    gives messages their costs.   size: number of ranks in the team.   nbytes: bytes to broadcast.
+    name: one of TREE_NAMES.   level: the level of the team; 1 is the innermost.   machine: states
+    what messages cost.   size: number of ranks in the team.   nbytes: bytes to broadcast.
     """
 
     def __init__(self, name: str, level: int, machine: Levels, size: int, nbytes: int) -> None:
@@ -90,9 +90,9 @@ class Timed:
 
 
 def segmented_trees(problem: Problem, machine: Levels) -> list[Settings]:
-    """The settings to try: good pairs of an outermost tree and a segment, the fastest first.
+    """The settings to try: pairs of an outermost tree and a segment, the fastest trees first.
 
-    For the inner levels, each setting names the trees that are fastest with its segment.
+    For each inner level, the settings name the tree that is fastest with the segment.
     """
     depth = (teams := hierarchy_of(problem)).depth
     timed: list[tuple[Fraction, str, int]] = []

@@ -60,9 +60,9 @@ LATENCIES = Parameter(_read, _MEANING)
 
 
 def latencies_of(settings: Settings, depth: int) -> tuple[int, ...]:
-    """The latency at each level that the setting `latencies` gives, in rounds, the outermost last.
+    """The latencies in rounds that the setting `latencies` gives, one a level, the outermost last.
 
-    Of more than `depth` latencies, the outermost `depth` count.
+    If the setting has more than `depth` latencies, the last `depth` are returned.
     Raises BeyondLimits if a latency is too long.
     """
     latencies = tuple(map(int, settings["latencies"].split()))[-depth:]
@@ -95,7 +95,7 @@ def rounds(problem: Problem, latencies: Sequence[int], segment: int) -> FreeRoun
 
 
 def rounds_under_way(latency: Fraction, gap: Fraction) -> int:
-    """How many rounds of `gap` seconds each a message travels for `latency` seconds; at least 1.
+    """The latency of a message in rounds: latency / gap, rounded, and at least 1.
 
     The quotient is rounded up, but down if it exceeds an integer by at most 1/8.
     """

@@ -40,7 +40,7 @@ class Order(NamedTuple):
     """An order of sends.   sends: (source, target) pairs, in the order in which they were decided.
 
     finish: when the last message arrives, in ticks.   options: the number of options of each
-    decision; empty if the search considered only the rule's option.
+    decision; empty if every decision had only the option of the rule.
     """
 
     sends: list[tuple[int, int]]
@@ -80,9 +80,9 @@ def best_order(placement: Placement, costs: Sequence[LevelCost]) -> Order:
 class _Run:
     """The simulation of one order, decision by decision.
 
-    groups: for each level, the number of each rank's group.   parts: for each level, the result of
-    `_parts`.   rule: how many ranks of the sender's node must have the data before the sender
-    sends to outer groups.   searched: whether a decision has all options, not only the rule's.
+    groups: for each level, the number of each rank's group.   parts: for each level and group, the
+    group's subgroups.   rule: how many ranks of the sender's node must have the data before the
+    sender sends to outer groups.   searched: whether decisions have more than the rule's option.
     """
 
     def __init__(
@@ -170,9 +170,9 @@ class _Run:
         yield None
 
     def _next(self, level: int, rank: int) -> int | None:
-        """The first rank of the largest subgroup without data, within the group of `rank`.
+        """The first rank of the largest subgroup without data, in the group of `rank` at a level.
 
-        level: the level of this group.   None if all its subgroups have data.
+        None if all subgroups of the group have data.
         """
         parts = self.fresh[level - 1][self.groups[level - 1][rank]]
         informed = self.informed if level == 1 else self.counts[level - 2]

@@ -1,7 +1,7 @@
 """Reduce as a reduce-scatter on a circulant graph and a gather at the root, for any p.
 
-For 2^d ranks and stages of radix 2 this is the recursive halving of [vandeGeijn1991 §5], or one of
-its hybrids.  Other numbers of ranks take as many rounds as the next larger 2^d, with fewer bytes.
+For 2^d ranks and stages of radix 2 it is the recursive halving of [vandeGeijn1991 §5], or a hybrid
+of that paper.  Other numbers of ranks take as many rounds as the next larger 2^d, with fewer bytes.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ _Best: TypeAlias = tuple[float, tuple[Stage, ...]]
 
 
 def _program(problem: Problem, settings: Settings) -> CirculantExchange:
-    """The exchange with the setting `stages`, of which the first always divides the vector."""
+    """The exchange in the stages of the setting `stages`; the first stage divides the vector."""
     first, *others = read(settings["stages"])
     stages = (first._replace(divided=True), *others)
     return CirculantExchange(problem, latency=settings["latency"], stages=stages)
@@ -34,8 +34,8 @@ def _program(problem: Problem, settings: Settings) -> CirculantExchange:
 def _choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
     """The settings to compare: stages of radix 2, and for each first stage the best later ones.
 
-    Empty for 2^d ranks, since the reduces of `exchanges` do the same there; if combining is free,
-    since reduces in rounds are then never slower; and for too many ranks.
+    Empty for 2^d ranks, where the reduces by exchanges do the same.  Empty if combining is free,
+    since reduces in rounds are then never slower.  Empty for 0 or 1 elements or too many ranks.
     """
     whole, rounds = problem.nbytes // problem.itemsize, (problem.ranks - 1).bit_length()
     useless = problem.ranks == 1 << rounds or whole < 2
@@ -67,7 +67,8 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
     def best(ranks: int, items: int, divide: bool) -> _Best:
         """The least rough time in seconds, and the stages that take this time.
 
-        ranks, items: as in `after`.   divide: whether stages may divide vectors.
+        ranks: how many ranks' partial results make up a block.   items: elements of a message.
+        divide: whether stages may divide vectors.
         """
         tried = [] if ranks > 1 else [(0.0, tuple[Stage, ...]())]
         for radix in _radices(ranks):

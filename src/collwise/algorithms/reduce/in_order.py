@@ -19,7 +19,7 @@ from collwise.schedule.reduction import receive_and_combine
 class InOrder(Program):
     """A reduce in rank order.   lam: the λ of both trees, in t0.
 
-    Virtual ranks 0 … p − root − 1 are ranks root … p − 1; the others are the ranks below the root.
+    Virtual ranks 0 … p − root − 1 are ranks root … p − 1; the last `root` are ranks 0 … root − 1.
     """
 
     problem: Problem

@@ -31,8 +31,8 @@ def _register(
 ) -> None:
     """Register a segmented reduce up a tree.
 
-    tree: returns the tree for a problem and settings.   chosen: returns the settings other than
-    `segment` for a problem and a machine.   more: other fields of `Algorithm`.
+    tree: returns the tree for a problem and settings.   more: other fields of `Algorithm`.
+    chosen: returns all settings except `segment`, for a problem and a machine.
     """
 
     def build(problem: Problem, settings: Settings) -> UpTree:
@@ -40,7 +40,7 @@ def _register(
         return UpTree(tree(problem, settings), problem.nbytes, items * problem.itemsize)
 
     def choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
-        """The numbers of segments to compare; empty for one rank and for too many ranks.
+        """The settings to compare, by number of segments; empty for 1 rank and for too many ranks.
 
         A rough time assumes that the first segment makes as many hops as the tree is deep, and that
         each further segment keeps the root's port busy once for each child of the root.

@@ -1,7 +1,7 @@
 """Reduce of whole vectors up a tree: the time-reverse of a broadcast down the tree.
 
 The λ-tree is optimal in the postal model, for a reduce as for a broadcast.  Most MPI libraries use
-the binomial tree for short vectors; it is approach 1 of [vandeGeijn1991] §5.
+the binomial tree for short vectors; [vandeGeijn1991] §5 calls this approach 1.
 """
 
 from typing import Any

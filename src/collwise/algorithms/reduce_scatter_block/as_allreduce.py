@@ -1,6 +1,6 @@
 """Reduce-scatter by any allreduce in scratch memory; then every rank copies its own block.
 
-The reduce-scatter takes as long as the allreduce.  For short vectors and large λ nothing is faster:
+The reduce-scatter takes as long as the allreduce.  The algorithm is for short vectors and large λ:
 an allreduce by census has no allgather phase that a reduce-scatter could leave out.
 """
 

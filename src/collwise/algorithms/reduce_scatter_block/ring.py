@@ -14,11 +14,11 @@ from collwise.schedule.reduction import Blocks, Circular, equal_parts
 
 @dataclass(frozen=True)
 class Ring(Circular):
-    """The program: the vector is cut into p blocks of nearly equal length; rank j gets block j."""
+    """The vector is cut into p blocks of nearly equal length; rank j gets block j."""
 
     @cached_property
     def parts(self) -> list[Blocks]:
-        """The byte ranges of the p blocks, by the rank that gets the block."""
+        """The byte ranges of the p blocks; entry j is for block j."""
         whole = Block(0, 0, self.problem.nbytes)
         return equal_parts(whole, self.problem.ranks, self.problem.itemsize)
 

@@ -99,7 +99,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _show_in_notebooks() -> None:
-    """Let notebooks show objects of loaded classes as pictures; Matplotlib is loaded only then."""
+    """Let notebooks show objects of loaded classes as pictures; only drawing loads Matplotlib."""
     for name, where in _PICTURED.items():
         if (module := sys.modules.get(f"{__name__}.{where}")) is None:
             continue

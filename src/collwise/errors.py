@@ -1,7 +1,7 @@
 """Every error of collwise, in one place.
 
-An error says three things: what was asked, what was seen, what to do.  Its class says whose fault
-it is; the command line ends with its `exit_code`.
+An error says three things: what was asked, what was seen, what to do.  Its class says what kind of
+error it is; a command ends with the `exit_code` of the class.
 """
 
 import re
@@ -33,7 +33,7 @@ LONGEST_BITS = 128
 
 
 def shown(value: object) -> str:
-    """A value in a few characters for an error message, equal on all ranks (no addresses)."""
+    """Short text for a value in an error message, without addresses, so equal on all ranks."""
     if isinstance(value, int) and value.bit_length() > LONGEST_BITS:
         return f"an integer of {value.bit_length()} bits"
     if value is None or isinstance(value, str | int | float):
@@ -60,11 +60,11 @@ class CollwiseError(Exception):
 
 
 class InvalidArgument(CollwiseError, ValueError):
-    """A value outside its range: root, size, λ, α, number of ranks."""
+    """An argument, option or file that cannot be used, such as a root outside its range."""
 
 
 class BeyondLimits(InvalidArgument):
-    """A request that would take too long or too much room; planners leave it out, and say why."""
+    """A request that would take too much time or memory; plans leave such algorithms out."""
 
 
 class NothingApplies(InvalidArgument):
@@ -72,13 +72,13 @@ class NothingApplies(InvalidArgument):
 
 
 class UnknownName(CollwiseError, KeyError):
-    """A name that is in no registry; the message lists known names that are near it."""
+    """An unknown name; the message lists similar known names, or all if none is similar."""
 
     @classmethod
     def of(cls, kind: str, name: object, known: Iterable[str]) -> "UnknownName":
-        """Describe an unknown `name` of `kind`, with the nearest of the `known` names.
+        """An error for the unknown `name` of a `kind`, with similar or all `known` names.
 
-        name: what was given, of any type; only a string can be near a known name.
+        name: what was given, of any type; only a string can be similar to a known name.
         """
         names = sorted(known)
         if not isinstance(name, str):
@@ -99,7 +99,7 @@ class UnknownName(CollwiseError, KeyError):
 class InvalidSchedule(CollwiseError):
     """A schedule that does not do what its collective promises: the first violation, explained.
 
-    rank, step, block: where the violation is (None: it is not about one).
+    rank, step, block: where the violation is; None if it concerns no single rank, step or block.
     """
 
     exit_code = 1  # a check failed
@@ -135,7 +135,7 @@ class ForeignProfile(CollwiseError):
 
 
 class NoMPI(CollwiseError):
-    """No MPI library, no launcher, or a launcher of another MPI."""
+    """No MPI library, no launcher, a launcher of another MPI, or ranks that did not finish."""
 
 
 class RanksLost(CollwiseError):

@@ -1,14 +1,14 @@
 """The command line: `collwise COMMAND`.
 
-`COMMANDS` is the only list of commands; NAME is made by NAME_command.py.  Options that commands
-share: `problem_options`, `machine_options` (`planning_options` has both), `profile_option`, and
-`ranks_option`, which starts ranks.  `bench_grid` starts one launch of `bench` after another.
-`parameter_types` reads their values, `grouped_command` shows them in groups.  `output` prints and
-delivers results, `failures` turns exceptions into messages and exit codes.
+`COMMANDS` is the only list of commands; NAME_command.py defines the command NAME.  Modules with
+options that commands share: `problem_options`, `machine_options` (`planning_options` has both),
+`profile_option`, and `ranks_option`, which starts ranks.  `parameter_types` reads options' values,
+`grouped_command` groups options in the help.  `bench_grid` starts `bench` again and again.
+`output` prints and saves results, `failures` turns exceptions into messages and exit codes.
 
-Every command has `--json`, `--help`, and the exit codes 0, 1, 2, and 130 when interrupted.  An
-option about the problem is a field of `ProblemOptions` (which collectives have it: `ABOUT` in
-`schedule/collectives.py`), one about the machine is in `_KINDS` of `machine_options`.
+Every command has `--json`, `--help`, and the exit codes 0, 1, 2, and 130 when interrupted.
+`ProblemOptions` has a field for each option about the problem; `ABOUT` of `schedule/collectives.py`
+has the option's collectives.  `_KINDS` of `machine_options` lists the options about the machine.
 """
 
 import os
@@ -41,7 +41,7 @@ COMMANDS = {
 
 
 class Commands(click.Group):
-    """Loads a command's module (cli/NAME_command.py) when it is asked for."""
+    """The group of all commands; loads a command's module when the command is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: D102
         return list(COMMANDS)

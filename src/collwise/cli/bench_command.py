@@ -1,4 +1,4 @@
-"""`collwise bench`: one race with all its numbers, or a sweep of them."""
+"""`collwise bench`: one race with all its numbers, or a sweep of several races."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -60,7 +60,7 @@ _ALONE_S, _EACH_S = 5.0, 1.5
 
 
 def _parse_order(text: str) -> Callable[[int], Sequence[int]]:
-    """From `random:SEED`, or the name of a file of ranks: the order of so many ranks."""
+    """Read --order, `random:SEED` or a file of ranks; returns a function: ranks → their order."""
     if random := re.fullmatch("random:([0-9]{1,18})", text):
         return lambda ranks: Random(int(random[1])).sample(range(ranks), ranks)
     if text.startswith("random:"):
@@ -84,7 +84,7 @@ def _parse_order(text: str) -> Callable[[int], Sequence[int]]:
 
 @dataclass(frozen=True)
 class Ranges:
-    """What to race: every collective with every size, on so many ranks; None: on all of them."""
+    """What to race: every collective and size, on each of `counts` ranks; None: on all ranks."""
 
     collectives: tuple[str, ...]
     sizes: tuple[int, ...]
@@ -95,12 +95,12 @@ class Ranges:
 
     @property
     def races(self) -> int:
-        """How many races these are."""
+        """The number of races."""
         return len(self.collectives) * len(self.sizes) * len(self.counts or [None])
 
     @property
     def several(self) -> bool:
-        """Whether they make a table with a row for each race."""
+        """Whether there are several races, which are shown as a table with a row for each race."""
         return self.races > 1
 
     def budget_s(self, asked: float | None) -> float:
@@ -108,7 +108,7 @@ class Ranges:
         return asked or (_ALONE_S if self.races == 1 else _EACH_S)
 
     def tasks(self, request: ProblemOptions, ranks: int) -> "list[Task]":
-        """The races on one number of ranks, each once."""
+        """The races on `ranks` ranks, without duplicates."""
         tasks = [
             request.task(collective, ranks, nbytes, round_up=True)
             for collective in self.collectives
@@ -118,7 +118,7 @@ class Ranges:
 
 
 def _raced(values: dict[str, Any]) -> "Ranges | GridCells":
-    """Take the options that say what is raced out of all options."""
+    """Remove the options that say what is raced from `values`; returns what they describe."""
     collectives = tuple(dict.fromkeys(name for some in values.pop("collective") for name in some))
     sizes, counts = values.pop("sizes"), values.pop("counts")
     first, last, factor = (values.pop(name) for name in ("first", "last", "factor"))
@@ -158,7 +158,7 @@ def _check(options: dict[str, Any]) -> None:
 
 
 def _earlier(record: Path, resume: bool) -> "Sweep | None":
-    """The sweep to go on with; raises InvalidArgument for a record that would be lost."""
+    """The sweep in `record` to go on with, None for a new one; InvalidArgument without --resume."""
     from collwise.tuning.race_records import read_sweep
 
     if not (record.is_file() and record.stat().st_size):
@@ -362,7 +362,7 @@ def command(
 
 
 def _shown(raced: Ranges | GridCells) -> "Callable[[Outcome, dict[str, str], str], None]":
-    """What prints a race as soon as it has ended: a row of the sweep, or the whole of it."""
+    """A function that prints a race when it has ended: a row of a sweep, or all its numbers."""
     from collwise.report.sweep_tables import COLUMNS
     from collwise.report.tuning_tables import race_summary, race_table
 

@@ -1,4 +1,4 @@
-"""`collwise bench --grid`: launches on one network after another, which race a grid's cells."""
+"""`collwise bench --grid`: races the cells of a grid, by launches on one network after another."""
 
 import json
 import os
@@ -36,7 +36,7 @@ _TAKEN = ("--grid", "--record", "--resume", "--report", "--json", "--seed")
 
 @dataclass(frozen=True)
 class GridCells:
-    """The cells of a grid that one launch races; it has what `bench_command.Ranges` has."""
+    """The cells of a grid that one launch races, with the attributes of `bench_command.Ranges`."""
 
     path: Path
     numbers: tuple[int, ...]
@@ -65,7 +65,7 @@ class GridCells:
 
     @property
     def measured(self) -> tuple[int, ...]:
-        """The sizes at which to measure: those of the grid."""
+        """The message sizes at which to measure, in bytes: the grid's sizes."""
         return self._grid.sizes
 
     @property
@@ -75,7 +75,7 @@ class GridCells:
 
     @property
     def races(self) -> int:
-        """How many races these are."""
+        """The number of races."""
         return len(self.numbers)
 
     def budget_s(self, asked: float | None) -> float:
@@ -83,7 +83,7 @@ class GridCells:
         return asked or self._grid.race_s
 
     def tasks(self, request: object, ranks: int) -> "list[Task]":
-        """The races on so many ranks."""
+        """The races on `ranks` ranks."""
         from collwise.tuning.session import check_raceable
 
         tasks = [collective.task(ranks, nbytes) for collective, nbytes in self._cells]
@@ -93,7 +93,7 @@ class GridCells:
 
 
 def over_networks(run: Callable[..., Any]) -> Callable[..., Any]:
-    """Make `bench` run the whole grid, unless a launcher has started it to race some cells."""
+    """Make `bench` run the whole grid, unless a launcher has started `bench` to race some cells."""
 
     @wraps(run)
     def decide(**options: Any) -> Any:
@@ -115,7 +115,7 @@ def over_networks(run: Callable[..., Any]) -> Callable[..., Any]:
 class _Runner:
     """Runs the launches of a grid that have not run yet.
 
-    Samples of every launch are in a folder beside the record, and survive whatever happens.
+    The samples of every launch are kept in a folder beside the record, even if a launch fails.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class _Runner:
             self._take(launch)
 
     def run(self) -> None:
-        """Run what is left, write the record after every launch, and show the figures."""
+        """Run the launches that are left, write the record after each, and show the results."""
         grid = self.grid
         first = [launch for turn in range(grid.rounds) for launch in grid.launches(turn)]
         left = sum(launch.name not in self.measured for launch in first)
@@ -191,7 +191,7 @@ class _Runner:
         self._write()
 
     def _start(self, launch: "Launch", words: list[str], races: int) -> tuple[int, Sequence[str]]:
-        """Run `collwise` with these words on a launch's ranks; the code, and the lab's warnings."""
+        """Run `collwise` with `words` on a launch's ranks; returns exit code and lab's warnings."""
         network, python = self.grid.networks[launch.network], self.pythons[launch.library]
         budget_s = self.grid.measuring_s + races * (2 * self.grid.race_s + PLANNING_S)
         if not network.emulated:
@@ -210,7 +210,7 @@ class _Runner:
         return finished.code, finished.report.warnings
 
     def _places(self, launch: "Launch") -> list[int]:
-        """The cells to race: the second time, those that the first launches have decided."""
+        """The cells for a launch: all, or in a second launch those that the first ones decided."""
         places = self.grid.cells_of(launch)
         if launch.number == 1:
             return places
@@ -226,7 +226,7 @@ class _Runner:
         return self.folder / f"{launch.name}.ended"
 
     def _take(self, launch: "Launch") -> None:
-        """Read what a launch has measured, if it has ended."""
+        """Read what a launch has measured, if the launch has ended."""
         from collwise.tuning.grid_results import Measured
         from collwise.tuning.race_records import read_sweep
 
@@ -270,7 +270,7 @@ class _Runner:
 
 
 def _python(grid: "Grid", library: str) -> str:
-    """The interpreter of a library's environment; ours for ""."""
+    """A library's Python interpreter; this process's if the grid names none for the library."""
     if not (named := grid.libraries[library]):
         return sys.executable
     found = shutil.which(named if "/" not in named else (grid.folder / named).absolute())
@@ -282,7 +282,7 @@ def _python(grid: "Grid", library: str) -> str:
 
 @contextmanager
 def _launcher_beside(python: str) -> Iterator[None]:
-    """A context in which the launcher is the one beside this interpreter, if there is one."""
+    """A context in which ranks are started by the mpiexec beside `python`, if there is one."""
     variable, path = "COLLWISE_MPIEXEC", Path(python).with_name("mpiexec")
     before = os.environ.get(variable)
     if python != sys.executable and path.exists():

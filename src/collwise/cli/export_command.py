@@ -107,7 +107,7 @@ def _export(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Plan, and deliver the lines to a file, to standard output, or in a document."""
+    """Plan, and write the schedule's lines to a file, to standard output, or in a JSON document."""
     from collwise.report.plan_document import problem_document
     from collwise.tuning.simulations import planned_schedule
 
@@ -162,7 +162,7 @@ def _export_rules(
     commuting: bool,
     as_json: bool,
 ) -> int:
-    """Write the rules to a file, to standard output, or in a document; return the exit code."""
+    """Write rules to a file, to standard output, or in a JSON document; return the exit code."""
     from collwise.formats.selection_rules import Installed, is_export
     from collwise.tuning.export_check import check
     from collwise.tuning.exported_rules import exported, installed_library

@@ -1,4 +1,4 @@
-"""How commands fail: one clear line, the right exit code, no traceback, nobody left waiting."""
+"""How commands fail: a one-line message, an exit code, no traceback, no rank left waiting."""
 
 import contextlib
 import errno
@@ -22,15 +22,15 @@ GRACE_S = 5.0
 
 
 class ScriptEnd(SystemExit):
-    """The end of a user's script: MPI ends as the script left it, and nothing more is said."""
+    """The end of a user's script: nothing more is printed, and MPI is not aborted."""
 
 
 @contextlib.contextmanager
 def failing_clearly() -> Iterator[None]:
     """Turn what a command raises into a message and an exit code.
 
-    On MPI, ranks that all fail alike end in order; a rank that fails alone ends the others, since
-    they would wait for it forever.
+    After an error of collwise's or of usage, ranks exit without MPI_Abort if all of them fail.
+    A rank that fails alone aborts MPI, since the other ranks would wait for it forever.
     """
     stdout = sys.stdout
     try:
@@ -68,7 +68,7 @@ def failing_clearly() -> Iterator[None]:
 
 
 def _say(message: str) -> None:
-    """Print to standard error, from rank 0."""
+    """Print to standard error on rank 0; do nothing on other ranks."""
     if my_rank() == 0:
         from collwise.cli.output import write  # imported here, since loading it takes a while
 
@@ -76,7 +76,7 @@ def _say(message: str) -> None:
 
 
 def _interrupted() -> NoReturn:
-    """End all ranks at once: a rank within MPI would notice the interruption much later."""
+    """End all ranks at once: a rank inside an MPI call would notice the interruption much later."""
     if my_rank() == 0:
         if sys.stderr is not None and sys.stderr.isatty():
             sys.stderr.write("\x1b[?25h")  # a progress bar on a rank may have hidden the cursor
@@ -91,9 +91,9 @@ def _stems_from_interrupt(problem: BaseException | None) -> bool:
 
 
 def leave(code: int, *, alone: bool = False) -> NoReturn:
-    """End the process with an exit code; if it is an error, end ranks that go on, too.
+    """End the process with an exit code; after an error, abort MPI if other ranks go on.
 
-    alone: whether to end them at once, rather than after GRACE_S.
+    alone: whether to abort at once, rather than wait GRACE_S for the other ranks.
     """
     try:
         sys.stdout.flush()
@@ -116,9 +116,9 @@ def leave(code: int, *, alone: bool = False) -> NoReturn:
 
 
 def tell_starter(status: int | str) -> bool:
-    """Tell a status to the collwise process that started these ranks; False if there is none.
+    """Tell a status to the collwise process that started the ranks; False if there is none.
 
-    status: an exit code (that process exits with the highest), or the word that ranks have begun.
+    status: an exit code, of which the starter exits with the highest, or that ranks have begun.
     """
     path = status_file()
     if path is None:
@@ -130,7 +130,7 @@ def tell_starter(status: int | str) -> bool:
 
 
 def running_mpi() -> Any:
-    """The MPI module, if it was loaded and runs."""
+    """The module mpi4py.MPI; None unless it is loaded, and MPI initialized and not finalized."""
     module = sys.modules.get("mpi4py.MPI")
     return module if module and module.Is_initialized() and not module.Is_finalized() else None
 
@@ -147,7 +147,7 @@ def _all_arrive(mpi: Any) -> bool:
 
 
 def my_rank() -> int:
-    """The rank of this process, by MPI if it runs, else by the launcher; 0 if it has none."""
+    """The rank of this process, from MPI if MPI runs, else from the launcher, else 0."""
     if (mpi := running_mpi()) is not None:
         return int(mpi.COMM_WORLD.Get_rank())
     launcher = launched()

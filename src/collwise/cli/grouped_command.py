@@ -1,4 +1,4 @@
-"""Commands with many options: grouped help, options as one argument, all missing ones named."""
+"""Commands with many options: grouped help, options as one argument, errors for missing ones."""
 
 from collections.abc import Callable
 from functools import partial, wraps
@@ -11,7 +11,7 @@ _WRITTEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
 
 class _Grouped(click.Option):
-    """An option that stands under a heading of its own in the help."""
+    """An option that the help shows under the heading `group`."""
 
     def __init__(self, *arguments: Any, group: str, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
@@ -19,12 +19,12 @@ class _Grouped(click.Option):
 
 
 def grouped(group: str) -> Any:
-    """`click.option` for options that stand together under a heading."""
+    """`click.option` for options that the help shows under the heading `group`."""
     return partial(click.option, cls=_Grouped, group=group)
 
 
 def all_of(*options: Any) -> Callable[[Any], Any]:
-    """One decorator that adds several options, in this order."""
+    """A decorator that adds several options, in the given order."""
 
     def add(command: Any) -> Any:
         for option in reversed(options):
@@ -37,10 +37,10 @@ def all_of(*options: Any) -> Callable[[Any], Any]:
 def gathered(
     name: str, make: Callable[[dict[str, Any]], Any], *options: Any
 ) -> Callable[[Any], Any]:
-    """A decorator that adds options, which the command gets as one argument.
+    """A decorator that adds options, whose values the command gets as one argument.
 
-    name: of the argument.   make: returns its value, and removes from the given dictionary of all
-    options' values those that it used.
+    name: the argument's name.   make: gets a dictionary of all options' values, removes the values
+    that it uses, and returns the argument's value.
     """
 
     def add(command: Callable[..., Any]) -> Any:
@@ -55,7 +55,7 @@ def gathered(
 
 
 def said(*names: str) -> list[str]:
-    """Which of these options and arguments the user gave, as they are typed."""
+    """Those of the parameters `names` that the user gave, as users type them, such as --bytes."""
     ctx = click.get_current_context()
     return [
         param.opts[0] if isinstance(param, click.Option) else (param.name or "").upper()
@@ -65,7 +65,7 @@ def said(*names: str) -> list[str]:
 
 
 class GroupedCommand(click.Command):
-    """A command whose options stand in groups, and which names every missing option at once."""
+    """A command with options in groups; one error names all missing options."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:  # noqa: D102
         typed = list(args)

@@ -21,10 +21,10 @@ from collwise.profiles.store import of_this_machine
 
 
 class ChosenMachine(NamedTuple):
-    """A machine, where it comes from, and the network between its ranks (None: no links).
+    """A machine, its origin, and the network between its ranks (None: links are not modelled).
 
-    profile: the machine's profile, if it was measured.   notes: remarks on that profile for the
-    user.   digits: how many digits of its times are known.
+    profile: the machine's profile, if the machine was measured.   notes: remarks on the profile
+    for the user.   digits: how many significant digits of the machine's times are known.
     """
 
     machine: Machine
@@ -121,10 +121,10 @@ def machine_from(
 ) -> ChosenMachine:
     """The machine and the network that `machine_options` describe.
 
-    ranks: of the problem.   nbytes: message size, for remarks on how well its times are known.
-    shape: sizes of a preset's network, if that is a mesh; near a square if not given.
-    combined: operator and type of the combining to be timed; None where nothing is combined.
-    Raises InvalidArgument for options of no machine or of several; DamagedProfile.
+    ranks: number of ranks.   nbytes: message size, for remarks on how well its times are known.
+    shape: rows and columns if the preset's network is a mesh; None for a mesh near a square.
+    combined: operator and element type; None if the collective combines nothing.
+    Raises InvalidArgument if options describe several machines or none; DamagedProfile.
     """
     topology = None if options["topology"] is None else parse(options["topology"])
     if topology is not None:
@@ -173,7 +173,7 @@ def machine_from(
 
 
 def _with_levels(text: str, ranks: int) -> Levels:
-    """The machine of --levels; raises InvalidArgument if it places another number of ranks."""
+    """The machine of --levels; raises InvalidArgument if the machine has not `ranks` ranks."""
     from collwise.model.level_notation import load, parse
     from collwise.model.level_presets import LEVEL_PRESETS
 
@@ -226,8 +226,8 @@ def _assumed_machine(kind: str, parameters: Mapping[str, Any]) -> Machine:
 def network_of(preset: Preset, ranks: int, shape: tuple[int, int] | None = None) -> Topology:
     """The network that a paper's machine has for `ranks` ranks.
 
-    The paper's own network if it has as many nodes; else one of its kind: a mesh of `shape` or near
-    a square, a torus near a cube, a hypercube.   Raises InvalidArgument where no hypercube fits.
+    A mesh has `shape`, or is near a square.  A torus is the paper's if that has `ranks` nodes, else
+    near a cube.   Raises InvalidArgument for a hypercube if `ranks` is no power of two.
     """
     usual = preset.topology()
     if isinstance(usual, Mesh):

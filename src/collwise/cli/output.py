@@ -1,6 +1,6 @@
 """What users see: tables and progress on a terminal, plain text in a pipe, JSON on request.
 
-What was measured is shown first, and saved as far as it can be (`deliver`).
+`deliver` shows results, and saves each of them even if another cannot be saved.
 """
 
 import json
@@ -48,7 +48,7 @@ json_option = click.option(
 
 
 def passed_on() -> dict[str, str]:
-    """The environment that tells started ranks about the terminal they write to."""
+    """Environment variables that tell started ranks about the terminal to which they write."""
     streams = [name for name in ("out", "err") if getattr(sys, f"std{name}").isatty()]
     width = shutil.get_terminal_size((100, 24)).columns
     return {_TERMINAL: " ".join([*streams, str(width)])}
@@ -71,8 +71,8 @@ def console(stream: str = "out") -> Console:
 def table(shown: Table, stream: str = "out") -> None:
     """Print a table; columns of numbers (with their units) are right-aligned.
 
-    Where the terminal is too narrow, cells break before what is in brackets and sentences wrap;
-    then the optional columns are left out, in their order, as far as need be.
+    On a terminal that is too narrow, cells break before brackets, and sentences wrap.
+    If that is not enough, optional columns are left out one by one, in their order.
     """
     out, optional = console(stream), tuple(shown.optional)
     unlimited = out.options.update(max_width=10_000)
@@ -98,7 +98,7 @@ def table(shown: Table, stream: str = "out") -> None:
 
 
 class Rows:
-    """A table that is printed row by row, each as soon as it is added.
+    """A table whose rows are printed as soon as they are added.
 
     widths: the least width of each column, in characters, by its title.
     """
@@ -108,7 +108,7 @@ class Rows:
         self.begun = False
 
     def add(self, row: Mapping[str, str]) -> None:
-        """Print a row, after the titles if it is the first."""
+        """Print a row.  Before the first row the titles are printed."""
         if not self.begun:
             self._write(dict(zip(self.widths, self.widths, strict=True)))
             self.begun = True
@@ -122,7 +122,7 @@ class Rows:
 
 
 def _folded(cell: str) -> str:
-    """The cell; if it is a label with brackets at its end, these are on a line of their own."""
+    """The cell; brackets at the end of a label are put on a line of their own."""
     label = _LABEL.fullmatch(cell)
     return "\n".join(label.groups()) if label else cell
 
@@ -159,7 +159,7 @@ def _grid(title: str, rows: Sequence[Mapping[str, str]], least: int) -> Grid:
 
 
 def write(*lines: str, stream: str = "out") -> None:
-    """Print lines of text without markup: wrapped on a terminal, as they are in a pipe."""
+    """Print lines of text without markup, wrapped on a terminal and unchanged in a pipe."""
     to = console(stream)
     for line in lines:
         for piece in _wrapped(line, to.width) if to.is_terminal else [line]:
@@ -167,7 +167,7 @@ def write(*lines: str, stream: str = "out") -> None:
 
 
 def _wrapped(line: str, width: int) -> list[str]:
-    """A line cut into pieces of at most `width`, indented to its last column; words stay whole."""
+    """The line cut between words at `width` characters; later pieces begin at its last column."""
     if len(line) <= width:
         return [line]
     margin = len(line) - len(line.lstrip(" "))
@@ -184,7 +184,7 @@ def _wrapped(line: str, width: int) -> list[str]:
 
 
 def write_json(document: Mapping[str, Any]) -> None:
-    """Print one JSON document, the command's name as its format; NaN and infinities become null."""
+    """Print a JSON document; "format" is the command's name.  NaN and infinities become null."""
     header = {"format": click.get_current_context().command_path, "version": 1}
     finite = json.loads(msgspec.json.encode({**header, **document}, enc_hook=float))
     click.echo(json.dumps(finite, indent=2, ensure_ascii=False))
@@ -196,11 +196,11 @@ def deliver(
     show: Callable[[], object],
     savings: Iterable[Callable[[], Saved]],
 ) -> None:
-    """Show results, and save them even if nobody reads or a file cannot be written.
+    """Show results, and save them even if showing them fails or a file cannot be written.
 
     document: makes the results' JSON document, to which the saved files are added.   show: prints
-    the results for people.   savings: functions that save one thing each.   If some of them raise
-    CollwiseError, the others run all the same; the last error is raised, the others are printed.
+    the results for people.   savings: functions that save one thing each.  All of them run, even
+    if some raise CollwiseError; the last error is raised, earlier errors are printed.
     """
     if as_json:
         saved, troubles = _save(savings)
@@ -232,10 +232,10 @@ def _save(savings: Iterable[Callable[[], Saved]]) -> tuple[list[Saved], list[Col
 
 @contextmanager
 def progress(quiet: bool, beginning: str = "", *, bar: bool = True) -> Iterator[Any]:
-    """A progress bar on standard error if that is a terminal: call it with (what, 0 … 1).
+    """A context with a function for a progress bar on standard error: call it with (what, 0 … 1).
 
-    beginning: the line to print at the start where no bar is shown.   bar: whether to show a bar;
-    where results are printed as they come, it would stand between them.
+    beginning: the line to print at the start if no bar is shown.   bar: whether to show a bar if
+    standard error is a terminal; False if results are printed meanwhile.
     """
     err = console("err")
     if quiet or not bar or not err.is_terminal:

@@ -30,14 +30,14 @@ LONGEST_S = 10_000_000
 
 
 class ParsedType(click.ParamType[T]):
-    """A value that `parse` reads from text; a usage error (exit code 2) where it refuses."""
+    """A value that `parse` reads from text; a usage error (exit code 2) if `parse` refuses it."""
 
     def __init__(self, name: str, parse: Callable[[str], T]) -> None:
         self.name = name
         self.parse = parse
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> T:
-        """Read text; a default that is no text stands as it is."""
+        """Read text; return a default that is no text unchanged."""
         if not isinstance(value, str):
             return value  # type: ignore[no-any-return]
         try:
@@ -47,7 +47,7 @@ class ParsedType(click.ParamType[T]):
 
 
 class Integer(click.IntRange):
-    """An integer in plain digits, where Python also reads ٣ and 1_0."""
+    """An integer in the digits 0 to 9.  Python itself would also read ٣ and 1_0."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The number; a usage error for anything else."""
@@ -57,10 +57,10 @@ class Integer(click.IntRange):
 
 
 class FilePath(click.Path):
-    """The path of a file or folder, which has a name.
+    """The path of a file or folder; it must not be empty.
 
-    writes: it has to be writable: better refused now than after minutes of measuring.
-    suffixes: how the name may end; any way if there are none.
+    writes: the command writes the file, so a path that cannot be written is refused at once.
+    suffixes: suffixes that the name may have; empty for any name.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class FilePath(click.Path):
         self.suffixes = suffixes
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """The path; a usage error for a name that does not serve."""
+        """The path; a usage error for a path that cannot be used."""
         if value == "":
             self.fail(
                 f"the name is empty; name a {'file' if self.file_okay else 'folder'}", param, ctx
@@ -112,9 +112,9 @@ def _parse_sizes(text: str) -> tuple[int, ...]:
 
 
 def size_range(first: int, last: int, factor: Fraction) -> tuple[int, ...]:
-    """Sizes in bytes from `first` up to `last`, each `factor` times the one before.
+    """Sizes in bytes from `first` up to `last`, each `factor` times the size before.
 
-    Raises InvalidArgument for ranges that hold nothing, or more than MAX_SIZES.
+    Raises InvalidArgument for a range without sizes, or with more than MAX_SIZES.
     """
     if first == last:
         return (first,)
@@ -149,7 +149,7 @@ def _parse_cells(text: str) -> tuple[int, ...]:
 
 
 def _parse_rooms(text: str) -> int | tuple[int, ...]:
-    """Ranks on every host, such as 4, or on each of the first hosts: 5+3+8."""
+    """Numbers of ranks: 4 on every host, or 5+3+8 on the first, second and third host."""
     if not re.fullmatch(r"[1-9][0-9]{0,4}(\+[1-9][0-9]{0,4})*", text):
         seen, remedy = f"{text[:20]!r} is no number of ranks", "give one such as 4, or 5+3+8"
         raise InvalidArgument("ranks on each host", seen, remedy)
@@ -176,7 +176,7 @@ def _parse_shape(text: str) -> tuple[int, int]:
 
 
 def _parse_collectives(text: str) -> tuple[str, ...]:
-    """Some collectives, each once, or "all" of them; raises UnknownName."""
+    """Names of collectives, each once; "all" means all collectives.  Raises UnknownName."""
     names: list[str] = []
     for item in _items(text, "collective"):
         try:
@@ -206,7 +206,7 @@ def unwritable(path: Path) -> str:
 
 
 def named_twice(path: Path, param: click.Parameter | None, ctx: click.Context | None) -> str:
-    """An error text if another option names the same file and one of the two writes it; or empty.
+    """An error text if another option names the same file and one of the two writes it, else "".
 
     Several options may name one device or pipe.
     """
@@ -230,7 +230,7 @@ _held_open: list[int] = []
 def _odd_file(path: Path) -> str:
     """Why a device or a named pipe cannot be written; empty if it can.
 
-    A pipe stays open until this process ends: closed now, its reader would see the end of the data.
+    A pipe stays open until this process ends; otherwise its reader would see the end of file.
     """
     if path.is_fifo() and os.access(path, os.W_OK):
         try:

@@ -1,4 +1,4 @@
-"""What `plan` and `simulate` are asked: a problem, and a machine to solve it on."""
+"""Options of `plan`, `simulate` and `export`: a problem, and the machine to solve it on."""
 
 import gc
 from collections.abc import Callable
@@ -51,7 +51,7 @@ def _settings(ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]
 
 
 def algorithm_options(about: str) -> Any:
-    """--algorithm and --set.   about: help for the first."""
+    """The options --algorithm and --set.   about: the help of --algorithm."""
     return all_of(
         click.option("--algorithm", help=about),
         click.option(
@@ -82,9 +82,9 @@ class PlanningQuestion(NamedTuple):
     machine: ChosenMachine
 
     def waiting_note(self, doing: str) -> str:
-        """What to say before work that will take a while; empty if it will not.
+        """A note to show before work that takes long; empty if the work is short.
 
-        doing: what is done, such as "planning".
+        doing: the name of the work, such as "planning".
         """
         machine, topology, problem = self.machine.machine, self.machine.topology, self.problem
         formulas = topology is None and machine.independent_ports
@@ -97,7 +97,7 @@ class PlanningQuestion(NamedTuple):
 
 
 class GoalQuestion(NamedTuple):
-    """A GOAL program instead of a problem, and the machine to time it on."""
+    """A GOAL program, and the machine to time the program on."""
 
     goal: "Goal"
     machine: ChosenMachine
@@ -106,8 +106,8 @@ class GoalQuestion(NamedTuple):
 def planning_options(*own: Any, reads_goal: bool = False) -> Callable[[Any], Any]:
     """Options of a problem and a machine; the command gets them as one argument, `question`.
 
-    own: the command's own options.   In its docstring {collectives} stands for their names.
-    reads_goal: whether --goal FILE may stand in the place of the problem.
+    own: the command's own options.   reads_goal: whether --goal FILE may replace the problem.
+    The names of the collectives replace {collectives} in the command's docstring.
     """
     needed = not reads_goal
     goal_option = click.option(

@@ -1,4 +1,4 @@
-"""Options that describe a problem: the same for plan, simulate, bench and tune."""
+"""Options that describe a problem, shared by commands such as plan, simulate, bench and tune."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -76,7 +76,7 @@ def _parse_pattern(text: str) -> str:
 
 
 class ProblemOptions(NamedTuple):
-    """The options that say what problem is meant; None, or root 0, where one was not given."""
+    """The options that describe the problem.  An option not given is None, but the root is 0."""
 
     root: int
     op: str | None
@@ -87,9 +87,9 @@ class ProblemOptions(NamedTuple):
     shape: tuple[int, int] | None
 
     def check(self, collectives: Sequence[str]) -> None:
-        """Refuse options that contradict each other, or apply to none of the collectives.
+        """Raise InvalidArgument for options that contradict each other, or apply to no collective.
 
-        Raises InvalidArgument.
+        collectives: the names of the collectives that the user asks for.
         """
         check_about(collectives, [name for name in _ABOUT if getattr(self, name)], _ABOUT, "--")
         number = None if self.sources is None else self.sources.number
@@ -114,11 +114,11 @@ class ProblemOptions(NamedTuple):
         *,
         default_sources: bool = False,
     ) -> tuple[Problem, str]:
-        """The problem, and why contributions are combined in its order.
+        """The problem, and the reason for its order of combining.
 
-        nbytes: of the message, of each rank's vector, or of each source.   topology: gives the
-        mesh if the options name no shape.   default_sources: take DEFAULT_SOURCES if the options
-        name none.   Raises InvalidArgument and UnknownName for what is out of range.
+        nbytes: bytes of the message, of each rank's vector, or of each source.   topology: has the
+        mesh if no option gives its shape.   default_sources: take DEFAULT_SOURCES if no option
+        names sources.   Raises InvalidArgument and UnknownName.
         """
         names = ("root", "op", "dtype", "order", "shape")
         applying = {name: getattr(self, name) for name in names if collective in ABOUT[name]}
@@ -163,16 +163,16 @@ PROBLEM = ProblemOptions._fields
 
 
 def check_amount(ranks: int, sources: int, most: int, why: str) -> None:
-    """Raise InvalidArgument where ranks × sources exceed `most`.   why: the reason to show."""
+    """Raise InvalidArgument if ranks × sources exceed `most`.   why: the reason in the error."""
     if ranks * max(sources, 1) > most:
         asked = f"an s-to-p broadcast over {ranks} ranks from {sources} sources"
         raise InvalidArgument(asked, why, f"give ranks times sources of at most {most}")
 
 
 def problem_options(*, order: bool = False, default_sources: str = "") -> Callable[[Any], Any]:
-    """Options that a command gets as one argument, `request`: `ProblemOptions`.
+    """Options that a command gets as one argument `request`, of the type `ProblemOptions`.
 
-    order: offer --order as well.   default_sources: the sources if none are named, for the help.
+    order: whether to add --order.   default_sources: the default of --sources, for the help.
     """
     with_sources = grouped("S-to-p broadcasts")
     default = f"  [default: {default_sources}]" * bool(default_sources)

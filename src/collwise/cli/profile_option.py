@@ -29,7 +29,7 @@ placement_option = click.option(
 
 
 def _can_be_saved(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """Before measuring, refuse a file that cannot be written, or that holds something else."""
+    """Before measuring, refuse a file that cannot be written, or that is no profile."""
     remedy = "name another file" + f" in {ENVIRONMENT}" * (path is None)
     if (named := path or chosen()) and (
         trouble := unwritable(named) or holds_else(named) or named_twice(named, param, ctx)
@@ -41,9 +41,9 @@ def _can_be_saved(ctx: click.Context, param: click.Parameter, path: Path | None)
 def holds_else(
     path: Path, alike: Callable[[bytes], bool] = is_profile, what: str = "profile"
 ) -> str:
-    """Why a profile cannot replace a file; empty if the file is a profile, empty or new.
+    """Why a new profile must not replace a file; "" if the file is a profile, empty or new.
 
-    alike, what: for another kind of file, a test whether it has this content, and its name.
+    alike, what: for a kind of file other than profiles, a test of its content, and its name.
     """
     try:
         content = read_input(path) if path.is_file() else b""
@@ -62,7 +62,7 @@ save_option = click.option(
 
 
 def save(profile: Profile, path: Path | None) -> Saved:
-    """Merge a profile into the one saved at `path`, or where collwise finds this machine's."""
+    """Merge a profile into the profile at `path`; None for the file of this machine's profile."""
     from collwise.tuning.saving import save_merged  # imported late: it loads the algorithms
 
     if (named := path or chosen()) and (trouble := holds_else(named)):
@@ -80,7 +80,7 @@ def save(profile: Profile, path: Path | None) -> Saved:
 
 
 def profile_for(fingerprint: Fingerprint, path: Path | None) -> Profile | None:
-    """The profile in `path`, or this machine's saved one; ForeignProfile if of another machine."""
+    """The profile in `path`; None for this machine's.  ForeignProfile if of another machine."""
     if path is None:
         return find(fingerprint)
     profile = Profile.load(path)

@@ -1,4 +1,4 @@
-"""Commands that run on ranks: started here (-n), or by a launcher before us."""
+"""Commands that run on ranks, which collwise starts (-n) or a launcher has started."""
 
 import fcntl
 import functools
@@ -49,11 +49,11 @@ def on_ranks(
     """Make a command run on ranks, with an option -n.
 
     The command gets the communicator of all ranks as `comm` and the `World` as `here`.  It returns
-    a function without arguments that shows its results, which rank 0 calls.
+    a function without arguments; rank 0 calls this function to show the results.
 
-    budget_s: maps the command's options to the seconds that its work may take.   check: raises for
-    options that make no sense, before any rank is started.   optional: whether the command does
-    without ranks where none are asked for, with None for `comm` and `here`.
+    budget_s: maps the command's options to the seconds that its work may take.   check: raises an
+    error for wrong options before ranks are started.   optional: whether the command runs without
+    MPI if there is no -n and no launcher; then `comm` and `here` are None.
     """
 
     def decorate(command: Callable[..., Callable[[], None]]) -> Callable[..., Any]:
@@ -97,7 +97,7 @@ def on_ranks(
 
 
 def already_started(ranks: int | None, launcher: Launched) -> InvalidArgument:
-    """The error for a -n given to a command that a launcher has started."""
+    """The error if -n is given to a command that a launcher has started."""
     seen = f"a launcher has started {launcher.size}"
     return InvalidArgument(
         f"{formatting.count(ranks or 1, 'rank')} (-n {ranks})",
@@ -114,9 +114,9 @@ def start_ranks(
     *,
     quiet: bool = False,
 ) -> int:
-    """Run `collwise` with these words on ranks of this machine; return its exit code.
+    """Run `collwise` with `words` on `count` ranks of this machine; return its exit code.
 
-    python: the interpreter.   quiet: whether what they print on standard output is dropped.
+    python: the interpreter.   quiet: whether to drop the ranks' standard output.
     """
     if count > (most := max(MAX_PER_MACHINE, MAX_PER_CORE * usable_cores())):
         raise InvalidArgument(
@@ -152,7 +152,7 @@ def start_ranks(
 
 @contextmanager
 def _status_file() -> Iterator[tuple[IO[str], str]]:
-    """A file for the status of started ranks, and the path by which they open it; it is removed."""
+    """A temporary file for the status of started ranks, and the path by which they open it."""
     if hasattr(os, "memfd_create"):
         with open(os.memfd_create("collwise"), "w+", encoding="ascii") as file:  # noqa: PTH123
             yield file, f"/proc/{os.getpid()}/fd/{file.fileno()}"
@@ -162,9 +162,9 @@ def _status_file() -> Iterator[tuple[IO[str], str]]:
 
 
 def _end_with_starter(status: Path) -> None:
-    """End this rank when the process that started it has ended; a thread waits for that.
+    """Start a thread that ends this rank when the process that started the rank has ended.
 
-    It waits for that process's lock on the file `status`, which the kernel frees at the end.
+    That process locks the file `status`.  The thread waits until the kernel frees the lock.
     """
 
     def wait() -> None:

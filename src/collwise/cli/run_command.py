@@ -27,7 +27,7 @@ _CODE = ("-m", "-c", "-")
 
 
 class _ScriptCommand(click.Command):
-    """A command that leaves all arguments from the script (or -m, -c, -) on to the script."""
+    """A command that passes all arguments after the script (or -m, -c, -) to the script."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         options = [option for option in self.params if isinstance(option, click.Option)]
@@ -128,7 +128,7 @@ def command(
 
 
 def _check(profile_path: Path | None, learn: str | None) -> None:
-    """Raise CollwiseError, before ranks start, for a wrong profile, share or choice by hand."""
+    """Before ranks start, raise CollwiseError for a wrong profile, share or algorithm."""
     from collwise.planner.by_hand import parse_choices, read_choices
 
     if profile_path is not None:
@@ -140,7 +140,7 @@ def _check(profile_path: Path | None, learn: str | None) -> None:
 
 
 def _again() -> list[str]:
-    """The words of this command line without its -n, as the started ranks run it."""
+    """The command line that starts one rank: this process's command line without -n."""
     words = list(sys.argv[1:])
     place = next(n for n, word in enumerate(words) if word[:2] == "-n" or word[:7] == "--ranks")
     taken = 2 if words[place] in ("-n", "--ranks") else 1

@@ -41,7 +41,7 @@ def _check(options: dict[str, Any]) -> None:
 
 
 def _known(fingerprint: Fingerprint, path: Path | None) -> tuple[Profile, Path]:
-    """The profile of --continue, and its file.  Raises InvalidArgument if there is none."""
+    """The saved profile that --continue extends, and its file; InvalidArgument without one."""
     path = path if path is not None and path.exists() else None
     profile = profile_for(fingerprint, path)
     if profile is None:

@@ -1,4 +1,4 @@
-"""Decides by rank 0's settings, environment and view of the machine, equally on all ranks."""
+"""Makes a communicator's decision from rank 0's settings and environment, equal on all ranks."""
 
 import logging
 import os
@@ -58,9 +58,9 @@ class Settings(NamedTuple):
 
 
 def agreed(comm: MPI.Intracomm, settings: Settings) -> tuple[Decision, World]:
-    """Returns (decision by rank 0's settings, description of the world), equal on all ranks.
+    """Returns the decision by rank 0's settings, and the world's description; equal on all ranks.
 
-    Collective.   comm: a plain communicator of mpi4py's, since a `cw.Comm` might run plans.
+    Collective.   comm: an mpi4py communicator, no `cw.Comm`, since a `cw.Comm` might run plans.
     """
     _check_algorithms(comm)
     world = describe(comm, settings.transport)
@@ -98,7 +98,7 @@ def agreed(comm: MPI.Intracomm, settings: Settings) -> tuple[Decision, World]:
 
 
 def _decided(world: World, settings: Settings) -> Decision:
-    """The decision that follows from these settings and the environment."""
+    """The decision that follows from the settings and this rank's environment."""
     profile, machine, effort, algorithms, order, placement, learn, _ = settings
     if machine is not None:
         checked_machine(machine, "a communicator with a machine")
@@ -148,14 +148,14 @@ def _decided(world: World, settings: Settings) -> Decision:
 
 
 def _share(learn: float | str | None) -> float:
-    """The share of the time for learning.   learn: the setting; None for COLLWISE_LEARN's."""
+    """The share of the time for learning, 0 to 1.   learn: the setting; None: COLLWISE_LEARN."""
     text = os.environ.get(LEARN, "") if learn is None else str(learn)
     asked = f"{LEARN}={text}" if learn is None else f"learn={learn}"
     return parse_share(text, f"learning while running, {asked}")
 
 
 def _falls_back() -> bool:
-    """Whether the library may serve calls without a plan, by the environment."""
+    """Whether the environment lets the library serve calls without a plan."""
     value, former = (os.environ.get(name, "") for name in (FALLBACK, FORMER))
     if former:
         _say_renamed()
@@ -174,9 +174,9 @@ def _say_renamed() -> None:
 
 
 def _elsewhere(here: Fingerprint, layout: Layout) -> Profile | None:
-    """The profile saved for nodes of the same kind in another layout, one node or several.
+    """The profile saved for machines like `here` but in `layout`, one node or several nodes.
 
-    None if `here` has this layout itself or is emulated, and if COLLWISE_PROFILE names a file.
+    None if there is none, if `here` has `layout` or is emulated, or if COLLWISE_PROFILE is set.
     """
     if here.layout == layout or here.emulated or os.environ.get(ENVIRONMENT):
         return None
@@ -188,7 +188,7 @@ def _elsewhere(here: Fingerprint, layout: Layout) -> Profile | None:
 
 
 def _check_algorithms(comm: MPI.Intracomm) -> None:
-    """Raise on all ranks if their algorithms differ: they would run different schedules."""
+    """Raise InvalidArgument on all ranks if the algorithms that the ranks know differ."""
     every = registry.ALGORITHMS.values()
     known = [(one.name, one.summary, one.source, one.time, *one.parameters) for one in every]
     facts = [(f"version {_version('collwise')}",), *known]

@@ -1,7 +1,7 @@
 """COLLWISE_CHECK=1: before a collective, the ranks compare what they are about to do.
 
-Ranks whose calls differ would deadlock, or receive the wrong bytes.  With checks, all of them raise
-an error that says which rank called what, or which rank did not call in time.  Each call costs an
+Ranks whose calls differ would deadlock, or receive the wrong bytes.  With checks, all ranks raise
+an error that says which rank called what, or which rank did not call in time.  Each check costs an
 exchange of small objects.
 """
 
@@ -34,9 +34,9 @@ Facts: TypeAlias = dict[str, object]
 
 
 def check_limit_s() -> float:
-    """Seconds that checked calls wait for all ranks, from the environment; 0 for no checks.
+    """Seconds that checked calls wait for all ranks, from the environment; 0 without checks.
 
-    Raises InvalidArgument for a limit that is no time, and for other words than on and off.
+    Raises InvalidArgument if the limit is no time, or COLLWISE_CHECK means neither on nor off.
     """
     said = os.environ.get(ENVIRONMENT, "")
     if said in ("", "0", "off"):
@@ -68,11 +68,11 @@ def checked_methods(
 class ArgumentExchange:
     """An exchange of what the ranks are about to call, with a time limit.
 
-    Rank 0 gathers what the ranks say, and sends it all to every rank.  So a late rank learns that
-    it was late, and raises the same error as the others; all ranks go on with the same call.
+    Rank 0 gathers what the ranks say, and sends everything to every rank.  Thus a late rank learns
+    that it was late, and raises the same error as the others; all ranks go on with the same call.
 
-    Making the object duplicates the communicator, which is collective.   later: True to leave this
-    to the first exchange.
+    Making the object is collective, since it duplicates the communicator.
+    later: True to duplicate the communicator in the first exchange instead.
     """
 
     def __init__(self, comm: MPI.Intracomm, limit_s: float, *, later: bool = False) -> None:
@@ -89,7 +89,7 @@ class ArgumentExchange:
         return plain_duplicate(self._user)
 
     def exchange(self, own: tuple[Any, ...]) -> list[Any]:
-        """A list of every rank's `own`, a tuple that begins with the rank; None for a late rank."""
+        """Every rank's `own`, in rank order; None for a late rank.   own: begins with the rank."""
         comm = self.comm
         self._number = self._number % 30000 + 1
         self._sent = [request for request in self._sent if not request.test()[0]]
@@ -199,7 +199,7 @@ def _elements(datatype: MPI.Datatype) -> str | None:
 def _facts_of(
     collective: Collective, method: str, comm: MPI.Intracomm, arguments: Mapping[str, Any]
 ) -> Facts:
-    """The facts of a call; raises if its arguments are wrong."""
+    """What the ranks must agree on in a call; raises an error if an argument is wrong."""
     if collective.has_sources:
         return _gather(method, comm, arguments)
     root, rank = arguments.get("root", 0), comm.Get_rank()

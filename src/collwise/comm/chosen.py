@@ -33,7 +33,7 @@ class Own(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """What serves a call: a plan, one of the library's own algorithms, or the library's default.
+    """What serves a call: `plan`, the library's algorithm `own`, or its default if both are None.
 
     why: a sentence on the reason, for people.
     """
@@ -43,13 +43,13 @@ class Chosen(NamedTuple):
     own: Own | None = None
 
     def by_default(self, reason: str) -> "Chosen":
-        """The library's default, chosen instead of its algorithm `own` for this reason."""
+        """The library's default in place of the library's algorithm `own`.   reason: why."""
         assert self.own is not None
         return Chosen(None, f"the library's own: not {self.own.label}, for {reason}")
 
     @property
     def label(self) -> str:
-        """The name of the algorithm that serves; LIBRARY for the library's default."""
+        """The full name of the chosen algorithm; LIBRARY for the library's default."""
         if self.own is not None:
             return self.own.label
         return LIBRARY if self.plan is None else self.plan.algorithm

@@ -35,7 +35,7 @@ class Comm(ObjectForms):
     """A drop-in for an mpi4py intracommunicator.  Wrapping is collective.
 
     comm: any intracommunicator.
-    profile: a `Profile` or its file, None for the profile that `collwise tune` saved for this
+    profile: a `Profile`, the path of one, None for the profile that `collwise tune` saved for this
     machine, or False for no profile.  Only rank 0's setting counts.
     machine: plan with these costs instead of the profile's.   effort: "measure" runs a plan only
     where it won a race that is in the profile; "estimate" runs what the model predicts to be
@@ -45,17 +45,17 @@ class Comm(ObjectForms):
     its settings and by size, {"broadcast": "binomial <= 4k, chain_segmented(segment=8k)"};
     the key for allgathers is "allgatherv".  For collectives that `algorithms` does not name, the
     environment chooses: COLLWISE_ALGORITHMS="allreduce=ring;allgatherv=bruck".
-    placement: which ranks share a node, a rack, …, the same on all ranks that pass a placement; by
-    default it follows from MPI and the profile, or is that of the machine, if this has levels.
+    placement: which ranks share a node, a rack, …, equal on all ranks that pass a placement.  The
+    default is the placement of a machine with levels, else what MPI and the profile say.
     order: "rank" to combine vectors strictly in the order of the ranks, whatever the operator;
     "fixed" to do so with the same brackets in every call, so that results have the same bits for
     every count, plan and library (which then serves no reductions); "any" where the last bits may
-    differ between ranks if that is faster.   By default COLLWISE_ORDER's, or what is legal.
+    differ between ranks if that is faster.   Default: COLLWISE_ORDER, or what MPI allows.
     record: count every call, for `calls` and `last_call`.
     learn: the share of the time, such as "2%", for trying plans on the program's own blocking
-    calls; by default that in COLLWISE_LEARN, or 0.
+    calls; the default is COLLWISE_LEARN, or 0.
     transport: what carries data inside a node: "messages" of MPI, or "memory" that the node's ranks
-    share, if all of them can; by default what COLLWISE_NODE says, or "messages".
+    share, if all of them can; the default is COLLWISE_NODE, or "messages".
 
     With COLLWISE_CHECK=1 in rank 0's environment the ranks compare their arguments before every
     blocking call of these collectives, and when a persistent request is made.  All ranks raise
@@ -132,7 +132,7 @@ class Comm(ObjectForms):
         combined, as `collwise.plan` takes them.   sources: of an allgatherv, the ranks that have
         data, by default all; nbytes is what each of them has, or one number for each.
         Equal on all ranks; not collective.
-        Raises as `collwise.plan`, and UnknownName for an unknown form.
+        Raises the errors of `collwise.plan`, and UnknownName for an unknown form.
         """
         asked = self._asked(collective, nbytes, root, form, op, dtype, sources)
         serves = self._served and not self._dispatch.duplicate.refused
@@ -146,7 +146,7 @@ class Comm(ObjectForms):
         form: Form = "blocking",
         **more: Any,
     ) -> str:
-        """A sentence on what would serve such a call, and why.   Arguments: those of `plan`."""
+        """A sentence on what would serve a call, and why.   The arguments are those of `plan`."""
         asked = self._asked(collective, nbytes, root, form, **more)
         if self._has_plans and self._dispatch.duplicate.refused:
             return f"the library's own: {NO_ROOM}"
@@ -184,8 +184,8 @@ class Comm(ObjectForms):
         """The collective calls of this rank, on derived communicators too, and what served them.
 
         Equal calls are one item.   Empty without record=True.
-        worth: for how many items to estimate what tuning would save, beginning with those that took
-        most time.  Each estimate makes a plan.
+        worth: for how many items, longest total time first, to estimate what tuning would save.
+        Each estimate makes a plan.
         """
         return [] if self._record is None else self._record.calls(worth=worth)
 
@@ -215,8 +215,8 @@ class Comm(ObjectForms):
         array: any shape and any type without Python objects; only `root`'s argument counts.
         The memory is given back when no view of it is left on the node.  `with comm.share(…) as
         table:` empties this rank's array at the end of the block.
-        Collective.  Where the ranks of a node cannot share memory, each gets a copy of its own, and
-        the log has a warning.
+        Collective.  If the ranks of a node cannot share memory, each rank gets its own copy, and a
+        warning is logged.
         Raises InvalidArgument on all ranks for an array of Python objects, MPI.Exception for a root
         that does not exist.
         """
@@ -257,8 +257,8 @@ class Comm(ObjectForms):
         """Gather contributions of different lengths on every rank; semantics are mpi4py's.
 
         A rank with a count of 0 contributes nothing.  Where a plan of ours runs, InvalidArgument is
-        raised before anything is sent if the send buffer's size is not its count's, or if parts of
-        the receive buffer overlap.
+        raised before anything is sent if the send buffer's size differs from this rank's count, or
+        if parts of the receive buffer overlap.
         """
         call(self, "blocking", "Allgatherv", None, sendbuf, recvbuf)
 
@@ -276,9 +276,9 @@ class Comm(ObjectForms):
             super().Free()
 
     def free(self) -> None:
-        """Free the communicator, like mpi4py's `free`, which frees no null or predefined one.
+        """Free the communicator like mpi4py's `free`: null and predefined communicators are kept.
 
-        An object for COMM_WORLD or COMM_SELF becomes null, unless it replaces MPI.COMM_WORLD.
+        An object for COMM_WORLD or COMM_SELF becomes null, unless it replaces mpi4py's constant.
         """
         if self != MPI.COMM_NULL and not self._replaces_world():
             self._end_service()

@@ -1,6 +1,6 @@
 """What a communicator's plans depend on besides sizes: rank 0's settings, sent to all ranks.
 
-MPI requires sizes, root and operator to be equal on all ranks, so all of them make the same plans.
+MPI requires sizes, root and operator to be equal on all ranks, so all ranks make the same plans.
 """
 
 import logging
@@ -59,7 +59,7 @@ class OpAndType(NamedTuple):
 
 
 class CallProblem(NamedTuple):
-    """The problem that a call poses.   reason: why the problem has its order of combining.
+    """The problem that a call poses.   reason: why its vectors are combined in this order.
 
     elements: the operator and element type, if the collective combines.
     """
@@ -74,7 +74,7 @@ class Decision:
     """What plans depend on besides sizes; `cw.Comm` documents the settings.
 
     ranks_per_node: how many ranks each node has, such as "2x8".   level_placement: the ranks'
-    groups at the levels of profile or machine, once they are known.   one_node_profile: that of
+    groups at the levels of profile or machine, None if unknown.   one_node_profile: the profile for
     derived communicators on one node, if this one is on several.   progress: whether a helper
     thread can advance schedules while the program computes.   check_limit_s: how long checked calls
     wait for all ranks; 0 if calls are not checked.   engine: the name of rank 0's engine.
@@ -138,7 +138,7 @@ class Decision:
         )
 
     def with_hint(self, text: str) -> "Decision":
-        """The decision with the algorithms that an `MPI.Info` names, equally on all ranks."""
+        """The decision with the algorithms that `text`, the hint of an `MPI.Info`, names."""
         named = parse_choices(text, f"the algorithms in the Info key {HINT}")
         return self.with_algorithms(named) if text else self
 
@@ -150,7 +150,7 @@ class Decision:
         return () if self.profile is None else known_races(self.profile, ranks, self.ranks_per_node)
 
     def machine_for(self, asked: CallProblem) -> Machine | None:
-        """The machine to plan for, with its time to combine such elements; None if unknown."""
+        """The machine to plan for, with the time to combine the call's elements, or None."""
         if self.machine is not None or self.profile is None:
             return self.machine
         combined = () if asked.elements is None else asked.elements[:2]
@@ -163,7 +163,7 @@ class Decision:
     def combine(
         self, collective: str, ranks: int, nbytes: int, root: int, elements: OpAndType
     ) -> CallProblem:
-        """The problem of combining vectors of `nbytes` bytes, in an order that is legal."""
+        """The problem of combining vectors of `nbytes` bytes, in an order that MPI allows."""
         allowed = legal(collective, elements.op, elements.dtype, self.order)
         problem = Problem(collective, ranks, nbytes, root, elements.itemsize, allowed.order)
         return CallProblem(problem, elements, allowed.reason)
@@ -181,7 +181,7 @@ class Decision:
         return own_of(self.algorithms, [race for race in raced if race.ranks == ranks])
 
     def check_fallback(self, asked: CallProblem, form: Form, why: str = "") -> None:
-        """Raise InvalidArgument if order or environment forbid a fallback.   why: its reason."""
+        """Raise InvalidArgument if order or environment demand a plan.   why: why none serves."""
         fixed = asked.problem.order == "fixed"
         if (fixed or not self.falls_back) and asked.problem.ranks > 1:
             raise InvalidArgument(
@@ -202,7 +202,7 @@ class Decision:
         return choice_for(self.algorithms.get(problem.collective, ()), problem.nbytes)
 
     def learnable(self, asked: CallProblem) -> bool:
-        """Whether learning may try plans on such calls: not if a race or choice by hand decides."""
+        """Whether learning may try plans on calls that pose this problem."""
         problem = asked.problem
         if not (self.learn and self.progress and self.effort == "measure" and problem.ranks > 1):
             return False
@@ -218,7 +218,7 @@ class Decision:
         return {one.label: replace(estimate, choice=one) for one in raced}
 
     def with_result(self, result: RaceResult) -> "Decision":
-        """The decision with a learned result among its profile's races."""
+        """The decision with a learned result added to its profile's races."""
         if self.profile is None:
             return self
         return replace(self, profile=self.profile.with_race_results([result]))
@@ -232,7 +232,7 @@ class Decision:
         return worth(races, machine, problem, form, took_s)
 
     def explained(self, asked: CallProblem, form: Form, *, timed: bool = True) -> Chosen:
-        """What serves a call, and why, as `chosen` returns it; nothing is logged."""
+        """What serves a call, and why; nothing is logged.   timed: False to predict no time."""
         problem, reason = self._placed(asked.problem), asked.reason
         by_hand, machine, unsuited = self._by_hand(problem), self.machine_for(asked), ""
         decided: Verdict | None = None  # None: the model chooses
@@ -284,7 +284,7 @@ class Decision:
         return Chosen(settled(plan, decided), f"{decided}{self._unlike(decided)}")
 
     def _unlike(self, decided: Verdict | None) -> str:
-        """A warning if the race that decided was run on another engine than today's."""
+        """A warning if what decides was measured with another engine than today's; else empty."""
         measured = ""
         if decided is not None:
             measured = decided.race.engine if decided.race is not None else ""

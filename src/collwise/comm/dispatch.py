@@ -65,7 +65,7 @@ class Dispatch:
 
     duplicate: the private communicator for plans.   own: the library's own algorithms.  All objects
     for this communicator share both.   methods: MPI methods that plans may serve.
-    record: counts calls.   way: how it counts blocking calls, such as "object".
+    record: counts calls.   way: the form under which blocking calls are counted, such as "object".
     learning: tries plans on calls; needs a record.   common_clock: whether all ranks read the same
     clock.   calls: the cache of handlers, plans and executors.
     """
@@ -88,7 +88,7 @@ class Dispatch:
         self.duplicate.when_made.append(self.forget)
 
     def calls_in_c(self, way: Way, comm: MPI.Intracomm, slow: Callable[..., Any]) -> Any:
-        """The object whose methods serve calls of one form in C.
+        """The object whose methods, written in C, serve calls of the form `way`.
 
         slow: the Python function for calls that C cannot serve, or cannot serve yet.
         """
@@ -172,11 +172,11 @@ class Dispatch:
             self.in_c["blocking"].remember(fast_key, *fast_call, tally and tally.memory)
 
     def _known(self, way: Way, fast_key: bytes | None) -> Handler | None:
-        """The handler of an earlier request with the same key; C makes the key from the buffers."""
+        """The handler of an earlier request with this key, or None; C makes the key."""
         return None if fast_key is None else self.calls.get((way, fast_key))
 
     def _handler(self, way: Way, method: str, arguments: Sequence[Any]) -> Handler:
-        """The handler of a call, cached.   arguments: those of the blocking method."""
+        """The handler of a call, cached.   arguments: what the blocking method takes."""
         posed = self._read(method, arguments)
         op = arguments[2] if posed is not None and posed.elements is not None else None
         return self._cached((way, method, posed, id(op)), self._find, way, method, posed, op)
@@ -206,9 +206,9 @@ class Dispatch:
         return Handler(executor, op, tally, switched)
 
     def _own(self, way: Way, method: str, own: Own | None) -> Switched | str | None:
-        """A `Switched` that calls the library's own algorithm `own`, or why its default serves.
+        """A call of the library's own algorithm `own`, or the reason why its default serves.
 
-        None if no such algorithm was chosen.   Collective, except for non-blocking calls.
+        None if `own` is None.   Collective, except for non-blocking calls.
         """
         if own is None:
             return None
@@ -223,8 +223,8 @@ class Dispatch:
     def own_to_try(self, method: str, problem: Problem, most: int) -> dict[str, Switched]:
         """The library's own algorithms, by label, that learning may try on blocking calls.
 
-        Only algorithms that leave the same bits on all ranks, and none at all where vectors must be
-        combined in rank order.   most: the largest number to return.   Collective.
+        They leave the same bits on all ranks.  There are none if vectors must be combined in rank
+        order.   most: the largest number of algorithms to return.   Collective.
         """
         found: dict[str, Switched] = {}
         in_order = satisfies(problem.order, "rank")
@@ -247,9 +247,9 @@ class Dispatch:
         return chosen
 
     def agree_on_own(self) -> None:
-        """If settings name some of the library's own algorithms, agree whether they may serve.
+        """If own algorithms of the library are chosen, let the ranks agree whether they may serve.
 
-        Collective.   Rank 0 logs which of the named algorithms the library lacks.
+        Collective.   Rank 0 logs which of the chosen algorithms the library lacks.
         """
         if any(named := self.decision.own_algorithms(self.ranks)):
             self.own.agree()
@@ -261,7 +261,7 @@ class Dispatch:
     def _tally(
         self, way: Way, method: str, asked: CallProblem | None, op: MPI.Op | None
     ) -> Tally | None:
-        """The tally of such calls, a `Trial` if plans are tried on them; None without a record."""
+        """The tally of equal calls, a `Trial` if plans are tried on them; None without a record."""
         record, learning = self.record, self.learning
         if record is None:
             return None
@@ -289,7 +289,7 @@ class Dispatch:
         return self._cached((asked, form, timed), self.decision.chosen, asked, form, timed)
 
     def slow(self, method: str, nbytes: int) -> bool:
-        """Whether a plan serves such calls and the library's collective takes more than SLOW_S.
+        """Whether a choice but the default serves, and the library's default takes over SLOW_S.
 
         Without a race the library's collective is taken to be slow.   method: an MPI method that
         combines nothing.   nbytes: bytes of each rank.
@@ -305,14 +305,14 @@ class Dispatch:
         return race is None or race.library_s > SLOW_S
 
     def _cached(self, key: Hashable, make: Callable[..., T], *arguments: Any) -> T:
-        """What `make` returned when this key was asked for first."""
+        """The cached value of a key; `make` is called if the cache lacks the key."""
         if (known := self.calls.get(key)) is None:
             known = self.calls.remember(key, make(*arguments))
         value: T = known
         return value
 
     def run(self, schedule: Schedule, op: MPI.Op | None, buffers: Sequence[Any]) -> None:
-        """Run a schedule once, on buffers as the MPI method of its collective takes them."""
+        """Run a schedule once.   buffers: what the MPI method of the collective takes."""
 
         def make() -> tuple[Executor, Schedule, MPI.Op | None]:
             # Kept with schedule and op, whose ids are in the key.
@@ -334,13 +334,13 @@ class Dispatch:
             calls.forget()
 
     def executor(self, method: str, plan: Plan, op: MPI.Op | None) -> Executor:
-        """The executor for a plan.  Collective if the private duplicate has not been made yet."""
+        """The executor for a plan.  Collective if the private communicator is not made yet."""
         private = self.duplicate.make()
         key = method, plan.problem, plan.choice.label, id(op)
         return self._cached(key, lambda: executor_for(plan.schedule, private, op, method))
 
     def _failed(self, problem: BaseException) -> None:
-        """Mark the communicator broken after an error in a call that C served by itself."""
+        """Mark the communicator broken after an error in a call that C served without Python."""
         if self.duplicate.made is not None:
             self.duplicate.made.mark_broken(problem)
 

@@ -1,7 +1,7 @@
 """Communicators that MPI derives from a `Comm` (`Dup`, `Split`, …) inherit its plans.
 
-This takes no communication, so `Idup` does not block: which ranks a smaller communicator has, and
-on which nodes they are, follows from its group.
+Inheriting takes no communication, so `Idup` does not block: a communicator's group tells which
+ranks it has, and on which nodes they are.
 """
 
 from collections.abc import Callable, Mapping, Set
@@ -67,7 +67,7 @@ class Inheritable(MPI.Intracomm):
         return copied
 
     def __reduce__(self) -> Any:
-        """Pickle COMM_WORLD and COMM_SELF by their names, other communicators as mpi4py does."""
+        """Pickle replaced COMM_WORLD and COMM_SELF by name, other communicators as mpi4py does."""
         for name in CONSTANTS:
             constant = getattr(MPI, name)
             if isinstance(constant, Inheritable) and constant == self:
@@ -75,7 +75,7 @@ class Inheritable(MPI.Intracomm):
         return super().__reduce__()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Pickle by `__reduce__`, whatever the protocol."""
+        """Pickle as `__reduce__` says, with every protocol."""
         return self.__reduce__()
 
     def _serve(
@@ -88,10 +88,10 @@ class Inheritable(MPI.Intracomm):
         like: "Inheritable | None" = None,
         way: Way = "blocking",
     ) -> None:
-        """Start serving calls by this decision.
+        """Start serving this communicator's calls by `decision`.
 
         later: MPI has not finished making this communicator, so nothing can be sent on it yet.
-        like: another object for the same communicator, whose private duplicate this one uses.
+        like: another object for this communicator, whose private duplicate is used, too.
         way: how blocking calls are recorded, such as "object".
         """
         ranks, record = len(world.hosts), self._record
@@ -118,7 +118,7 @@ class Inheritable(MPI.Intracomm):
         self.__dict__ |= table
 
     def _unwrap(self) -> None:
-        """Remove the functions of `served_methods`, so that the class's methods serve again."""
+        """Remove the functions that `_serve` set; the class's methods serve again."""
         for name in [name for name in vars(self) if hasattr(MPI.Intracomm, name)]:
             delattr(self, name)
 
@@ -137,8 +137,8 @@ class Inheritable(MPI.Intracomm):
 
             comm.using(broadcast="chain_segmented(segment=8k)").Bcast(x)
 
-        algorithms: by collective, as `Comm` takes them.  The result is cached, so asking again
-        costs little.  Do not free it.
+        algorithms: the algorithm for each collective, as a keyword.  Asking again costs little,
+        since the result is cached.  Do not free the result.
         """
         if (view := self._views.get(text := repr(algorithms))) is None:
             view = self._view(
@@ -160,7 +160,7 @@ class Inheritable(MPI.Intracomm):
     def Set_info(self, info: MPI.Info) -> None:  # noqa: N802
         """Set hints, as mpi4py does; the key `collwise_algorithms` chooses algorithms.
 
-        Its value has the form of COLLWISE_ALGORITHMS and is equal on all ranks.   Collective.
+        The key's value is text like COLLWISE_ALGORITHMS, equal on all ranks.   Collective.
         """
         super().Set_info(info)
         self._take_hint(info)
@@ -176,10 +176,10 @@ class Inheritable(MPI.Intracomm):
     def _derived(
         self, made: MPI.Intracomm, *, later: bool = False, hint: str = ""
     ) -> MPI.Intracomm:
-        """A communicator that MPI derived from this one, as an object of ours with its plans.
+        """Make a `Comm` of `made`, which MPI derived from this communicator; it inherits plans.
 
-        later: see `_serve`; such a communicator has the same ranks.   hint: the algorithms that its
-        `MPI.Info` names.
+        later: MPI has not finished making `made`, which has the same ranks.   hint: the algorithms
+        that the `MPI.Info` of `made` names.
         """
         if (kind := _kinds.get(type(made))) is not None:
             made = kind.__new__(kind, made)
@@ -209,7 +209,7 @@ _kinds: dict[type[MPI.Intracomm], type[Inheritable]] = {}
 
 
 def replaces_class(theirs: type[MPI.Intracomm]) -> Callable[[type[Any]], type[Any]]:
-    """A class decorator: derived communicators of mpi4py's class `theirs` get this class."""
+    """A class decorator: derived communicators get this class in place of mpi4py's `theirs`."""
 
     def register(ours: type[Any]) -> type[Any]:
         _kinds[theirs] = ours
@@ -219,7 +219,7 @@ def replaces_class(theirs: type[MPI.Intracomm]) -> Callable[[type[Any]], type[An
 
 
 def wrap_constructor(owner: type[Any], name: str) -> None:
-    """Wrap a method of mpi4py that makes communicators, so that these inherit plans."""
+    """Wrap an mpi4py method that makes communicators, so that the communicators inherit plans."""
     library = getattr(owner, name)
 
     @wraps(library)

@@ -1,4 +1,4 @@
-"""How calls that pose the same problem are served: `dispatch` keeps this in its cache."""
+"""How calls that pose the same problem are served; `dispatch` caches the handlers."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -13,8 +13,8 @@ from collwise.mpi.library.switching import Switched, by_default
 class Handler(NamedTuple):
     """How equal calls are served: by an executor of ours or by the library.
 
-    executor: runs the plan; None if the library serves.   op: the operator, kept alive since its id
-    is part of the cache's key.   tally: counts the calls; None if they are not recorded.
+    executor: runs the plan; None if the library serves.   op: the operator; it is kept alive since
+    the cache's key has its id.   tally: counts the calls; None if they are not recorded.
     own: the library's own algorithm that serves; None for a plan, and for the library's default.
     """
 
@@ -24,10 +24,10 @@ class Handler(NamedTuple):
     own: Switched | None = None
 
     def by_library(self, call: "partial[Any]") -> Any:
-        """Make the library's call, by its algorithm `own` if there is one."""
+        """Call the library, with `own` if that is not None.   call: the call to make."""
         return by_default(call) if self.own is None else self.own.call(call)
 
     @property
     def fast_call(self) -> tuple[Any, tuple[()]]:
-        """What the compiled engine is told to remember of calls that the library serves."""
+        """What the compiled engine remembers of calls that the library serves."""
         return None if self.own is None else self.own.in_c, ()

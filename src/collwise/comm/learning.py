@@ -1,9 +1,9 @@
 """Learning while a program runs: candidates serve its own calls in turn, for a share of its time.
 
 MPI orders collectives, so the n-th call of a kind is the same on all ranks.  All ranks know after
-how many calls the next candidate takes over.  After a round of all candidates, one small allreduce
-inside a blocking call tells all ranks how long the calls took on the slowest rank; so they decide
-alike whether to go on.
+how many calls the next candidate takes over.  When all candidates have had a turn, one allreduce
+inside a blocking call gives all ranks the same times of these calls.  So all ranks decide alike
+whether to go on.
 """
 
 import atexit
@@ -53,7 +53,7 @@ _HEAD = 3
 
 
 class Learning:
-    """The budget of this process for learning, on all communicators, and what was learned.
+    """The time for learning on a `Comm` and on communicators derived from it; the results.
 
     share: the share of the time, since this object was made, that learning may take.
     results: what was learned on communicators whose rank 0 this process is.
@@ -130,7 +130,7 @@ class Trial(Tally):
 
     @property
     def own(self) -> Switched | None:
-        """The library's own algorithm that serves the next call; None if no such one does."""
+        """The library's algorithm that serves the next call; None for a plan or the default."""
         return self._own.get(self._turns[0]) if self._turns else None
 
     def proceed(self, op: MPI.Op | None) -> bool:
@@ -215,7 +215,7 @@ class Trial(Tally):
         return spent, -elapsed, planning
 
     def _judge(self) -> None:
-        """Keep a round's times; count as spent what candidates took longer than the default."""
+        """Keep a round's times; add to `spent_s` the time beyond the default's."""
         took = {k: np.maximum(b[:, 1] - b[:, 0], 1) / 1e9 for k, b in self._block.items()}
         usual_s = float(np.median(took[LIBRARY][1:]))
         for label, times in took.items():

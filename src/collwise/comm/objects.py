@@ -1,12 +1,12 @@
 """Collectives of Python objects, made of collectives of buffers, which have plans.
 
-mpi4py sends sizes first and then pickles.  Here small pickles travel with their sizes, in one
-collective instead of two.  Large buffers of a broadcast object (pickle's protocol 5) travel as they
-are, without being copied into a pickle.  In the first collective all ranks learn which objects are
-small, so all go on alike.
+mpi4py sends sizes first and then pickles.  collwise sends small pickles with their sizes, in one
+collective instead of two.  Large buffers of a broadcast object (pickle's protocol 5) are not copied
+into a pickle.  In the first collective all ranks learn which objects are small, so all ranks go on
+alike.
 
 This takes a few microseconds more in Python, so it is done only if the library's collectives take
-much longer than that.
+much longer.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ _OUT_OF_BAND = 5
 
 
 class ObjectForms(Inheritable):
-    """A communicator whose collectives of objects go through those of buffers if that is faster."""
+    """A communicator whose collectives of objects use collectives of buffers if that is faster."""
 
     _library_bcast = MPI.Intracomm.bcast
     _library_allgather = MPI.Intracomm.allgather
@@ -64,7 +64,7 @@ class ObjectForms(Inheritable):
     def allreduce(self, sendobj: Any, op: Callable[[Any, Any], Any] = MPI.SUM) -> Any:
         """Combine everybody's objects, in mpi4py's order; semantics and errors are mpi4py's.
 
-        In the order "fixed" they are combined as arrays are.
+        With order="fixed" the brackets are the same in every call, and the same as for arrays.
         """
         if self._has_plans and self._decision.order == "fixed":
             return self.bcast(self.reduce(sendobj, op))
@@ -95,13 +95,13 @@ class ObjectForms(Inheritable):
         return self._library_reduce(sendobj, op, root)
 
     def _for_objects(self) -> MPI.Intracomm:
-        """The communicator; with a record, another object for it, whose calls count as "object"."""
+        """The communicator to send on: with a record, an object whose calls count as "object"."""
         return self if self._record is None else self._view(_OBJECT, self._decision, _OBJECT)
 
     def _gathers(self, name: str, most: int) -> bool:
-        """Whether the object method `name` should go through our Allgather; equal on all ranks.
+        """Whether the object method `name` uses the planned Allgather; equal on all ranks.
 
-        most: the largest number of ranks for which it may do so.
+        most: the largest number of ranks for which the method may do so.
         """
         if "Allgather" not in self._served:
             return False
@@ -116,7 +116,7 @@ class ObjectForms(Inheritable):
 
 
 def bcast(comm: MPI.Intracomm, obj: Any, rank: int, root: int) -> Any:
-    """The root's object, on all ranks.  The root gets a copy, as from mpi4py."""
+    """The root's object, on all ranks.  The root gets a copy, too, as in mpi4py."""
     buffers: Sequence[Any] = ()
     if rank == root:
         pickled, buffers = _pickled(obj)
@@ -144,9 +144,9 @@ def bcast(comm: MPI.Intracomm, obj: Any, rank: int, root: int) -> Any:
 
 
 def small_objects(comm: MPI.Intracomm, obj: Any, *, alike: bool = False) -> tuple[list[Any], bool]:
-    """Returns the objects of all ranks, or [] if a slot is too short, and whether all are `alike`.
+    """Returns the objects of all ranks ([] if one is too long), and whether all ranks say `alike`.
 
-    alike: whether every rank may combine this rank's object by itself.
+    alike: whether this rank lets every rank combine the objects, instead of rank 0 alone.
     """
     pickled = MPI.pickle.dumps(obj)
     slots, heads = _first(comm, pickled, -len(pickled) if alike else len(pickled))
@@ -192,7 +192,7 @@ def _combined(objects: list[Any], op: Callable[[Any, Any], Any]) -> Any:
 
 
 def _first(comm: MPI.Intracomm, pickled: bytes, head: int) -> tuple[memoryview, list[int]]:
-    """Allgather slots; returns the slots of all ranks, and the heads in the slots."""
+    """Allgather slots of `head` and `pickled`; returns all ranks' slots, and their heads."""
     slot = (_LENGTH.pack(head) + pickled)[:SLOT_BYTES].ljust(SLOT_BYTES, b"\0")
     slots = bytearray(SLOT_BYTES * comm.Get_size())
     comm.Allgather([slot, SLOT_BYTES, MPI.BYTE], [slots, SLOT_BYTES, MPI.BYTE])
@@ -201,7 +201,7 @@ def _first(comm: MPI.Intracomm, pickled: bytes, head: int) -> tuple[memoryview, 
 
 
 def _pickled(obj: Any) -> tuple[bytes, Sequence[Any]]:
-    """The pickle of an object, and buffers to send beside it, if the program's pickler does so."""
+    """The pickle of an object, and the buffers that the pickler left out of it, if any."""
     protocol = MPI.pickle.PROTOCOL
     if protocol is not None and protocol >= _OUT_OF_BAND:
         try:

@@ -1,7 +1,7 @@
 """Records which collectives a program calls, how long they take and what serves them.
 
 Equal calls share a tally.  The caches, the compiled engine's too, hold the tally beside what serves
-such calls, so recording a call takes hardly any time.
+the calls, so recording a call takes hardly any time.
 """
 
 from collections.abc import Callable, Hashable
@@ -33,10 +33,10 @@ FOREVER = 2**63 - 1
 
 
 def form_of(way: Way, progress: bool) -> Form:
-    """The form whose plans and races decide about calls of this way.
+    """The form whose plans and races decide what serves calls of the form `way`.
 
-    progress: whether a helper thread can advance schedules.  If not, non-blocking calls are decided
-    like persistent ones, as whatever serves persistent calls can serve these too.
+    progress: whether a helper thread can advance schedules.  If not, "persistent" decides for
+    non-blocking calls, too: what serves persistent calls can serve non-blocking ones.
     """
     alike = way == "persistent" or (way == "nonblocking" and not progress)
     return "persistent" if alike else "blocking"
@@ -45,11 +45,11 @@ def form_of(way: Way, progress: bool) -> Form:
 class Calls(NamedTuple):
     """Equal calls of one rank, and what served them.
 
-    way: for "persistent", `times` counts starts; "object" means made by a collective of objects.
+    way: for "persistent", `times` counts starts; "object": called by a collective of objects.
     asked: the problem; None for collectives that are never planned.   algorithm: the name of what
-    serves the calls; LIBRARY for the library's default.   why: a sentence on why it serves them.
+    serves the calls; LIBRARY for the library's default.   why: a sentence on the reason.
     saved_s: seconds that all the calls saved, by the race that decided; None if no race decided.
-    spent_s: seconds that this rank spent in the calls; None for calls that requests complete.
+    spent_s: seconds that this rank spent in the calls; None for calls with a request.
     worth: what tuning would save on all the calls, if that was asked for.
     """
 
@@ -133,19 +133,19 @@ class Tally:
 
 
 class Record:
-    """The calls that this rank makes on a communicator and on those derived from it."""
+    """The calls that this rank makes on a communicator and on communicators derived from it."""
 
     def __init__(self) -> None:
         self._tallies: dict[Hashable, Tally] = {}
 
     def add(self, tally: Tally) -> None:
-        """Include the calls of a tally that this record did not make."""
+        """Add a tally that the caller made; the record includes its calls."""
         self._tallies[id(tally)] = tally
 
     def tally(
         self, method: str, way: Way, ranks: int, asked: CallProblem | None, decision: Decision
     ) -> Tally:
-        """The tally of such calls, shared by all communicators with the same decision."""
+        """The tally of equal calls, shared by all communicators with the same decision."""
         key = method, way, ranks, asked, id(decision)
         if (known := self._tallies.get(key)) is None:  # a tally keeps its decision alive
             known = self._tallies[key] = Tally(method, way, ranks, asked, decision)
@@ -156,7 +156,7 @@ class Record:
     ) -> dict[str, Callable[..., Any]]:
         """A communicator's collectives that no plan serves, by name, as functions that count calls.
 
-        mpi4py's object methods stand under `ObjectForms`' names for them, such as `_library_bcast`.
+        The names of object methods are those in `ObjectForms`, such as `_library_bcast`.
         """
         made = {}
         for name in (*_OTHERS, *OBJECTS):
@@ -168,8 +168,7 @@ class Record:
     def calls(self, *, worth: int = 0) -> list[Calls]:
         """All calls, equal calls as one item, ordered by the first call of each item.
 
-        worth: for how many items to estimate what tuning would save; they are those that took this
-        rank most time.
+        worth: for how many items, longest total time first, to estimate what tuning would save.
         """
         every: dict[Calls, Calls] = {}
         tallies: dict[Calls, Tally] = {}
@@ -227,7 +226,7 @@ def _counting(kind: Any) -> type[Any]:
 def counting_starts(request: Any, tally: Tally) -> Any:
     """Make `tally` count the starts of a persistent request.
 
-    Returns collwise's requests as the same object, and a new object for one of the library's.
+    Returns `request` itself if it is collwise's, and a new object for a library's request.
     """
     if isinstance(request, PersistentCollective):
         request.__class__ = _counting(type(request))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Runs a schedule that the user gives, on buffers as its MPI method takes them."""
+"""`run`: runs a schedule that the user gives."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from collwise.schedule.program import Schedule
 
 
 def run(schedule: Schedule, comm: Comm, *buffers: Any, op: MPI.Op = MPI.SUM) -> None:
-    """Run a schedule once: an algorithm's, or one written by hand, which `verify` can prove right.
+    """Run a schedule once, an algorithm's or a user's own; `verify` can prove a schedule right.
 
         schedule = cw.ALGORITHMS["broadcast/chain"].schedule(comm.size, x.nbytes)
         cw.run(schedule, comm, x)
@@ -18,10 +18,10 @@ def run(schedule: Schedule, comm: Comm, *buffers: Any, op: MPI.Op = MPI.SUM) -> 
     buffers: as the MPI method takes them (`Bcast`, `Reduce`, `Allreduce`, `Allgatherv`,
     `Reduce_scatter_block`), with the bytes that the schedule's problem says.   op: the operator of
     collectives that combine.
-    Collective: all ranks run the same schedule.  Keep a schedule that is run again: its executor is
-    cached with it.
-    Raises as the method does, and InvalidArgument if ranks or bytes are not the schedule's, or if
-    an argument is no schedule or no communicator of collwise.
+    Collective: all ranks run the same schedule.  To run a schedule again, keep the object: its
+    executor is cached for this object.
+    Raises the MPI method's errors, and InvalidArgument if ranks or bytes differ from the
+    schedule's, or if an argument is no schedule or no communicator of collwise.
     """
     asked = "run a schedule"
     if not isinstance(schedule, Schedule):

@@ -1,14 +1,14 @@
-"""What serves each method of a communicator: one table of functions, by the method's name.
+"""The functions that serve a communicator's methods: one table, by the method's name.
 
-The table becomes the object's attributes, which Python finds before the methods of its class, so a
-call goes directly to the function that serves it.  A function of the table is
+The functions become attributes of the object.  Python finds these before the methods of the class,
+so a call goes directly to the function that serves it.  A function of the table is
 
 - a method in C (`Calls`), which executes a plan or calls the library;
 - mpi4py's own method, where no plan may serve;
 - one of these two, wrapped to count calls (`recording`) or compare arguments (`checking`).
 
-The class's own methods do in Python what C does.  All of them go through `call`, which also serves
-calls that C cannot serve, or cannot serve yet.  Methods of a user's subclass are left alone.
+The methods of `Comm` do the same in Python, through `call`.  C calls `call`, too, for what C cannot
+serve, or cannot serve yet.  The table has no methods that a user's subclass overrides.
 """
 
 from collections.abc import Callable, Mapping
@@ -39,7 +39,7 @@ _OURS: dict[str, Any] = {}
 
 
 def served_methods(comm: Any) -> dict[str, Callable[..., Any]]:
-    """The table of a communicator, before its functions are wrapped to count or to check calls."""
+    """The table of functions for `comm`, not yet wrapped to count or to check calls."""
     table: dict[str, Callable[..., Any]] = {}
     in_c: dict[str, Any] = {}
     if COMPILED is not None:
@@ -61,9 +61,9 @@ def served_methods(comm: Any) -> dict[str, Callable[..., Any]]:
 def call(
     comm: Any, way: Way, method: str, fast_key: bytes | None, *positional: Any, **named: Any
 ) -> Any:
-    """Serve a call in Python.   way: its form.   method: the blocking method's name.
+    """Serve a call in Python.   way: the form.   method: the blocking method's name.
 
-    fast_key: as in `Dispatch.call`.
+    fast_key: the key under which C remembers how to serve the call; None if C cannot.
     """
     advance()
     name = NAMES[way, method]

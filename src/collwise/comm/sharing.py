@@ -1,4 +1,4 @@
-"""`Comm.share`: one copy of a large array on each node, read by all its ranks."""
+"""`Comm.share`: one copy of a large array on each node, read by all ranks of the node."""
 
 import logging
 import mmap
@@ -49,7 +49,7 @@ class _Layout(NamedTuple):
 
 
 def shared_array(comm: Inheritable, array: Any, root: int) -> SharedArray:
-    """The array that `Comm.share` returns; its docstring has the arguments and errors."""
+    """The array that `comm.share(array, root)` returns.  Collective."""
     plain = MPI.Intracomm(comm)
     layout = on_root(plain, lambda: _layout(array), root=root)
     nodes = (getattr(comm, "_world", None) or describe(plain)).nodes

@@ -1,7 +1,7 @@
 """Puts a `Comm` in the place of `MPI.COMM_WORLD`, for scripts that do not know collwise.
 
-A `Comm` replaces `MPI.COMM_SELF`, too.  `MPI.Request` takes lists that hold collwise's requests,
-and `MPI.Comm.fromhandle` returns collwise's communicators.  mpi4py's classes stay the same objects,
+A `Comm` replaces `MPI.COMM_SELF`, too.  `Waitall`, `Testall` and `Startall` take collwise's
+requests, and `MPI.Comm.fromhandle` returns a `Comm` if it can.  mpi4py's classes stay the same,
 since programs compare and pickle them.
 """
 
@@ -30,7 +30,7 @@ _LISTS = [
 
 
 def replace_world(ours: Comm) -> None:
-    """Replace COMM_WORLD by `ours`, which wraps it."""
+    """Replace `MPI.COMM_WORLD` by `ours`, which wraps it, and `MPI.COMM_SELF` by a `Comm`."""
     vars(MPI).update(COMM_WORLD=ours, COMM_SELF=ours._derived(MPI.COMM_SELF))
     for kind in (MPI.Request, MPI.Prequest):
         names = [name for name in (*_LISTS, "Startall") if name in vars(kind)]
@@ -50,7 +50,7 @@ def _replace(kind: type[Any], methods: dict[str, Callable[..., Any]]) -> None:
 
 
 def _as_ours(theirs: Callable[..., MPI.Comm]) -> Callable[..., MPI.Comm]:
-    """Wrap a function from a handle to a communicator: it returns the `Comm` if there is one."""
+    """Wrap a function from a handle to a communicator: return a `Comm` if the handle has one."""
 
     @wraps(theirs)
     def by_handle(handle: int) -> MPI.Comm:
@@ -62,7 +62,7 @@ def _as_ours(theirs: Callable[..., MPI.Comm]) -> Callable[..., MPI.Comm]:
 
 
 def _of_lists(theirs: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a method for lists of requests, so that lists may hold requests of ours."""
+    """Wrap a method for lists of requests: lists with collwise's are served or refused."""
     name: str = theirs.__name__
 
     @wraps(theirs)

@@ -1,6 +1,6 @@
-"""The operating system, and quantities as text: what every other room may use.
+"""The operating system, and quantities as text, for all other packages of collwise.
 
-`quantities` reads what people type (sizes, times, rates), `formatting` writes it, `integers` checks
-whole numbers.  `host` describes this machine, `launcher` starts ranks, `files` replaces files,
-`toml_files` reads those that people write in TOML.
+`quantities` reads sizes, times and rates from text, `formatting` writes them, `integers` checks
+whole numbers.  `host` describes this machine, `launcher` starts ranks, `files` reads and replaces
+files, `toml_files` reads TOML files.
 """

@@ -35,10 +35,9 @@ _OPEN_FILES = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
 
 
 def read_input(path: Path) -> bytes:
-    """The content of a regular file, at once.
+    """The content of a regular file, without waiting for data.
 
-    Raises OSError, also for other kinds of files, which may never end, and for files of more than
-    MAX_READ bytes.
+    Raises OSError, also for a file that is not regular or has more than MAX_READ bytes.
     """
     if (kind := stat.S_IFMT(path.stat().st_mode)) not in (stat.S_IFREG, stat.S_IFDIR):
         raise OSError(errno.EINVAL, f"it is {_KINDS[kind]}, not a regular file")
@@ -51,7 +50,7 @@ def read_input(path: Path) -> bytes:
 
 
 def decode_json(content: bytes | str, form: type[T]) -> T:
-    """What a JSON document says.  Raises msgspec's errors, which are ValueErrors."""
+    """An object of the type `form` from a JSON document.  Raises msgspec's errors (ValueError)."""
     try:
         return msgspec.json.decode(content, type=form)
     except RecursionError:
@@ -59,9 +58,9 @@ def decode_json(content: bytes | str, form: type[T]) -> T:
 
 
 def is_written_in_place(path: Path) -> bool:
-    """Whether a file must be written directly, since no new file can be put in its place.
+    """Whether a file must be written in place, since a new file cannot replace it.
 
-    Such files are devices, pipes, sockets and open files such as /dev/stdout.
+    True for devices, pipes, sockets and open files such as /dev/stdout.
     """
     if not path.exists():
         return False
@@ -69,10 +68,10 @@ def is_written_in_place(path: Path) -> bool:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Replace a file (through symbolic links) by one with this content, all or nothing.
+    """Give a file new content, all or nothing.  Symbolic links are followed.
 
-    Devices, named pipes with a reader and open files such as /dev/stdout are written in place.
-    Raises OSError; a regular file is then as it was.
+    Character devices, named pipes with a reader and open files such as /dev/stdout are written in
+    place.  Raises OSError; a file that would be replaced is then unchanged.
     """
     if is_written_in_place(path):
         _write_in_place(path, stat.S_IFMT(path.stat().st_mode), content)
@@ -94,9 +93,9 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def save_text(path: Path, text: str, what: str) -> None:
-    """Replace a file, as `replace_file` does.   what: the error's word for it.
+    """Give a file new text, all or nothing.   what: the error's word for the file.
 
-    Raises InvalidArgument if it cannot be written.
+    Raises InvalidArgument if the file cannot be written.
     """
     with refusing(f"write the {what} {path}", "make room, or name another file"):
         replace_file(path, text.encode())
@@ -104,7 +103,7 @@ def save_text(path: Path, text: str, what: str) -> None:
 
 @contextmanager
 def refusing(asked: str, remedy: str) -> Iterator[None]:
-    """A context in which InvalidArgument takes the place of an OSError, and gives its reason."""
+    """A context that turns an OSError into an InvalidArgument with the same reason."""
     try:
         yield
     except OSError as error:
@@ -115,9 +114,9 @@ def refusing(asked: str, remedy: str) -> Iterator[None]:
 def locked(path: Path, limit_s: float = LOCK_LIMIT_S) -> Iterator[None]:
     """A context in which no other process is inside `locked` for the same path.
 
-    The lock is on a second file beside it, which is removed at the end.  Nothing is locked where
-    the file system knows no locks.
-    Raises TimeoutError if another process holds the lock for longer than the limit, and OSError.
+    A lock file beside `path` is locked, and removed at the end.  Nothing is locked if the file
+    system has no locks.   limit_s: seconds to wait for another process.
+    Raises TimeoutError after that time, and OSError.
     """
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -137,7 +136,7 @@ def locked(path: Path, limit_s: float = LOCK_LIMIT_S) -> Iterator[None]:
 
 
 def _taken(place: Path) -> int | None:
-    """The descriptor of the lock file, now locked by us; None while another process holds it."""
+    """The descriptor of the lock file, locked by this process; None if another process has it."""
     lock = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

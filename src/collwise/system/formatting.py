@@ -1,4 +1,4 @@
-"""Numbers for people: three significant digits, a unit, never an exponent."""
+"""Numbers for people, with a unit and mostly three significant digits, without an exponent."""
 
 import re
 from collections.abc import Collection
@@ -13,7 +13,7 @@ UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 
 
 class Scale(NamedTuple):
-    """A unit of time for texts and axes: its name, its length in seconds, the decimals to show."""
+    """A unit of time for texts and axes: name, length in seconds, number of decimals to show."""
 
     unit: str
     length_s: Time
@@ -21,17 +21,17 @@ class Scale(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The unit's name on an axis; t0 is followed by its length, unless that is 1 s."""
+        """The unit's name on an axis; t0's name has t0's length in it, unless that is 1 s."""
         if self.unit == T0:
             return "in t0" if self.length_s == 1 else f"in t0 = {time(self.length_s)}"
         return self.unit
 
     def value(self, time_s: Time) -> float:
-        """The number of units, for axes."""
+        """The time in this unit, for axes."""
         return float(time_s / self.length_s)
 
     def text(self, time_s: Time) -> str:
-        """The number of units as text, without needless zeros."""
+        """The time in this unit as text, without trailing zeros and without the unit."""
         text = f"{self.value(time_s):.{self.places}f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -43,20 +43,20 @@ class Scale(NamedTuple):
         return scale
 
     def text_with_unit(self, time_s: Time) -> str:
-        """The number of units as text, and the unit."""
+        """The time in this unit as text, with the unit."""
         return f"{self.text(time_s)} {self.unit}"
 
 
 def scale_for(longest_s: Time, t0: Time | None = None) -> Scale:
-    """The unit in which times up to `longest_s` seconds read well; t0 if its seconds are given."""
+    """The unit in which times up to `longest_s` seconds read well; t0, if `t0` has its seconds."""
     unit, length = (T0, t0) if t0 else _unit(abs(float(longest_s)))
     return Scale(unit, length, max(_places(float(longest_s / length)), 1))
 
 
 def significant(x: float, digits: int = 3) -> str:
-    """Significant digits without an exponent: 0.0123, 1.20, 35.0, 1250.
+    """A number as text without an exponent: 0.0123, 1.20, 35.0, 1250.
 
-    digits: 1270 is 1300 with 2 and 1000 with 1; with 0 the text is "unknown".
+    digits: significant digits, 0 to 3; 1270 is 1270 with 3, 1300 with 2, "unknown" with 0.
     """
     if not digits or x != x:
         return "unknown"
@@ -68,7 +68,7 @@ def significant(x: float, digits: int = 3) -> str:
 
 
 def time(seconds: Time, digits: int = 3) -> str:
-    """A time with its unit: 830 ns, 1.25 ms.   digits: as in `significant`."""
+    """A time with its unit: 830 ns, 1.25 ms.   digits: significant digits; 0: "unknown"."""
     seconds = float(seconds)
     if not seconds:
         return "0 s"
@@ -81,7 +81,7 @@ def time(seconds: Time, digits: int = 3) -> str:
 def rounded(text: str, digits: int) -> str:
     """The text with times, and percentages before "slower", rounded to `digits` digits.
 
-    Times keep their width.
+    Times are padded to their former width.
 
     >>> rounded("after 7.25 µs", 1)
     'after    7 µs'
@@ -104,13 +104,13 @@ def rounded(text: str, digits: int) -> str:
 
 
 def chosen_time(seconds: Time) -> str:
-    """A time that somebody chose, with the digits it was given: 1.7 ms, 87.5 ns."""
+    """A time that somebody chose, with up to six significant digits: 1.7 ms, 87.5 ns."""
     unit, length = _unit(abs(float(seconds))) if seconds else UNITS[0]
     return f"{float(seconds) / length:g} {unit}"
 
 
 def time_between(low: float, high: float, like: float) -> str:
-    """Two times without a unit, in the one of `like`: "1.21 … 1.30" if that is 1.25 ms."""
+    """Two times as numbers in the unit in which `like` is shown: "1.21 … 1.30" for 1.25 ms."""
     _, length = _unit(abs(like))
     return f"{significant(low / length)} … {significant(high / length)}"
 
@@ -124,7 +124,7 @@ def size(nbytes: int) -> str:
 
 
 def rate(bits: float) -> str:
-    """A rate in bits per second, with the digits it was given: 64 kbit/s, 10 Mbit/s."""
+    """A rate in bits per second, with up to six significant digits: 64 kbit/s, 10 Mbit/s."""
     for prefix, length in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if bits >= length:
             return f"{bits / length:g} {prefix}bit/s"
@@ -137,7 +137,7 @@ def count(number: int, one: str, many: str | None = None) -> str:
 
 
 def _unit(seconds: float) -> tuple[str, float]:
-    """The unit in which a time reads well.  999.7 µs is 1.00 ms, not 1000 µs."""
+    """The unit in which a time reads well, and its seconds.  999.7 µs is shown in ms."""
     for unit, length in UNITS:
         if seconds >= 0.9995 * length:
             return unit, length
@@ -145,7 +145,7 @@ def _unit(seconds: float) -> tuple[str, float]:
 
 
 def _places(x: float) -> int:
-    """The decimals that show three significant digits."""
+    """The number of decimals that shows three significant digits of `x`."""
     if not x:
         return 0
     places = 2 - floor(log10(abs(x)))

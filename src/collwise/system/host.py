@@ -23,7 +23,7 @@ TRANSPORTS = ("messages", "memory")
 
 
 def chosen_transport(asked: str | None = None) -> str:
-    """The transport inside a node: `asked`, the environment's, or messages.  Raises UnknownName."""
+    """`asked`, a node's transport; None: COLLWISE_NODE, or "messages".  Raises UnknownName."""
     word = os.environ.get(NODE, "") if asked is None else asked
     if word and word not in TRANSPORTS:
         raise UnknownName.of("transport inside a node", word, TRANSPORTS)
@@ -50,10 +50,10 @@ def cpu_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
 
 
 def network(library: str, root: Path = Path("/")) -> str:
-    """What MPI uses between nodes, as far as that can be told, such as "ch4:ofi, 25000 Mbit/s".
+    """MPI's transport between nodes and the links' speed, such as "ch4:ofi, 25000 Mbit/s".
 
     library: MPI's own text on its version.   root: the root of the file system.
-    The text has the transports that the library or the environment names, and the links' speed.
+    The library or the environment names the transport.  What is unknown is left out.
     """
     known = [line.strip() for line in re.findall(r"Device:(.+)", library)]
     known += [f"{name}={os.environ[name]}" for name in _NETWORK_VARIABLES if name in os.environ]
@@ -79,9 +79,9 @@ def affinity() -> frozenset[int]:
 
 
 def core_limit(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
-    """How many processors' time the container allows; sys.maxsize where it has no limit.
+    """How many processors the container's CPU limit allows, at least 1; sys.maxsize without limit.
 
-    quota: the control group's file.
+    quota: the control group's file with the limit.
     """
     try:
         limit, period = quota.read_text(encoding="ascii").split()
@@ -91,5 +91,5 @@ def core_limit(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
 
 
 def usable_cores() -> int:
-    """Logical processors that this process may use: what its affinity and its container allow."""
+    """The number of logical processors that this process's affinity and container allow."""
     return min(len(affinity()) or os.cpu_count() or 1, core_limit())

@@ -1,4 +1,4 @@
-"""Integers: ranks, counts, sizes and the shape of a mesh, checked; the ratio of two."""
+"""Checks of integers, such as ranks, counts, sizes and shapes; the ratio of two integers."""
 
 from fractions import Fraction
 from operator import index
@@ -19,10 +19,10 @@ Shape: TypeAlias = tuple[int, int]
 def checked_integer(
     value: object, asked: str, name: str, least: int = 1, most: int | None = None
 ) -> int:
-    """The value, an integer of Python or NumPy, as Python's own; a truth value is refused.
+    """An integer of Python or NumPy as Python's int; a truth value is refused.
 
     asked: what the value is for.   name: what errors call it.   least, most: its range, inclusive.
-    Raises InvalidArgument for what is no integer or lies outside the range.
+    Raises InvalidArgument if `value` is no integer or lies outside the range.
 
     >>> checked_integer(4, "a mesh", "rows")
     4
@@ -44,7 +44,7 @@ def ratio(one: int, other: int) -> Fraction:
 
 
 def checked_shape(shape: Shape, asked: str = "a mesh of ranks") -> Shape:
-    """(rows, columns) as Python's own integers, each at least 1, or raise InvalidArgument."""
+    """(rows, columns) as Python's int, each at least 1; raises InvalidArgument for other values."""
     try:
         rows, columns = shape
     except (TypeError, ValueError):

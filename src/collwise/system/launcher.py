@@ -1,4 +1,4 @@
-"""Find the launcher that started this process, and start ranks.  Neither needs an MPI library."""
+"""Finds the launcher that started this process, and starts ranks, without an MPI library."""
 
 import json
 import os
@@ -30,7 +30,7 @@ The collwise process that started the ranks holds the file's lock as long as it 
 
 
 def status_file() -> Path | None:
-    """The file for the exit code; None for ranks that others started, or on another node."""
+    """The file for this rank's exit code; None unless collwise started the rank on this node."""
     path, _, node = os.environ.get(STATUS_FILE, "").rpartition("@")
     return Path(path) if path and node == platform.node() else None
 
@@ -57,7 +57,7 @@ _PREFIXES = ("PMI", "HYDI_", "MPI_LOCAL", "OMPI_", "PRTE_")
 
 
 def launched(environment: Mapping[str, str] = os.environ) -> Launched | None:
-    """The launcher that started this process, None if it was started alone."""
+    """The launcher that started this process; None if no launcher did."""
     for launcher, rank, size in _VARIABLES:
         if rank in environment and size in environment:
             try:
@@ -68,7 +68,7 @@ def launched(environment: Mapping[str, str] = os.environ) -> Launched | None:
 
 
 def alone(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The environment without a launcher's variables, in which another launcher can start ranks.
+    """The environment without a launcher's variables, so that another launcher can start ranks.
 
     Unchanged if no launcher started this process.
     """
@@ -80,7 +80,7 @@ def alone(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
 def find_mpiexec() -> str:
     """The launcher that belongs to this environment's MPI; raises NoMPI if there is none.
 
-    COLLWISE_MPIEXEC may name it; else mpiexec or mpirun beside the interpreter, then on the PATH.
+    COLLWISE_MPIEXEC names it; else mpiexec, else mpirun: beside the interpreter or on the PATH.
     """
     if chosen := os.environ.get("COLLWISE_MPIEXEC"):
         if path := shutil.which(chosen):
@@ -114,7 +114,7 @@ def is_open_mpi(mpiexec: str) -> bool:
 def command_line(ranks: int, arguments: Sequence[str]) -> list[str]:
     """The command that runs `arguments` on `ranks` ranks of this machine.
 
-    It has Open MPI's options if the launcher is Open MPI's.
+    The command has Open MPI's options if the launcher is Open MPI's.
     """
     mpiexec = find_mpiexec()
     options = ["-n", str(ranks)]
@@ -135,12 +135,11 @@ def start(
     stdin: int | None = subprocess.DEVNULL,
     quiet: bool = False,
 ) -> int:
-    """Run a command on `ranks` ranks, which share our output streams; return its exit code.
+    """Run a command on `ranks` ranks, which share this process's output; return its exit code.
 
-    quiet: drop what they write on standard output.
-
-    limit_s: seconds after which the ranks are ended, and NoMPI is raised.   environment: variables
-    that the ranks get in addition.  A signal that ends this process ends the ranks first.
+    quiet: whether to drop the ranks' standard output.   limit_s: seconds after which the ranks are
+    ended, and NoMPI is raised.   environment: variables that the ranks get in addition.
+    A signal that ends this process ends the ranks first.
     """
     command = command_line(ranks, arguments)
     # In a session of their own, so that Ctrl-C reaches this process alone, which ends the ranks.
@@ -178,10 +177,11 @@ def ask(
     environment: Mapping[str, str] | None = None,
     limit_s: float | None = None,
 ) -> tuple[list[Answer], str]:
-    """Run a command; returns the answers of its processes, and one line of its standard error.
+    """Run a command; returns the answers of its processes, and a line of text on what failed.
 
-    An answer is JSON after "collwise:".  The line has NO_PROVIDER in it, or is the last one.
-    environment: variables in addition.   limit_s: seconds it may take; ANSWER_S if None.
+    An answer is JSON after "collwise:".  The line is the first on standard error with NO_PROVIDER,
+    else the last, or says that there was no message, no answer in time, or no start.
+    environment: additional variables.   limit_s: seconds for the command; None: ANSWER_S.
     """
     limit_s = ANSWER_S if limit_s is None else limit_s
     try:
@@ -205,7 +205,7 @@ def ask(
 
 
 def _answers(output: str) -> Iterator[Answer]:
-    """The answers in the output of processes; launchers may have put several on one line."""
+    """The answers in the output of processes; a line may hold several answers."""
     for text in output.split("collwise:")[1:]:
         with suppress(json.JSONDecodeError):  # another answer is inside
             yield json.JSONDecoder().raw_decode(text)[0]
@@ -213,7 +213,7 @@ def _answers(output: str) -> Iterator[Answer]:
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """A context in which SIGTERM and SIGHUP raise SystemExit, as Ctrl-C KeyboardInterrupt."""
+    """A context in which SIGTERM and SIGHUP raise SystemExit."""
 
     def end(number: int, frame: object) -> NoReturn:
         raise SystemExit(128 + number)
@@ -236,7 +236,7 @@ def _end(process: "subprocess.Popen[bytes]", mpiexec: str) -> None:
 
 
 def await_end(process: "subprocess.Popen[bytes]", limit_s: float) -> None:
-    """Wait for the end of a process, which is killed if it takes longer than the limit."""
+    """Wait for the end of a process; after `limit_s` seconds, kill the process."""
     try:
         process.wait(limit_s)
     except subprocess.TimeoutExpired:

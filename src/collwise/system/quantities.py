@@ -1,11 +1,11 @@
-"""The one parser of what people type: numbers, sizes, times and rates, all exact.
+"""Exact parsers of what people type: numbers, sizes, times and rates.
 
     parse_number("9/5")       Fraction(9, 5)
     parse_size("64k")         65536 bytes
     parse_time("1.7ms")       Fraction(17, 10000) seconds
     parse_rate("10 Mbit/s")   Fraction(10_000_000) bits per second
 
-Each raises InvalidArgument for what it cannot read.  `formatting` is the way back.
+Each raises InvalidArgument for text that it cannot read.  `formatting` makes text of values.
 """
 
 import re
@@ -38,10 +38,10 @@ _PARTS = {"": 1, "m": 10**3, "u": 10**6, "µ": 10**6, "μ": 10**6, "n": 10**9}
 
 
 def exact(x: Number, what: str = "a number") -> Fraction:
-    """The number that was meant: floats by their shortest decimal (0.1 is 1/10), text as written.
+    """The exact value of a number: a float by its shortest decimal (0.1 is 1/10), text as written.
 
     what: names the number in errors.
-    Raises InvalidArgument for NaN, infinities and what is no number.
+    Raises InvalidArgument for NaN, infinities and other values that are no number.
     """
     if isinstance(x, Fraction):
         return x
@@ -58,7 +58,7 @@ def exact(x: Number, what: str = "a number") -> Fraction:
 
 
 def parse_number(text: str, what: str = "a number") -> Fraction:
-    """A finite number as written, such as 1.7e-3 or 9/5; 0, or from 1e-98 to 1e98."""
+    """The exact value of text such as 1.7e-3 or 9/5: 0, or between 1e-98 and 1e98 in size."""
     return _scaled(text, text, what, 1)
 
 
@@ -88,7 +88,7 @@ def parse_size(text: str) -> int:
 
 
 def parse_time(text: str, what: str = "a time", *, unit_needed: bool = False) -> Fraction:
-    """Exact seconds of a time, such as 1.7ms, 200 us or, unless a unit is needed, 1.7e-3."""
+    """A time in exact seconds, from text such as 1.7ms, 200 us or, unless `unit_needed`, 1.7e-3."""
     match = _TIME.fullmatch(text)
     if match:
         prefix = {"milli": "m", "micro": "u", "nano": "n"}.get(match[2], match[2] or "")
@@ -100,7 +100,7 @@ def parse_time(text: str, what: str = "a time", *, unit_needed: bool = False) ->
 
 
 def parse_rate(text: str, what: str = "a rate") -> Fraction:
-    """Exact bits per second of a rate, such as 10mbit, 10 Mbit/s, 10Mbps or 1.25 MB/s.
+    """A rate in exact bits per second, from text such as 10mbit, 10 Mbit/s, 10Mbps or 1.25 MB/s.
 
     mbit is a million bits, as for `tc`.  A lone b is a bit, B a byte; Ki, Mi, Gi are powers of
     1024.

@@ -17,11 +17,11 @@ Described = TypeVar("Described")
 def read_toml(
     path: Path, form: type[Form], make: Callable[[Form], Described], asked: str, page: str
 ) -> Described:
-    """What a TOML file describes.
+    """The object that a TOML file describes.
 
-    form: the class that has the file's fields.   make: makes the result from an instance of it;
-    raises a CollwiseError for nonsense.   asked: what errors call the file.   page: the document
-    that shows how to write it.
+    form: the class that has the file's fields.   make: makes the result from an instance of `form`;
+    raises a CollwiseError for wrong values.   asked: what errors call the file.   page: the
+    document that shows how to write the file.
     Raises InvalidArgument, which names the place in the file.
     """
     remedy = f"correct it; {page} shows the form"

@@ -34,7 +34,7 @@ LEAVING = "leave the root"
 LEAST = "with the least t0 and λ·t0 of any size"
 CHAINED = "every rank needs every byte of every rank: long messages leave time for few ways"
 PACED = "all of them in messages that have the time to travel"
-"""The argument of a bound that `pace` gives."""
+"""The argument, in words, of a bound that the module `pace` computes."""
 
 
 def broadcast(machine: Machine, ranks: int, nbytes: int) -> Bound:
@@ -46,11 +46,11 @@ def broadcast(machine: Machine, ranks: int, nbytes: int) -> Bound:
     2.  All bytes must leave the root, which takes nbytes times the least t0(x)/x.  Then the last
     message must arrive, (λ − 1)·t0 after it has left the root (earlier where λ < 1, as in LogGP).
     3.  Take the byte whose first departure from the root is the last one.  All other bytes have
-    left by then, and this byte still needs T_λ(p)·t0 to reach every rank.  It needs more if its
-    message of x bytes takes longer than the cheapest message.
-    4.  By `pace`, messages from the root need time to arrive.  Let the last message that brings new
-    bytes from the root have x bytes.  When it starts, at least T_λ(p)·t0 remains, and more as in 3.
-    So the root is idle for that time less t0(x).
+    left by then, and this byte still needs T_λ(p)·t0 to reach every rank.  The byte needs more if
+    its message of x bytes takes longer than the cheapest message.
+    4.  Let x bytes be the size of the last message that brings new bytes from the root.  From its
+    start at least T_λ(p)·t0 remains, and more if x bytes take longer than the cheapest message.  So
+    the root is idle for this time less t0(x), and the bound of the module `pace` applies.
 
     Where ranks share memory, one publication reaches all of them.  So T_λ(p)·t0 becomes the least
     λ·t0 of one publication and one read, and this λ·t0 grows with the size of the message.  The
@@ -93,10 +93,10 @@ def _paced(machine: Machine, most: int, nbytes: int | Fraction, idle: Fraction) 
 
 
 def _gap(machine: Machine, nbytes: int, gathers: bool) -> Fraction:
-    """The t0 of a message of nbytes: seconds until a rank can inform another, or hear from one.
+    """Seconds between two messages of nbytes on one rank's port, t0.
 
-    The result is 0 if ranks have many ports, and for a publication in shared memory, which informs
-    all.  With `gathers` and shared memory it is the time of a read.
+    The result is 0 if ranks have many ports.  If ranks share memory, the result is the time of a
+    read if `gathers`, else 0, since one publication informs all ranks.
     gathers: True if contributions must reach one rank, False if a byte must reach every rank.
     """
     if machine.all_port or machine.shares_memory:
@@ -106,7 +106,7 @@ def _gap(machine: Machine, nbytes: int, gathers: bool) -> Fraction:
 
 
 def _longer(machine: Machine, nbytes: int, least: "_Least", *, gathers: bool) -> Fraction:
-    """Return the seconds by which one message of nbytes delays `least.informing` at least."""
+    """The least seconds that T_λ(p)·t0 (`least.informing`) grows by if one message has nbytes."""
     travels = machine.message(nbytes).latency - least.latency
     if machine.shares_memory and not gathers:
         return travels
@@ -122,7 +122,7 @@ def _volume(machine: Machine, most: int, move: str, nbytes: int) -> Bound:
 
 
 def broadcast_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
-    """A lower bound for broadcasts that send all nbytes in one message: T_λ(p)·t0 of that size.
+    """A lower bound for broadcasts in messages of all nbytes: T_λ(p)·t0 for nbytes.
 
     Source: [BarNoyKipnis1994].
     """
@@ -132,7 +132,7 @@ def broadcast_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
 def combining_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
     """A lower bound for combines that cut no vector: T_λ(p)·t0 for messages of 1 to p vectors.
 
-    Messages of several vectors count because an algorithm that combines only at the end sends them.
+    An algorithm that combines only at the end sends messages of several vectors.
     """
     return _informing(machine, ranks, "if no vector is cut", ranks * nbytes, nbytes, gathers=True)
 
@@ -144,12 +144,13 @@ def reduce(machine: Machine, ranks: int, nbytes: int) -> Bound:
     `broadcast` hold.  Every rank's contribution must reach the root.  The root must receive at
     least nbytes.  For the byte that is complete at the root first, all contributions arrive before
     the rest.
-    They hold in shared memory, too.  Let a rank hold at most F(t) contributions at time t.  Its
-    last message was sent λ·t0 earlier, and what it held before that message it held one read (time
-    r) earlier.  So F(t) ≤ F(t − r) + F(t − λ·t0), which is the postal model with t0 = r.
+    These bounds hold in shared memory, too.  Let a rank hold at most F(t) contributions at time t.
+    The rank holds what it held before its last read (of time r), and what the sender of the message
+    that it read held λ·t0 earlier.  So F(t) ≤ F(t − r) + F(t − λ·t0), which is the postal model
+    with t0 = r.
     A fifth bound: every rank but the root sends at least nbytes, and every byte is combined p − 1
-    times.  So some rank has to receive (p − 1)/p·n bytes at the best rate, and to combine as many
-    while its ports are busy.
+    times.  So some rank has to receive (p − 1)/p·n bytes at the best rate, and to combine
+    (p − 1)/p·n bytes while its ports are busy.
     """
     return _combining(machine, ranks, nbytes, sent=1)
 
@@ -157,8 +158,8 @@ def reduce(machine: Machine, ranks: int, nbytes: int) -> Bound:
 def allreduce(machine: Machine, ranks: int, nbytes: int) -> Bound:
     """A lower bound for every allreduce, segmented or not, of nbytes bytes over `ranks` ranks.
 
-    The bounds of `reduce` hold.  Moreover, combining takes p − 1 transfers of n bytes, and making
-    the result known everywhere p − 1 more.  So some rank receives 2(p − 1)/p·n bytes.
+    All bounds of a reduce hold.  Moreover, combining takes p − 1 transfers of n bytes, and telling
+    all ranks the result takes p − 1 more transfers.  So some rank receives 2(p − 1)/p·n bytes.
     Source: [PatarasukYuan2009].
     The module `chains` has another bound: messages must be short to connect all ranks quickly.
     """
@@ -184,9 +185,9 @@ def _share(machine: Machine, ranks: int, nbytes: int, sent: int, *, to_root: boo
     """Return the seconds to receive (p − 1)/p·n bytes `sent` times, and to combine them once.
 
     to_root: whether only the root needs the result, so that some ranks may receive nothing.
-    A rank's first message does not queue behind an earlier one.  So it takes (λ − 1)·t0 beyond its
-    t0 (less than t0 where λ < 1), and until then the rank has nothing to combine.  The bound of
-    `pace` also holds for the mean over the ranks, unless some of them receive nothing.
+    No message precedes the first one that a rank receives.  So this message takes (λ − 1)·t0 beyond
+    its t0 (less than t0 where λ < 1), and until then the rank has nothing to combine.  The bound of
+    `pace` also holds for the mean over the ranks, unless some ranks receive nothing.
     """
     least, share = _least(machine, ranks * nbytes, of=nbytes), Fraction(ranks - 1, ranks) * nbytes
     idle = share * least.combining_per_byte
@@ -199,7 +200,7 @@ def reduce_scatter(machine: Machine, ranks: int, nbytes: int) -> Bound:
     """A lower bound for every reduce-scatter over `ranks` ranks.   nbytes: all p blocks together.
 
     Each rank is the root of a reduce of its block, so contributions of all ranks must reach it.
-    This takes as long as a broadcast's hops.  Each rank sends its contributions to all other
+    This takes at least T_λ(p)·t0, like a broadcast.  Each rank sends its contributions to all other
     blocks, (p − 1)/p·n bytes, and the last message must arrive.  Every byte is combined p − 1
     times, so some rank combines (p − 1)/p·n bytes while its ports are busy.
     Source: [PatarasukYuan2009], the first half of their argument for allreduce.
@@ -222,7 +223,7 @@ def reduce_scatter(machine: Machine, ranks: int, nbytes: int) -> Bound:
 
 
 def reduce_scatter_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
-    """A lower bound if no block is cut: T_λ(p)·t0 for messages of one block, or of several."""
+    """A lower bound for reduce-scatters that cut no block: T_λ(p)·t0 for one block or several."""
     words = "if every block goes in one message"
     return _informing(machine, ranks, words, ranks * nbytes, nbytes // ranks, gathers=True)
 
@@ -230,8 +231,8 @@ def reduce_scatter_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bou
 def allgatherv(machine: Machine, ranks: int, contributions: Sequence[int]) -> Bound:
     """Return a lower bound for every allgatherv.   contributions: bytes of each source, all >= 1.
 
-    With one source the bounds of `broadcast` hold.  With several, a byte of some source must reach
-    every rank, and some rank receives all bytes that it did not contribute.
+    With one source this is the bound of a broadcast.  With several, a byte of some source must
+    reach every rank, and some rank receives all bytes that it did not contribute.
     """
     others = sum(contributions) - (min(contributions) if len(contributions) == ranks else 0)
     if ranks == 1 or not others:
@@ -246,15 +247,15 @@ def allgatherv(machine: Machine, ranks: int, contributions: Sequence[int]) -> Bo
 def allgatherv_unsegmented(machine: Machine, ranks: int, contributions: Sequence[int]) -> Bound:
     """A lower bound for an allgatherv that cuts no contribution: T_λ(p)·t0 for the largest one.
 
-    The largest contribution may share messages with others.  So t0 and λ·t0 are the least of all
-    sizes from that contribution to all contributions together.
+    The largest contribution may share messages with other ones.  So t0 and λ·t0 are the least of
+    all sizes from the largest contribution to the sum of all contributions.
     """
     words, largest = "if every contribution goes in one message", max(contributions, default=0)
     return _informing(machine, ranks, words, sum(contributions), largest)
 
 
 class _Least(NamedTuple):
-    """The least costs of any message size in a range, in exact seconds (per byte where named so).
+    """The least costs of all message sizes in a range, in exact seconds or seconds per byte.
 
     lag: (λ − 1)·t0; in shared memory, λ·t0 less a read.
     """
@@ -269,8 +270,7 @@ class _Least(NamedTuple):
     def informing(self, ranks: int) -> Fraction:
         """Return T_λ(p)·t0 with these costs.
 
-        If λ would be below SMALLEST_LATENCY, a shorter gap is used; the bound can only get lower by
-        that.
+        If λ is below SMALLEST_LATENCY, a shorter t0 is used, which can only lower the bound.
         """
         gap = min(self.gap, self.latency / postal.SMALLEST_LATENCY)
         return postal.broadcast_time(ranks, self.latency / gap) * gap if gap else self.latency
@@ -282,7 +282,7 @@ def _informing(
     """T_λ(p)·t0 for messages of `least` to `most` bytes; `words` name the sizes in the argument.
 
     On a machine with levels, return the time to reach all groups of some level if that is longer.
-    gathers: as in `_gap`.
+    gathers: True if contributions must reach one rank, False if a byte must reach every rank.
     """
     if ranks == 1 or not most:
         return NOTHING
@@ -306,7 +306,7 @@ def _reaching(machine: Levels, level: int, sizes: Sequence[int]) -> Fraction:
 
     A group of up to q ranks starts its message number j (0, 1, …) no earlier than max(⌊j/q⌋·t0,
     j·g) after it is reached, as if all of its ranks had the data by then. t0, λ·t0 and g, the time
-    of the group's port, are the least of these sizes. (T_λ of the number of groups is no bound,
+    of the group's port, are the least of all `sizes`. (T_λ of the number of groups is no bound,
     since several ranks of a group can send at once.)
     """
     groups = machine.placement.members[level - 2]
@@ -329,10 +329,10 @@ def _least(
 ) -> _Least:
     """Return the least costs of sizes from `least` to `most` bytes; t0 counts as 0 with many ports.
 
-    of: bytes of the vector; a longer message carries some of them twice, so it brings at most `of`.
-    gathers: as in `_gap`.
-    Only some sizes are tried: between those at which the law changes slope or jumps, costs are
-    monotone.
+    of: bytes of the vector; a longer message brings at most `of` different bytes.
+    gathers: True if contributions must reach one rank, False if a byte must reach every rank.
+    Only sizes at which the law changes its slope or jumps are tried, since costs are monotone
+    between them.
     """
     of = most if of is None else of
     sizes = list({*_sizes(machine, most, least), of})

@@ -1,10 +1,10 @@
 """The least time in which every byte of every rank finds a way to every other rank.
 
 In an allreduce each rank's contribution to each of n bytes reaches all p − 1 others through a chain
-of messages with this byte: each leaves the rank that received the one before, after it came.  Take
-one chain for each byte and each other rank.  A chain ends at one rank, and is taken for no more
-bytes than each of its messages carries: if these have x_1 … x_g bytes, for no more than the least
-x_i, and so for no more than their geometric mean.  Hence the geometric means of all chains from one
+of messages with this byte.  Each message leaves the rank that received the previous message, after
+its arrival.  Take one chain for each byte and each other rank.  A chain ends at one rank.  Let its
+messages have x_1 … x_g bytes.  The chain is taken for no more bytes than the least x_i, and so for
+no more than the geometric mean of all x_i.  Hence the geometric means of all chains from one
 rank add up to n·(p − 1) at least.
 
 Let a message of x bytes keep its sender busy for a + b·x at least, and arrive no earlier than
@@ -48,7 +48,7 @@ EACH = 6
 
 
 def all_chained(lines: Iterable[Line], ranks: int, nbytes: int, known: Fraction) -> Fraction:
-    """Return a lower bound of an allreduce's time in seconds, by the reasoning of this module.
+    """Return a lower bound of an allreduce's time in seconds, by the chains of this module.
 
     The result is 0 if no bound is computed, or if it cannot exceed `known` (seconds).
     lines: lower bounds of the costs of messages.
@@ -61,9 +61,9 @@ def all_chained(lines: Iterable[Line], ranks: int, nbytes: int, known: Fraction)
 
 
 def _chained(lam: Fraction, others: int, volume: Fraction, known: Fraction) -> Fraction:
-    """Return the bound for one line of costs, in units of its a.
+    """Return the bound for the costs t0 ≥ a + b·x and latency ≥ λ·(a + b·x), in units of a.
 
-    volume: b·n, and known: a bound to exceed, both in units of a.   others: p − 1.
+    lam: λ.   others: p − 1.   volume: b·n in units of a.   known: a bound to exceed, in units of a.
     """
     if not SHORTEST <= volume <= LONGEST:
         return Fraction(0)
@@ -102,7 +102,7 @@ def _first(
     """Return the first step at which all chains together weigh `enough`, but at most `horizon`.
 
     gaps, latencies: the least t0 and λ·t0 of each interval of sizes, in steps.   shares: the
-    largest x/n of each.
+    largest x/n of each interval.
     """
     weights = shares ** (1 / np.array(lengths))[:, None]
     number = np.arange(lengths[-1] + 1)
@@ -127,7 +127,7 @@ def _first(
 
 
 def _lengths(longest: int) -> list[int]:
-    """The chain lengths with an exponent of their own; other lengths use the next longer one's."""
+    """The chain lengths with an exponent of their own; other lengths use that of the next."""
     lengths = [1]
     while lengths[-1] < longest:
         lengths.append(min(lengths[-1] + 1 + lengths[-1] // EACH, longest))

@@ -10,7 +10,7 @@ __all__ = ["Number", "exact", "not_negative_times", "positive_time", "rounded_la
 LARGEST_DENOMINATOR = 32
 """A measured λ is rounded to a fraction with at most this denominator.
 
-The error is at most 1/66, below what any measurement of λ can resolve, and the λ-trees of nearby
+The error is at most 1/64, below what any measurement of λ can resolve, and the λ-trees of nearby
 fractions stay few, so that their plans can be cached.
 """
 

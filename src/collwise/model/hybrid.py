@@ -1,13 +1,13 @@
 """Exact theory of combining on a hypercube: whole vectors, halves, and hybrids [vandeGeijn1991].
 
-2^d ranks combine vectors of n items.  A message of m items takes α + mβ, both directions of an
-exchange at once, with one neighbour at a time.  Combining two vectors of m items takes mγ.  In each
-direction j, from d−1 down to 0, a strategy S says what ranks exchange: the whole current vector
-(S_j = 0) or half of it (S_j = 1).  Halves are put together again on the way back.
+2^d ranks combine vectors of n items.  A message of m items takes α + mβ.  The two messages of an
+exchange travel at once, and a rank has one partner at a time.  Combining two vectors of m items
+takes mγ.  In each direction j, from d−1 down to 0, a strategy S says what ranks exchange: the whole
+current vector (S_j = 0) or half of it (S_j = 1).  Halves are put together again on the way back.
 
-There are two kinds of functions. `time`, `best` and the closed forms are the paper's, for α, β, γ,
-and a half is exactly n/2. `time_for` and `best_for` take any cost curves and whole items only.
-Returned times are in the caller's unit, that of α or of the cost curve.
+There are two kinds of functions. `time`, `best` and the closed forms are the paper's: they take
+α, β, γ, and a half is exactly n/2. `time_for` and `best_for` take any cost curves, and items are
+whole.  Returned times have the unit of α or of the cost curve.
 """
 
 from collections.abc import Callable, Iterable
@@ -58,7 +58,7 @@ def version1(nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number)
 def version2(nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number) -> Fraction:
     """Time to exchange and combine whole vectors in every direction: d(α + nβ + nγ).
 
-    Arguments, units and errors are those of `version1`.
+    d: dimensions of the cube.   Time in alpha's unit.   Raises InvalidArgument for values below 0.
     Source: [vandeGeijn1991] §3.2; it is T(S, n, d) for S = (0, …, 0).
     """
     n, d, alpha, beta, gamma = _checked(nitems, d, alpha, beta, gamma)
@@ -68,7 +68,7 @@ def version2(nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number)
 def version3(nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number) -> Fraction:
     """Time to halve in every direction and then double: 2dα + (p−1)/p·n(2β + γ), p = 2^d.
 
-    Arguments, units and errors are those of `version1`.
+    d: dimensions of the cube.   Time in alpha's unit.   Raises InvalidArgument for values below 0.
     Source: [vandeGeijn1991] §3.3; it is T(S, n, d) for S = (1, …, 1).
     """
     n, d, alpha, beta, gamma = _checked(nitems, d, alpha, beta, gamma)
@@ -81,7 +81,7 @@ def time(
     """T(S, n, d): time to combine on all 2^d ranks by the strategy S, d = len(strategy).
 
     strategy: (S_0, …, S_(d−1)), each 0 or 1; direction d−1 comes first, direction 0 last.
-    The other arguments, units and errors are those of `version1`.
+    nitems, alpha, beta, gamma: >= 0, or InvalidArgument.   Returns the time in alpha's unit.
     Source: [vandeGeijn1991] §3.4 (the recursion ends at d = 0; "d < 0" is a misprint).
 
     >>> time((0, 0, 1), 8, 525, 2, "0.35")
@@ -97,10 +97,10 @@ def to_root_time(
     """Time to combine to one root of 2^d ranks by the strategy S, d = len(strategy).
 
     Where S_j = 0, one rank of each pair sends its vector and is done.  Where S_j = 1, both ranks
-    combine halves, which are gathered at the end.  The other ranks do less than in `time`, but the
-    root receives and combines as much.  So the times are equal, and `best` is optimal here too. (0,
-    …, 0) is the spanning tree, and (1, …, 1) is halving and gathering.
-    Arguments, units and errors are those of `time`.
+    combine halves, which are gathered at the end.  The root receives and combines as much as if all
+    ranks got the result.  So the time is that of `time`, and `best` is optimal here too.  (0, …, 0)
+    is the spanning tree, and (1, …, 1) is halving and gathering.
+    nitems, alpha, beta, gamma: >= 0, or InvalidArgument.   Returns the time in alpha's unit.
     Source: [vandeGeijn1991] §5.  In its Fig 6 every rank sends in the gather; here only ranks do
     whose bits below the direction are all 0 (31 messages instead of 36 at d = 3).
     """
@@ -112,9 +112,9 @@ def best(nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number) -> 
 
     k is the least integer, 0 <= k < d, with n(k(β + γ) + γ) >= 2^(d−k)·α, or d if there is none.  A
     k for which the factor k(β + γ) + γ is 0 does not count, since halving gains nothing then.
-    Arguments, units and errors are those of `version1`.
+    d: dimensions of the cube.   Raises InvalidArgument for values below 0.
     Returns (S_0, …, S_(d−1)).  Of equally fast strategies it is the one that halves most often, but
-    without a halving that gains nothing by the rule above (if α = γ = 0, the last one).
+    without a halving that gains nothing by the rule above (if α = γ = 0, the last halving).
     Source: [vandeGeijn1991] Theorem 1, Note 3.
 
     >>> [sum(best(n, 6, 525, 2, ".35")) for n in (64, 128, 256, 1024, 2048, 8192, 96000)]
@@ -128,7 +128,7 @@ def best(nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number) -> 
 def corollary4(nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number) -> Fraction:
     """T(S̄, n, d), the time of `best`: 2(d−k)α + (1 − 2^(k−d))n(2β + γ) + k(α + 2^(k−d)n(β + γ)).
 
-    Arguments, units and errors are those of `version1`; k is that of `best`, at most d.
+    d: dimensions of the cube.   k: the last direction in which S̄ halves, or d.   Values >= 0.
     Source: [vandeGeijn1991] Corollary 4.
     """
     n, d, alpha, beta, gamma = _checked(nitems, d, alpha, beta, gamma)
@@ -145,11 +145,11 @@ def time_for(
 
     cost: from a number of items >= 1 to the time of a message, start-up included.
     combine: from a number of items >= 1 to the time of combining two such vectors.
-    Neither may fall as the number grows.   nitems: items of the vector, >= 0.
+    Neither cost may fall as the number grows.   nitems: items of the vector, >= 0.
     to_root: whether the result goes to one root only (see `to_root_time`).
     Returns the time in the unit of the curves.  If a number of items is odd, the larger half
-    decides.  Rank 0 always keeps it, ⌈n/2^h⌉ items after h halvings, and no rank does more.  A root
-    keeps the larger halves, too, and gathers the smaller ones.  With no items nothing is sent.
+    counts.  Rank 0 always keeps the larger half, ⌈n/2^h⌉ items after h halvings, and no rank does
+    more.  A root also keeps the larger halves, and gathers the smaller ones.  0 items take no time.
     Raises InvalidArgument if nitems is no integer >= 0, or a curve's value is negative or NaN.
     Source: [vandeGeijn1991] §3.4, §6.
     """
@@ -162,11 +162,11 @@ def best_for(
 ) -> Strategy:
     """The fastest of all 2^d strategies for any cost curves, by dynamic programming.
 
-    d: dimensions of the cube, >= 0.   The other arguments and errors are those of `time_for`.
-    Returns the strategy for which `time_for` is least; in a tie between halving and exchanging
-    whole vectors, it halves.  For α + mβ and mγ with α > 0, and n a multiple of 2^d, it is `best`.
-    It takes O(d²) steps and O(d) values of the curves, since the time that is left depends only on
-    the direction and the number of halvings so far.
+    cost, combine: from a number of items >= 1 to the time of a message, or of combining; not
+    falling.   nitems: >= 0.   d: dimensions of the cube, >= 0.   to_root: one root gets the result.
+    Returns the strategy for which `time_for` is least; of equally fast choices, halving.  For costs
+    α + mβ and mγ with α > 0, and n a multiple of 2^d, the result is that of `best`.
+    O(d²) steps, O(d) values of the curves.   Raises InvalidArgument for values out of range.
     Source: our own, for the rule of [vandeGeijn1991] §6 (`short_message_rule`).
 
     >>> start_up = lambda m: (419 if m <= 25 else 480) + 2 * m
@@ -183,9 +183,9 @@ def short_message_rule(
 ) -> Strategy:
     """The paper's strategy where messages of up to `short` items start up faster than α.
 
-    If n > short·2^d it is `best`; otherwise halve until at most `short` items are left.
-    short: items, >= 0.   The other arguments and errors are those of `best`; nitems is an integer.
-    It never beats `best_for`, and often loses to it.
+    If n > short·2^d, the result is `best`; else it halves until at most `short` items are left.
+    All arguments >= 0; nitems, d and short are integers.   Raises InvalidArgument for others.
+    The strategy is never faster than that of `best_for`, and often slower.
     Source: [vandeGeijn1991] §6.
     """
     chosen = best(nitems, d, alpha, beta, gamma)

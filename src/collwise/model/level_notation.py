@@ -6,7 +6,7 @@ This line means 2 racks of 4 nodes of 16 ranks.  After the colon each level, the
 has two or three terms:
 - t0;
 - λ, or the time after which a message arrives;
-- the time for which a message keeps the port of a group of this level busy (no term: no port).
+- the time for which a message keeps a group's port busy; without this term there is no port.
 A time may have a part per byte.
 
     4x16: 60ns,200ns,read 80ns+0.05ns/B; 1.7us,4
@@ -42,7 +42,7 @@ FAR = 1 << 20
 
 
 def parse(text: str) -> Levels:
-    """Read a machine with levels from one line; InvalidArgument shows the form.
+    """Read a machine with levels from one line.  Raises InvalidArgument, which shows the form.
 
     >>> parse("2x3: 1us,2; 5us,4").describe()
     '2 nodes × 3 ranks; inside a node t0 = 1 µs, λ = 2; between nodes t0 = 5 µs, λ = 4'
@@ -134,7 +134,7 @@ def _postal_law(asked: str, t0: str, arrival: str) -> Postal | Measured:
 
 
 def _line(text: str, asked: str) -> TimesBySize:
-    """Read a time such as 1.7us+0.8ns/B as pairs (bytes, seconds): one if no part is per byte."""
+    """Read a time such as 1.7us+0.8ns/B as pairs (bytes, seconds), one pair if all is constant."""
     match = re.fullmatch(r"(.*?[a-zµμ])(?:\s*\+\s*(.*?)\s*/\s*[Bb](?:yte)?)?", text)
     if match is None:
         remedy = "write a time with its unit, such as 1.7us or 1.7us+0.8ns/B"

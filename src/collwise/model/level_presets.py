@@ -1,6 +1,6 @@
 """Machines with levels to plan for without measuring, and where each number is from.
 
-As in `presets`, what is *published* names its source; an *estimate* is ours.
+Notes name the source of each *published* number; an *estimate* is ours.
 """
 
 from collections.abc import Mapping
@@ -17,9 +17,9 @@ from collwise.model.machine import Machine
 class LevelPreset:
     """A kind of machine with levels.
 
-    costs: those of all levels, as `level_notation.parse_costs` reads them.   groups: the words for
-    groups, the innermost level's first.   notes: map a level's name to which of its costs are
-    published, and which are estimates.
+    costs: the costs of all levels as text, such as "1us,2; 5us,4", the innermost level first.
+    groups: the words for groups, the innermost level's first.   notes: for each level's name, a
+    text that says which costs are published and which are estimates.
     """
 
     name: str

@@ -46,8 +46,8 @@ class Level:
 class Levels(KeptHash, Machine):
     """A machine with levels and a placement of its ranks.
 
-    by_level: the levels, the innermost first.  Build one with `Machine.levels`.  The cost of a
-    message is that of `at` and `between`.
+    by_level: the levels, the innermost first.  Build one with `Machine.levels`. `at` and
+    `between` give the cost of a message.
     """
 
     by_level: tuple[Level, ...]
@@ -57,7 +57,7 @@ class Levels(KeptHash, Machine):
     independent_ports = False
 
     def message(self, nbytes: int) -> Cost:
-        """The least t0 and the least λ·t0 of any level: no message of this size costs less."""
+        """The least t0 and the least λ·t0 of all levels: no message of nbytes costs less."""
         costs = [level.law.message(nbytes) for level in self.by_level]
         return Cost(min(c.gap for c in costs), min(c.latency for c in costs))
 
@@ -84,14 +84,13 @@ class Levels(KeptHash, Machine):
         return self.by_level[checked_integer(level, ASKED, "level", 1, len(self.by_level)) - 1]
 
     def receipt(self, nbytes: int) -> Fraction:
-        """The least seconds between two receipts, over all levels (`receipt_at`)."""
+        """The least seconds between two receipts at one rank, over all levels."""
         return min(level.law.receipt(nbytes) for level in self.by_level)
 
     def receipt_at(self, level: int, nbytes: int) -> Fraction:
-        """The least seconds between the previous receipt and that of a message of nbytes at a
-        level.
+        """The least seconds between two receipts at a rank; the second has nbytes, at this level.
 
-        This is t0, or the time of a read in shared memory.   level: as in `at`.
+        This is t0, or the time of a read in shared memory.   level: from 1 to the number of levels.
         """
         return self._level(level).law.receipt(nbytes)
 
@@ -105,7 +104,7 @@ class Levels(KeptHash, Machine):
         return any(level.port for level in self.by_level[:-1])
 
     def combine(self, nbytes: int) -> Fraction | None:
-        """Seconds for combining nbytes, by the first level's law; combining needs no message."""
+        """Seconds for combining two vectors of nbytes, by the first level's law; None if free."""
         return self.by_level[0].law.combine(nbytes)
 
     def sizes(self) -> tuple[int, ...]:  # noqa: D102
@@ -116,10 +115,10 @@ class Levels(KeptHash, Machine):
         return self.by_level[0].law.combining_sizes()
 
     def _slower(self, seconds: Fraction) -> "Levels":
-        """The machine with each message between the outermost groups slower by `seconds`.
+        """The machine on which each message between the outermost groups takes `seconds` longer.
 
-        The port of the outermost groups gets slower by `seconds`, and each law in proportion to its
-        t0.
+        The port of these groups is busy for `seconds` longer.  Each level's messages take longer in
+        proportion to its t0.
         """
         whole, slower = self.gap_outside(1), []
         for level in self.by_level:
@@ -138,7 +137,7 @@ class Levels(KeptHash, Machine):
         return max(self.at(depth, nbytes).gap, port)
 
     def planning_lam(self, nbytes: int) -> Fraction:
-        """The λ of the outermost level; trees are built for it."""
+        """The λ of the outermost level, for which trees with messages of nbytes are built."""
         return self.by_level[-1].law.planning_lam(nbytes)
 
     def placed(self, placement: Placement) -> "Levels":
@@ -203,9 +202,9 @@ def crossing(names: Sequence[str], level: int) -> str:
 class OneLevel(PortsOnly):
     """A postal machine on which all messages cost what they cost at one level of `machine`.
 
-    level: the level of all messages; they also pass the ports of the levels below.   overhead:
-    exact seconds that each message takes more.   crowd: how many ranks of a group send through its
-    port at the same time.
+    level: the level of all messages, which also pass the ports of inner levels.   overhead: exact
+    seconds that each message takes more than on `machine`.   crowd: the number of ranks of a group
+    that send through the group's port at the same time.
     """
 
     machine: Levels
@@ -216,7 +215,7 @@ class OneLevel(PortsOnly):
 
     @property
     def independent_ports(self) -> bool:  # type: ignore[override]
-        """False at a level whose ranks share memory."""
+        """False if the ranks share memory at this level, else True."""
         return not self.shares_memory
 
     @property
@@ -253,7 +252,7 @@ def with_levels(
     ports: Sequence[Number | Iterable[tuple[int, Number]] | None] = (),
     names: Sequence[str] = (),
 ) -> Levels:
-    """Return a machine with levels, checked; `Machine.levels` explains the arguments and errors."""
+    """Return the machine of `Machine.levels`.  Raises InvalidArgument for unsuitable arguments."""
     for what, value in (("laws", laws), ("ports", ports), ("names", names)):
         if not isinstance(value, list | tuple):
             seen = f"{what} = {shown(value)}"

@@ -2,8 +2,8 @@
 
 All ranks must choose the same plan, so limits count messages, pieces or ranks, never seconds.  A
 limit that is used in several places suits the slowest one.  Limits of a picture, a file or a table
-are defined where they are used. *Work* is the result of `timing.messages_played`: the number of
-messages, each counted AS_LISTS times if operation lists have to be written out for it.
+are defined where they are used. *Work* is the number of messages (`timing.messages_played`), each
+counted AS_LISTS times if operation lists have to be written out for it.
 """
 
 AS_LISTS = 8
@@ -27,8 +27,8 @@ LISTED_RANKS = 1 << 20
 SEARCHED_RANKS = 4096
 """The most ranks for which settings are searched, and schedules are compared message by message."""
 MAX_INSIDE = 1024
-"""The most ranks for which algorithms without levels are also tuned for inner levels.  Beyond,
-their rough times may decide whether they are chosen.
+"""The most ranks for which algorithms without levels are also tuned for inner levels.  With
+more ranks, these algorithms may be chosen or rejected by rough times.
 """
 MAX_LOOKS = 256
 """The most ranks for which algorithms without levels are also tuned with no shared ports."""
@@ -65,7 +65,7 @@ TABLED_ROUNDS = 1 << 14
 CYCLIC_ROUNDS = 1 << 17
 """The largest pieces × ranks for which cyclic trees, which need no full simulation, are tried."""
 ROUNDS_UNDER_WAY = 1 << 12
-"""The largest latency over levels, in rounds, for which rounds are tried; else most are empty."""
+"""The largest latency over levels, in rounds, for which rounds are tried; above, most are empty."""
 LANES_TRIED, LANES_PLAYED = 1 << 13, 1 << 17
 """The most messages of an allreduce in lanes and pieces: to be tried, and to be allowed at all."""
 CIRCULANT_MESSAGES = 512

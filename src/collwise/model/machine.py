@@ -4,7 +4,7 @@ In every model `message(nbytes)` says for how long the sender is busy (`gap`) an
 send began the receiver has the message (`latency`).  These two are the postal model's t0 and λ·t0
 [Bruck1996 §2.1]; LogGP maps onto them as in [Culler1993].
 Times are exact Fractions in seconds; `collwise.model.exact.seconds` turns them into floats.
-`measured_machine` has the machine with measured t0 and λ, and `levels` the one with nodes and
+`measured_machine` has machines with measured t0 and λ, and `levels` has machines with nodes and
 racks.
 """
 
@@ -58,8 +58,8 @@ class Machine:
     law: ClassVar[Law | None] = None
     """The law that messages obey; the simulator and the checks depend on it."""
     independent_ports: bool = True
-    """False if messages delay each other elsewhere than at ranks' own ports (LogGP's processor,
-    links), or cost more between some ranks (levels): only simulation gives the times of schedules.
+    """False if only simulation gives the times of schedules: messages delay each other elsewhere
+    than at ranks' own ports, cost more between some ranks, or are published in shared memory.
     """
     ports_block: ClassVar[bool] = False
     """True if a send waits until its receiver's port is free for it."""
@@ -68,7 +68,7 @@ class Machine:
 
     @property
     def shares_memory(self) -> bool:
-        """Whether ranks, or those of an innermost group, send by publishing in shared memory."""
+        """Whether ranks, or with levels the ranks of a node, send by publishing in memory."""
         return False
 
     def message(self, nbytes: int) -> Cost:
@@ -80,7 +80,7 @@ class Machine:
         return self.message(nbytes).gap
 
     def combine(self, nbytes: int) -> Fraction | None:
-        """Seconds for combining two vectors of nbytes, with both ports busy; None if it is free."""
+        """Seconds for combining two vectors of nbytes, with both ports busy; None if free."""
         return None
 
     def sizes(self) -> tuple[int, ...]:
@@ -98,22 +98,21 @@ class Machine:
     def with_overhead(self, overhead_s: Number) -> "Machine":
         """A machine like this one on which every message takes overhead_s seconds longer.
 
-        A machine whose law has no such term is returned unchanged.  Raises InvalidArgument if
-        overhead_s < 0.
+        A machine whose law has no such term (LogGP, wormhole) is returned unchanged.  Raises
+        InvalidArgument if overhead_s < 0.
         """
         (overhead,) = not_negative_times(overhead_s=overhead_s)
         return self._slower(overhead)
 
     def _slower(self, seconds: Fraction) -> "Machine":
-        """A machine whose messages take `seconds` (exact) longer; itself if that is impossible."""
+        """A machine whose messages take `seconds` longer; this one if its law has no such term."""
         return self
 
     def ports_only(self) -> "Machine":
         """A machine with the same costs on which only ranks' own ports delay messages.
 
         If ranks receive in the order of their lists, no schedule takes longer on the new machine.
-        A machine whose ranks share memory is returned unchanged, since another law would have other
-        costs.
+        A machine whose ranks share memory is returned unchanged.
         """
         return self if self.independent_ports or self.shares_memory else PortsOnly(self)
 
@@ -123,7 +122,7 @@ class Machine:
 
     @staticmethod
     def postal(*, t0_s: Number, lam: Number) -> "Postal":
-        """A machine on which a send takes t0_s seconds; messages arrive lam·t0_s after its start.
+        """A postal machine: a send takes t0_s seconds; messages arrive lam·t0_s after its start.
 
         Raises InvalidArgument if t0_s <= 0 or lam < 1.  Source: [BarNoyKipnis1994].
         """
@@ -179,12 +178,12 @@ class Machine:
     def memory(
         publishing: "Postal | Measured", *, read: "Number | Iterable[tuple[int, Number]]"
     ) -> "Memory":
-        """A machine whose ranks share memory: one publishes bytes once, and all others can read
-        them.
+        """A machine whose ranks share memory: a rank publishes bytes, and all others can read them.
 
-        publishing: its t0 is the time for which a publication keeps the sender busy, for any number
-        of readers; its λ·t0 is the time until an idle reader has the bytes.   read: the time, at
-        most λ·t0, for which a read keeps its reader busy: seconds, or pairs of bytes and seconds.
+        publishing: a machine whose t0 is the time for which a publication keeps the sender busy,
+        for any number of readers, and whose λ·t0 is the time until an idle reader has the bytes.
+        read: the seconds, at most λ·t0, for which a read keeps its reader busy, or pairs of bytes
+        and seconds.
         """
         from collwise.model.shared_memory import sharing_memory
 
@@ -203,9 +202,9 @@ class Machine:
         laws: a postal or measured machine for messages at each level (inside a node, between nodes,
         …); the first may be a `memory`.   placement: where the ranks are, with as many levels.
         ports: for every level but the last, the seconds (or pairs of bytes and seconds) for which a
-        message into or out of a group keeps the port busy that its ranks share, such as a network
-        card; None if they share none.   names: words for a group at every level but the last; by
-        default "node", "rack" and "site".
+        message into or out of a group keeps the group's shared port busy, such as a network card;
+        None if the group has no shared port.   names: words for a group at every level but the
+        last; by default "node", "rack" and "site".
         Raises InvalidArgument for laws of other kinds, and for another number of levels.
         """
         from collwise.model.levels import with_levels
@@ -214,7 +213,7 @@ class Machine:
 
 
 def checked_machine(machine: object, asked: str) -> Machine:
-    """Return `machine`, which is for what was `asked`; InvalidArgument if it is no Machine."""
+    """Return `machine`; InvalidArgument, which says what was `asked`, if it is no Machine."""
     if isinstance(machine, Machine):
         if machine.law not in get_args(Law):
             remedy = 'give its class law = "postal" or "hockney", or derive it from one that has it'
@@ -342,7 +341,7 @@ class LogGP(Machine):
         return max(self.o, self.g) + max(checked_nbytes(nbytes) - 1, 0) * self.G
 
     def sizes(self) -> tuple[int, ...]:
-        """The least size in bytes at which a message's gap exceeds the overhead, if any."""
+        """The least size in bytes at which a message's gap exceeds the overhead; () if none."""
         return (int((self.o - self.g) / self.G) + 2,) if self.G and self.o > self.g else ()
 
     def describe(self) -> str:  # noqa: D102
@@ -374,7 +373,7 @@ class Wormhole(Machine):
         return checked_nbytes(nbytes) * self.gamma
 
     def planning_lam(self, nbytes: int) -> Fraction:
-        """The λ between neighbours, rounded to a small denominator (`exact.rounded_latency`)."""
+        """The λ between neighbours, rounded to a fraction with a denominator of at most 32."""
         return rounded_latency(self.message(nbytes).lam)
 
     def describe(self) -> str:  # noqa: D102

@@ -45,8 +45,8 @@ class Measured(KeptHash, Machine):
 
     segments: one tuple of points per protocol (eager, rendezvous, …), with ascending sizes and
     times that never fall. t0 and λ·t0 are straight lines between the points of a segment.  The last
-    line of a segment goes on up to the first point of the next segment, or forever after the last
-    one.  Below the first point both are constant.
+    line of a segment goes on up to the first point of the next segment; that of the last segment
+    has no end.  Below the first point t0 and λ·t0 are constant.
     combining: ascending pairs (bytes, exact seconds) for combining two vectors, with straight lines
     between them.  Build a machine with `measured`.
     """
@@ -74,9 +74,9 @@ class Measured(KeptHash, Machine):
     def lines(self) -> tuple[CostLine, ...]:
         """Hockney's α + nβ for each protocol: the straight line through its times λ·t0.
 
-        In Hockney's model a message keeps both ports busy until it is received.  So its α + nβ is
-        the postal model's λ(n)·t0(n), and λ is 1.  The line is that of least squares; for a single
-        point β is 0.
+        In Hockney's model a message keeps both ports busy until it is received.  So α + nβ is the
+        postal model's λ(n)·t0(n), and Hockney's λ is 1.  Each line is fitted by least squares; for
+        a single point β is 0.
         """
         lines = []
         for segment in self.segments:
@@ -112,7 +112,7 @@ class Measured(KeptHash, Machine):
         return replace(self, combining=tuple(points))
 
     def planning_lam(self, nbytes: int) -> Fraction:
-        """The measured λ, rounded to a small denominator (see `exact.rounded_latency`)."""
+        """The measured λ, rounded to the nearest fraction with a denominator of at most 32."""
         return rounded_latency(self.message(nbytes).lam)
 
     def describe(self) -> str:  # noqa: D102
@@ -126,9 +126,9 @@ class Measured(KeptHash, Machine):
 def measured(segments: Iterable[Iterable[tuple[int, Number, Number]]]) -> Measured:
     """A measured machine from rows (bytes, t0 in seconds, λ), one group of rows per protocol.
 
-    Noise and buffering can produce a λ below 1; it is replaced by 1.  Times that fall with the size
-    are raised to the largest before them.  Times are rounded to the picosecond, which keeps exact
-    arithmetic fast.  Raises InvalidArgument for a t0 <= 0 or sizes out of order.
+    A λ below 1, which noise and buffering can produce, is replaced by 1.  Times that fall with the
+    size are raised to the largest time before them.  Times are rounded to the picosecond, which
+    keeps exact arithmetic fast.  Raises InvalidArgument for a t0 <= 0 or sizes out of order.
     """
     gap = latency = Fraction(0)
     pieces = []
@@ -177,8 +177,7 @@ def _picoseconds(time: Fraction) -> Fraction:
 def times_by_size(times: Number | Iterable[tuple[int, Number]], asked: str, of: str) -> TimesBySize:
     """Return times as pairs (bytes, exact seconds), from seconds or from pairs; () if all are 0.
 
-    asked: what the times are for.   of: what takes these times, such as "port"; both are for
-    errors.
+    asked: what the times are for, in errors.   of: what takes the times, such as "port", in errors.
     Raises InvalidArgument for sizes that do not ascend, and for times that fall or are below 0.
     """
     try:

@@ -3,18 +3,19 @@
 No message is received before λ·t0 of its size is over.  So where λ is above 1, the first messages
 must be short, and short messages cost most per byte.
 
-Let t0(x) ≥ a + b·x and the latency ≥ λ·(a + b·x) for all sizes x.  A port receives m messages, and
-g_i = a + b·x_i for the i-th, counted from the last one back.  Let T be the time in which all are
-received, and r_i the part of T before the port receives the last i messages.  So r_0 = T.  The port
-is busy for t0, so r_i ≤ r_(i−1) − g_i.  Message i is received at r_(i−1) at the latest and has
-travelled for at least λ·g_i, so g_i ≤ r_(i−1)/λ.
+Let t0(x) ≥ a + b·x and the latency ≥ λ·(a + b·x) for all sizes x.  A port receives m messages.
+Message i, counted from the last one back, has x_i bytes, and g_i = a + b·x_i.  Let T be the time in
+which all are received, and r_i the part of T before the port receives the last i messages.  So r_0
+= T.  The port is busy for t0, so r_i ≤ r_(i−1) − g_i.  Message i is received at r_(i−1) at the
+latest and has travelled for at least λ·g_i, so g_i ≤ r_(i−1)/λ.
 Let q = 1 − 1/λ.  By induction over m the sum of all g_i is at most T·(1 − q^m): it is at most g_1 +
 (T − g_1)·(1 − q^(m−1)), which grows with g_1 ≤ T/λ.  For n bytes the sum is a·m + b·n.
 So T is at least the smallest of (a·m + b·n)/(1 − q^m) over all m.  It is also at least a·m + b·n +
-idle, if the port is idle or does something else for that time.  Reversed in time, both hold for
-sending.
+idle, if the port is idle or does something else for that time.  Both bounds hold for sending, too,
+which is receiving reversed in time.
 
-Both also hold for averages over the ranks, since q^m is convex in m.  So m may be any number ≥ 1.
+Both bounds also hold for averages over the ranks, since q^m is convex in m.  So m may be any number
+≥ 1.
 """
 
 from fractions import Fraction
@@ -26,9 +27,9 @@ from typing import NamedTuple
 from collwise.model.machine import Machine
 
 SAFE = 1 - 1e-9
-"""The factor by which the bound is lowered, since it is computed in floats."""
+"""The factor that lowers the bound, which is computed in floats."""
 LARGEST = 10**15
-"""No bound is given if b·n or the idle time exceeds this many a, since a hardly counts then."""
+"""No bound is given if b·n or the idle time exceeds a this many times: a then hardly counts."""
 
 
 class Line(NamedTuple):
@@ -45,8 +46,8 @@ class Line(NamedTuple):
 def soonest(machine: Machine, sizes: tuple[int, ...], nbytes: Fraction, idle: Fraction) -> Fraction:
     """A lower bound of the seconds in which a port receives (or sends) nbytes.
 
-    sizes: the least and the largest size of a message, and all sizes between at which costs change
-    their slope.   idle: seconds in which the port is idle or does something else.
+    sizes: the least and the largest size of a message, and all sizes between them at which costs
+    change their slope.   idle: seconds in which the port is idle or does something else.
     Returns 0 if the machine's ports are not independent, or if no bound follows.
     """
     lines = lines_below(machine, sizes) if machine.independent_ports and nbytes else ()

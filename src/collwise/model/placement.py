@@ -42,9 +42,9 @@ def _listed(values: Iterable[T], name: str) -> list[T]:
 class Placement(KeptHash):
     """Where ranks are: for every level but the last, the number of each rank's group.
 
-    ranks: p.   groups: for each of these levels, the innermost first, p group numbers.  Groups are
-    numbered in the order of their first ranks, so equivalent placements are equal.  Build one with
-    `of`, `regular`, `nodes` or `of_members`.
+    ranks: p.   groups: for each level but the last, the innermost first, the group of each rank.
+    Groups are numbered in the order of their first ranks, so equivalent placements are equal.
+    Build a placement with `of`, `regular`, `nodes` or `of_members`.
     """
 
     ranks: int
@@ -114,8 +114,8 @@ class Placement(KeptHash):
     ) -> "Placement":
         """A placement on nodes, of which node i has sizes[i] ranks.
 
-        around: numbers of groups beyond nodes, the outermost level first: 2, 3 means 2 groups of 3
-        groups of equally many nodes.   round_robin: whether nodes get one rank each in turn until
+        around: numbers of groups above the nodes, the outermost level first: 2, 3 means 2 groups of
+        3 groups of equally many nodes.   round_robin: whether nodes get one rank each in turn until
         they are full; otherwise ranks fill one node after another.
         Raises InvalidArgument for an empty node, and if the nodes cannot be divided equally.
         """
@@ -173,8 +173,7 @@ class Placement(KeptHash):
     def part(self, ranks: Sequence[int]) -> "Placement":
         """The placement of the given ranks alone, renumbered 0, 1, … in the given order.
 
-        Raises InvalidArgument for a rank that does not exist. `meeting`, `group` and `sizes` do the
-        same for ranks and levels.
+        Raises InvalidArgument for a rank that does not exist.
         """
         ranks = [self._rank(rank) for rank in _listed(ranks, "the ranks of a part")]
         return Placement.of(
@@ -208,7 +207,7 @@ class Placement(KeptHash):
         return next((level for level, row in rows if row[one] == row[other]), self.depth)
 
     def meetings(self, ones: Ints, others: Ints) -> Ints:
-        """The `meeting` of each pair ones[i], others[i]; the ranks must differ (not checked)."""
+        """For each i, the innermost level at which the ranks ones[i] != others[i] share a group."""
         levels = np.full(len(ones), self.depth, dtype=np.int64)
         for level, row in reversed(list(enumerate(self.table, 1))):
             levels[row[ones] == row[others]] = level
@@ -216,7 +215,7 @@ class Placement(KeptHash):
 
     @cached_property
     def table(self) -> tuple[Ints, ...]:
-        """`groups` as arrays."""
+        """The group numbers in `groups` as arrays, one for each level."""
         return tuple(np.array(row, dtype=np.int64) for row in self.groups)
 
     @cached_property
@@ -236,7 +235,7 @@ class Placement(KeptHash):
         return self.groups[level - 1][rank] if level < self.depth else 0
 
     def sizes(self, level: int) -> list[int]:
-        """For each group of a level, its number of groups of the level below (or of ranks)."""
+        """For each group of a level, how many groups of the next inner level, or ranks, it has."""
         level = self._level(level)
         if self.depth == 1:
             return [self.ranks]
@@ -282,7 +281,7 @@ def _numbered(rows: Sequence[Ints]) -> Placement:
 def checked_placement(placement: object, asked: str) -> Placement:
     """Return `placement` if it is a Placement.
 
-    asked: what it is for, which the error says.   Raises InvalidArgument for anything else.
+    asked: what the placement is for, in the error.   Raises InvalidArgument for anything else.
     """
     if isinstance(placement, Placement):
         return placement

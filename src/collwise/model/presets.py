@@ -23,10 +23,10 @@ from collwise.model.topology import Hypercube, Mesh, Topology, Torus
 class Preset:
     """A machine of the papers.
 
-    machine: its wormhole law, per byte.   make, sizes: the class of its topology, and the usual
-    sizes.   notes: map a parameter's name to where its value is published, or how it is estimated.
-    contention_free: the law for closed forms and plans, if the machine's paper measured or assumed
-    one without contention; else None.
+    machine: the wormhole law, per byte.   make: the class of the topology.   sizes: the usual sizes
+    of the topology.   notes: for each parameter's name, where its value is published, or how it is
+    estimated.   contention_free: a law without contention, for closed forms and plans, if the
+    machine's paper measured or assumed such a law; else None.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Preset:
     contention_free: Machine | None = None
 
     def topology(self, *sizes: int) -> Topology:
-        """The machine's network; without `sizes` it has the usual ones.
+        """The machine's network with the given sizes, or with the usual ones if none are given.
 
         Raises InvalidArgument for sizes that do not suit the kind of network.
 
@@ -62,7 +62,7 @@ PACKET = 512
 
 
 def _delta_curve(machine: Machine) -> Machine:
-    """The law without contention: the wormhole's from a packet on; λ falls to 1.3 at 1 byte."""
+    """The Delta's costs without contention: of `machine` from 512 bytes on; at 1 byte λ is 1.3."""
     ends = [(n, *machine.message(n)) for n in (PACKET, 32 * PACKET)]
     rows = [(n, gap, latency / gap) for n, gap, latency in ends]
     return measured([[(1, machine.message(1).gap, "1.3"), *rows]])

@@ -1,4 +1,4 @@
-"""Ranks that share memory: one of them publishes bytes once, and every other one reads them.
+"""Machines whose ranks share memory: a rank publishes bytes once, and other ranks read them.
 
 The sender's port is busy for the publication, however many read it; each reader's port is busy for
 its own read.  `schedule.dependencies.publications` says which sends are one publication.
@@ -22,9 +22,9 @@ ASKED = "a machine whose ranks share memory"
 class Memory(KeptHash, Machine):
     """A machine whose ranks share memory.  Build one with `Machine.memory`.
 
-    publishing: its t0 is the time for which a publication keeps its sender busy; its λ·t0 is the
-    time from the start until an idle reader has read it.   reading: seconds, by size, for which a
-    read keeps its reader busy.
+    publishing: a machine whose t0 is the time for which a publication keeps the sender busy, and
+    whose λ·t0 is the time from the start until an idle reader has the bytes.   reading: seconds, by
+    size, for which a read keeps its reader busy.
     """
 
     publishing: Postal | Measured
@@ -38,7 +38,7 @@ class Memory(KeptHash, Machine):
         return True
 
     def message(self, nbytes: int) -> Cost:
-        """The cost of a publication: the time of its sender, and until an idle reader has it."""
+        """The cost of a publication: the sender is busy for t0; a reader has it after λ·t0."""
         return self.publishing.message(nbytes)
 
     def receipt(self, nbytes: int) -> Fraction:
@@ -72,7 +72,7 @@ class Memory(KeptHash, Machine):
 
 
 def sharing_memory(publishing: Machine, read: Number | Iterable[tuple[int, Number]]) -> Memory:
-    """A machine whose ranks share memory, checked; `Machine.memory` explains the arguments."""
+    """A machine whose ranks share memory.  Raises InvalidArgument for a read longer than λ·t0."""
     checked_machine(publishing, ASKED)
     if not isinstance(publishing, Postal | Measured):
         remedy = "give Machine.postal or a measured machine"

@@ -4,8 +4,8 @@
     print(picture((10, 10), distribute("cross", (10, 10), 30)))
 
 Every distribution is defined for every mesh of r × c ranks and every number s of sources from 1 to
-r·c, and gives exactly s ranks.  Numbers are illegible in the scan of the paper; each function says
-what had to be filled in.  Rows and columns count from 0 here, and from 1 in the paper.
+r·c, and gives exactly s ranks.  Some numbers are illegible in the scan of the paper, and our own
+rules fill the gaps.  Rows and columns count from 0 here, and from 1 in the paper.
 """
 
 from bisect import bisect_left
@@ -84,7 +84,7 @@ def rows_of(shape: Shape, count: int, rows: Iterable[int]) -> tuple[int, ...]:
 def checked(sources: Iterable[int], ranks: int) -> tuple[int, ...]:
     """Return `sources`, which must be some of the ranks 0 … ranks − 1, as ascending integers.
 
-    Raises InvalidArgument if there are none, or for one that is no integer, no rank or given twice.
+    Raises InvalidArgument for no sources, and for a source that is no rank or is given twice.
     """
     asked = f"sources among {checked_integer(ranks, 'sources', 'ranks')} ranks"
     try:
@@ -163,10 +163,10 @@ def _left_diagonal(rows: int, columns: int, count: int) -> Iterable[int]:
 def _band(rows: int, columns: int, count: int) -> Iterable[int]:
     """Right diagonals in b = ⌈c/r⌉ evenly spaced bands, each at most ⌈s/(b·r)⌉ diagonals wide.
 
-    The paper gives numbers and widths only.  Here the first diagonals of all bands are filled, then
-    the second ones to their right, and so on, from the top; the last diagonal is filled partly.  So
-    no band stays empty while others have their full width.  If bands touch, since c/b is no
-    integer, the wider gaps take the remaining diagonals.
+    The paper gives only the number and the width of bands.  Here the first diagonals of all bands
+    are filled from the top, then the second ones to their right, and so on; the last diagonal is
+    filled partly.  So no band stays empty while others are full.  If some bands touch, since c/b is
+    no integer, the wider gaps take the remaining diagonals.
     """
     bands = -(-columns // rows)
     firsts = _evenly(bands, columns)
@@ -193,8 +193,8 @@ def _cross(rows: int, columns: int, count: int) -> Iterable[int]:
 def _square(rows: int, columns: int, count: int) -> Iterable[int]:
     """A block of ⌈√s⌉ columns from rank 0 on, filled row by row, with at most ⌈√s⌉ rows.
 
-    With fewer rows in the mesh, the block is ⌈s/r⌉ columns wide; with fewer columns it has all c,
-    and more rows.
+    If the mesh has fewer than ⌈√s⌉ rows, the block is ⌈s/r⌉ columns wide.  If the mesh has fewer
+    columns, the block has all c columns, and more rows.
     """
     side = 1 + isqrt(count - 1)
     width = min(max(side, -(-count // rows)), columns)

@@ -1,7 +1,7 @@
-"""The kind of machine to which a profile belongs: only what affects its times.
+"""Fingerprints: the kind of machine to which a profile belongs, by what affects its times.
 
-Host names are not part of it, since containers and batch jobs often get new ones.  The number of
-ranks is not part of it either.
+Host names are not part of a fingerprint, since containers and batch jobs often get new ones.  The
+number of ranks is not part of a fingerprint either.
 """
 
 import os
@@ -19,7 +19,7 @@ Layout: TypeAlias = Literal["one node", "several nodes"]
 class Fingerprint(
     msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """A kind of machine with an MPI library; a profile is used only on an equal one."""
+    """A kind of machine with an MPI library; a profile is used only on the same kind."""
 
     cpu_model: str
     architecture: str
@@ -42,7 +42,7 @@ class Fingerprint(
 
     @property
     def is_here(self) -> bool:
-        """Whether this machine has this fingerprint, except for fields that only MPI can tell."""
+        """Whether this machine has this fingerprint; library, layout and network do not count."""
         lab = os.environ.get(LAB, "")
         inside = chosen_transport()
         here = local_fingerprint(self.mpi_library, self.layout, lab, transport=inside)
@@ -51,7 +51,7 @@ class Fingerprint(
     def differences(self, other: "Fingerprint") -> list[str]:
         """One line for each field that differs: this fingerprint's value, then the other's.
 
-        A network that one of them does not know is no difference.
+        The networks differ only if both fingerprints name one.
         """
         return [
             f"{label}: {mine!r} there, {theirs!r} here"
@@ -81,7 +81,7 @@ def local_fingerprint(
     network: str = "",
     transport: str = TRANSPORTS[0],
 ) -> Fingerprint:
-    """The fingerprint of this node; the arguments are the fields that only MPI can tell."""
+    """The fingerprint of this node; the arguments are the fields with the same names."""
     return Fingerprint(
         cpu_model=cpu_model(),
         architecture=platform.machine(),

@@ -17,13 +17,13 @@ from collwise.system.formatting import count
 from collwise.system.integers import ratio
 
 NODE = GROUP_NAMES[0]
-"""The name of the level whose groups are nodes; MPI itself can tell these."""
+"""The name of the level whose groups are nodes; MPI itself can tell which ranks share a node."""
 
 
 def machine_of(
     points: Iterable[MeasuredSize], mode: Mode, below: Sequence[PortTime] = ()
 ) -> Measured:
-    """The machine of the points that were measured with one mode of sending.
+    """The machine that the points measured with one mode of sending describe.
 
     below: measured times of the shared port that the messages pass.   If one sender alone filled
     the port, t0 is the time for which that sender, not the port, was busy.
@@ -44,8 +44,8 @@ def machine_of(
 def _alone(point: MeasuredSize, below: Sequence[PortTime]) -> float:
     """Seconds for which a message keeps its sender itself busy: at most the point's t0.
 
-    This is t0 if no sender alone filled the port at the nearest size (by ratio), else interpolated
-    from `below`.
+    The result is t0 unless one sender alone filled the port at the nearest size (by ratio).  Then
+    it is interpolated from `below`.
     """
     if min(below, key=lambda time: ratio(time.nbytes, point.nbytes)).rank_s is None:
         return point.t0_s
@@ -78,7 +78,7 @@ def level_machine(
 
 
 def sharing(machine: Measured, reading: Sequence[ReadTime]) -> Machine:
-    """The machine whose ranks share memory, with the measured reads; `machine` if there are none.
+    """`machine` with ranks that share memory and the measured reads; unchanged without reads.
 
     A read takes no longer than λ·t0, which is the time of publishing and reading together.
     """
@@ -94,10 +94,10 @@ def sharing(machine: Measured, reading: Sequence[ReadTime]) -> Machine:
 def placement_on(
     measured_with: Iterable[Measurements], hosts: Sequence[str], nodes: Sequence[int]
 ) -> Placement | None:
-    """The placement of ranks in the levels of the first measurements that fit; None if none fit.
+    """The placement of ranks by the levels of the first measurements that fit; None if none fit.
 
-    hosts, nodes: for each rank, its host and the number of its node.   Measurements fit if they
-    have inner levels and know the hosts' groups beyond nodes, if any.
+    hosts: each rank's host.   nodes: the number of each rank's node.   Measurements fit if they
+    have inner levels, and say for every host its group at each level above nodes.
     """
     for known in measured_with:
         rows: list[Sequence[int]] = [nodes for level in known.levels[:1] if level.name == NODE]
@@ -121,7 +121,7 @@ def check_depth(placement: Placement, measured_with: Sequence[Measurements]) -> 
 def filled(measurements: Measurements, ranks: int) -> Placement | None:
     """A placement that fills one node after another, with as many ranks as on the fullest node.
 
-    The fullest node is that of the measurements.   None unless nodes are the only inner level.
+    `measurements` say how full it is.   Returns None unless nodes are the only inner level.
     """
     if [level.name for level in measurements.levels] != [NODE]:
         return None
@@ -130,7 +130,7 @@ def filled(measurements: Measurements, ranks: int) -> Placement | None:
 
 
 def _rising(port: Sequence[PortTime]) -> list[tuple[int, float]] | None:
-    """A port's times as (bytes, seconds), smoothed so that they never fall; None if none."""
+    """A port's times as (bytes, seconds), smoothed so that they never fall; None without times."""
     times = rising([time.port_s for time in port])
     return [(own.nbytes, round(busy, 12)) for own, busy in zip(port, times, strict=True)] or None
 

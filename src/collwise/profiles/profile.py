@@ -42,9 +42,9 @@ ENVIRONMENT = "COLLWISE_PROFILE"
 
 FORMAT = "collwise profile"
 VERSION: Final = 8
-"""Files of version 1 have no placements, of 2 no levels, of 3 no results that programs learned
-while running, of 4 no networks.  Version 6 calls a race's placement ranks_per_node, version 7 knows
-the fastest of the library's own algorithms, version 8 what carries data inside a node."""
+"""Version 2 added placements, 3 levels, 4 results that programs learned while running, 5 networks.
+Version 6 calls a race's placement ranks_per_node.  Version 7 added the fastest of the library's own
+algorithms, and 8 added what carries data inside a node."""
 
 
 class _Header(msgspec.Struct):
@@ -68,7 +68,7 @@ Asked = ParamSpec("Asked")
 
 
 class _Latest(Generic[Value]):
-    """A descriptor for an attribute of a profile that is read from its `measurements`."""
+    """A descriptor for an attribute of a profile that is read from the profile's measurements."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -79,9 +79,7 @@ class _Latest(Generic[Value]):
 
 
 def _understands_placement(method: Callable[Asked, Value]) -> Callable[Asked, Value]:
-    """A decorator for methods: they also accept `ranks_per_node` by its former name, with a
-    warning.
-    """
+    """A decorator: the method also accepts `placement=` for `ranks_per_node=`, with a warning."""
 
     @wraps(method)
     def called(*args: Asked.args, **named: Asked.kwargs) -> Value:
@@ -94,18 +92,17 @@ def _understands_placement(method: Callable[Asked, Value]) -> Callable[Asked, Va
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """The measurements and races of a machine.  Immutable; `Profile.load(path)`,
-    `profile.save(path)`.
+    """The measurements and races of a machine.  `Profile.load` reads it, `save` writes it.
 
-    Points, verdict and machine are those of the newest measurements. `at` gives a profile in which
-    measurements with another number or placement of ranks take their place.
+    A profile is immutable.  Points, verdict and machine are those of `measurements`, the newest.
+    `at` returns a profile with measurements of another number or placement of ranks in use.
     """
 
     fingerprint: Fingerprint
     measurements: Measurements
     """The measurements in use: the newest, unless `at` chose others."""
     other_placements: tuple[Measurements, ...] = ()
-    """Earlier measurements with other placements of ranks, one of each, the newest first."""
+    """The measurements with other placements of ranks, one for each placement, the newest first."""
     race_results: tuple[RaceResult, ...] = ()
 
     format: ClassVar = FORMAT
@@ -128,10 +125,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @_understands_placement
     def at(self, ranks: int, ranks_per_node: str = "") -> "Profile":
-        """The profile with `measurements` for `ranks` ranks, or for the nearest number of ranks.
+        """The profile that uses the measurements with `ranks` ranks, or with the nearest number.
 
-        ranks_per_node: the placement of the ranks on nodes, such as "2x8", if known; measurements
-        with the same placement are preferred.
+        ranks_per_node: the placement of the ranks on nodes, such as "2x8"; "" if unknown.
+        Measurements with the same placement are preferred.
         """
         asked = "a profile at so many ranks"
         ranks = checked_integer(ranks, asked, "ranks", 0)
@@ -152,15 +149,15 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def every(self) -> tuple[Measurements, ...]:
-        """All measurements: `measurements`, then those with other placements."""
+        """All measurements: those in use, then those with other placements."""
         return (self.measurements, *self.other_placements)
 
     @_understands_placement
     def races_at(self, ranks: int, ranks_per_node: str = "") -> tuple[RaceResult, ...]:
         """All race results, except those on `ranks` ranks with another placement on nodes.
 
-        ranks_per_node: the placement, such as "2x8"; "" for that of the measurements that `at`
-        finds.
+        ranks_per_node: the placement, such as "2x8"; "" for the placement of the measurements with
+        the nearest number of ranks.
         """
         nearest = self.at(ranks, ranks_per_node)
         wanted = ("", ranks_per_node or nearest.provenance.ranks_per_node)
@@ -194,7 +191,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """The machine with the measured times of combining `dtype` vectors by the operator `op`.
 
         If that pair was not measured, times of another operator on the same type are used, or else
-        those of any pair.  If no pair was measured, combining is free.
+        times of any pair.  If no pair was measured, combining is free.
         """
         times = self.measurements.combining_times(op, dtype)
         if not times:
@@ -207,7 +204,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """The machine with all its measured levels and the ranks of `placement`.
 
         The machine has one level if `placement` is None, or if no measurements have its number of
-        levels.   op, dtype: add the times of combining, as `machine_combining` does.
+        levels.   op, dtype: add the times of combining `dtype` vectors by `op`; None: add none.
         """
         if placement is not None:
             checked_placement(placement, "a measured machine with ranks placed")
@@ -226,7 +223,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def disagreement(self) -> float | None:
         """The median, over all sizes, of the disagreement of the two experiments; None if unknown.
 
-        It measures the quality of the whole profile.
+        This value measures the quality of all measurements in use.
         """
         known = [p.disagreement for p in self.points if p.disagreement is not None]
         return median(known) if known else None
@@ -238,7 +235,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return msgspec.structs.replace(self, race_results=ordered)
 
     def check(self, fingerprint: Fingerprint) -> None:
-        """Raise ForeignProfile, which names every difference, if the fingerprint is another one."""
+        """Raise ForeignProfile, which names the differences, if `fingerprint` does not fit."""
         if differences := self.fingerprint.differences(fingerprint):
             made = self.provenance
             hosts = ", ".join(list(made.hosts)[:3]) + (", …" if len(made.hosts) > 3 else "")
@@ -271,7 +268,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @staticmethod
     def from_json(text: str | bytes, name: str = "the profile") -> "Profile":
-        """Read a profile; errors call it `name`.  Raises DamagedProfile."""
+        """Read a profile from JSON text.  Raises DamagedProfile, which calls the profile `name`."""
         if not isinstance(text, str | bytes):
             raise InvalidArgument(f"read {name}", f"it is {shown(text)}", "give its text, or bytes")
 

@@ -59,7 +59,7 @@ class MeasuredSize(ProfileRecord, frozen=True, kw_only=True):
     """|λ₁ − λ₂| of the two experiments, relative to their mean."""
     repetitions: Count
     segment: Index
-    """The number of the library's protocol for this size, from 0 in each mode."""
+    """The number of the library's protocol for this size; in each mode protocols count from 0."""
     verdict: str
     fitted: bool = False
     """Whether t0 was read from a line through all sizes of the same protocol, because this size's
@@ -99,7 +99,7 @@ class PortTime(ProfileRecord, frozen=True, kw_only=True):
     senders: Count
     """The number of ranks that sent at once."""
     port_s: NotNegative
-    """The seconds; 0 if all senders together took no longer than one alone."""
+    """This time in seconds; 0 if all senders together took no longer than one sender alone."""
     port_interval_s: Bounds | None
     rank_s: Positive | None = None
     """Seconds for which a message keeps its sender itself busy; None unless one sender fills the
@@ -110,7 +110,7 @@ class PortTime(ProfileRecord, frozen=True, kw_only=True):
 
 
 class ReadTime(ProfileRecord, frozen=True, kw_only=True):
-    """For how long a read of nbytes keeps the reader busy, where ranks share memory."""
+    """The time for which a read of nbytes from shared memory keeps the reader busy."""
 
     nbytes: Count
     read_s: NotNegative
@@ -153,7 +153,7 @@ def check_points(points: tuple[MeasuredSize, ...]) -> None:
 
 
 def ranks_per_node_of(ranks_of_nodes: Iterable[int]) -> str:
-    """The placement of ranks on nodes, as nodes x ranks on each: "2x16", or "2x16 1x8".
+    """The placement of ranks as text, nodes x ranks of a node: "2x16", or "2x16 1x8".
 
     ranks_of_nodes: the number of ranks on each node.   The text does not say which ranks are where.
     """
@@ -180,12 +180,12 @@ class Provenance(ProfileRecord, frozen=True, kw_only=True):
     budget_s: NotNegative = 0.0
     elapsed_s: NotNegative = 0.0
     engine: str = ""
-    """The engine that executed what was timed, "compiled" or "python"; empty in older profiles."""
+    """The engine that ran the timed calls, "compiled" or "python"; empty in older profiles."""
     notes: tuple[str, ...] = ()
 
     @property
     def ranks_per_node(self) -> str:
-        """The placement of ranks on nodes, as nodes x ranks on each: "2x16", or "2x16 1x8"."""
+        """The placement of ranks as text, nodes x ranks of a node: "2x16", or "2x16 1x8"."""
         return ranks_per_node_of(self.hosts.values())
 
 
@@ -204,7 +204,7 @@ class Measurements(ProfileRecord, frozen=True, kw_only=True):
     combining: tuple[CombineTime, ...] = ()
     levels: tuple[MeasuredLevel, ...] = ()
     groups: dict[str, tuple[Index, ...]] = msgspec.field(default_factory=dict)
-    """Maps every host to its group at each level beyond nodes."""
+    """For every host, the number of its group at each level above nodes, inner levels first."""
     reading: tuple[ReadTime, ...] = ()
     """Times of reads, if memory carries data inside nodes; sizes ascend."""
 
@@ -231,8 +231,8 @@ class Measurements(ProfileRecord, frozen=True, kw_only=True):
     def combining_times(self, op: str, dtype: str) -> list[tuple[int, float]]:
         """Times of combining for an operator and a type: (bytes, seconds), ascending.
 
-        If the pair was not measured, these are times of another operator on the type, or else of
-        any pair.
+        If the pair was not measured, the result has times of another operator on the same type, or
+        else of any pair; it is empty if no pair was measured.
         """
 
         def alike(time: CombineTime) -> tuple[bool, bool]:
@@ -269,7 +269,7 @@ def _lowest(records: tuple[Record, ...]) -> tuple[Record, ...]:
 Form: TypeAlias = Literal["blocking", "persistent"]
 FORMS: tuple[Form, ...] = ("blocking", "persistent")
 USUAL_WITHIN = 0.05
-"""A race is uncertain if its medians are not known to ± this share, unless another was given."""
+"""By default a race is uncertain unless its medians are known to ± this share."""
 
 
 class RacedOwn(ProfileRecord, frozen=True, kw_only=True):
@@ -296,7 +296,7 @@ class RaceResult(ProfileRecord, frozen=True, kw_only=True):
     nbytes: Index
     root: Index
     sources: Index = 0
-    """The number of ranks with data, in a collective with sources; nbytes is then their total."""
+    """The number of ranks with data, in a collective with sources; nbytes counts all their data."""
     algorithm: str
     settings: dict[str, Any]
     """The algorithm's settings, as JSON values: fractions as strings, lists instead of tuples."""
@@ -306,15 +306,15 @@ class RaceResult(ProfileRecord, frozen=True, kw_only=True):
     speedup_high: NotNegative
     decision: Literal["collwise", "library"]
     ranks_per_node: str = ""
-    """The placement of the ranks on nodes (`ranks_per_node_of`); empty in version 1: any."""
+    """The placement of the ranks, such as "2x16"; empty in version 1, which means any."""
     former: str | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="placement")
     """The name of `ranks_per_node` in files of versions 2 to 5; only read."""
     engine: str = ""
-    """The engine that executed what was timed, as in `Provenance`."""
+    """The engine that ran the timed calls, "compiled" or "python"; empty in older profiles."""
     learned: bool = False
-    """Whether the times are those of a program's own calls, instead of a race's."""
+    """Whether the times were taken from a running program's own calls instead of a race."""
     own: RacedOwn | None = None
-    """None where the library's own algorithms were not raced to the end, and before version 7."""
+    """None if the library's own algorithms were not raced to the end, or before version 7."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -348,7 +348,7 @@ UNITS = {
 
 
 def local_provenance(**known: Any) -> Provenance:
-    """The provenance of a profile that is made now on this host; the campaign's fields come later.
+    """The provenance of a profile that is made now on this host.
 
     known: the fields that only MPI and the measuring program can tell.
     """

@@ -1,4 +1,4 @@
-"""The files of saved profiles: one for each kind of machine, or the one COLLWISE_PROFILE names."""
+"""The files of profiles: one for each kind of machine, unless COLLWISE_PROFILE names one."""
 
 import hashlib
 import logging
@@ -34,13 +34,13 @@ def folder() -> Path:
 
 
 def chosen() -> Path | None:
-    """The file that COLLWISE_PROFILE names; None if it is not set."""
+    """The file that COLLWISE_PROFILE names; None if this variable is not set."""
     path = os.environ.get(ENVIRONMENT)
     return Path(os.path.expanduser(path)) if path else None  # noqa: PTH111 - never raises
 
 
 def saved() -> list[Path]:
-    """The files of all profiles of this user, or the one that COLLWISE_PROFILE names."""
+    """All profile files of this user, the oldest first, or the file that COLLWISE_PROFILE names."""
     if path := chosen():
         return [path]
     return sorted(folder().glob("*.json"), key=lambda path: path.stat().st_mtime)
@@ -49,7 +49,7 @@ def saved() -> list[Path]:
 def named(name: str | None) -> Path:
     """The saved profile's file that `name` means: a path, or the beginning of a file's name.
 
-    None: the only saved one.   Raises InvalidArgument if not exactly one file matches.
+    name: None means the only saved profile.   Raises InvalidArgument unless one file matches.
     """
     every = saved()
     if name is not None and os.path.isfile(name):  # noqa: PTH113 - never raises
@@ -74,9 +74,9 @@ def of_this_machine(vendor: str = "") -> tuple[Path, str]:
     """The file of the profile to plan with by default, and a remark if several would do.
 
     vendor: consider only profiles measured with this MPI library, such as "Open MPI".
-    The file is the one that COLLWISE_PROFILE names, if it is set.  Otherwise it is the one saved
-    last of the profiles of this machine (on emulated hosts: of their network).   Raises
-    DamagedProfile if there is none.
+    If COLLWISE_PROFILE is set, the file is the one that it names.  Otherwise the file is the newest
+    profile of this machine (on emulated hosts: of their network).   Raises DamagedProfile if this
+    machine has no profile.
     """
     every = saved()
     if chosen():
@@ -118,7 +118,7 @@ def add_learned(fingerprint: Fingerprint, results: Iterable[RaceResult]) -> None
     """Add results that programs learned to the saved profile with this fingerprint, if any.
 
     A learned result never replaces the result of a race.  Raises InvalidArgument if the file cannot
-    be written, and the errors of `find`.
+    be written, DamagedProfile or ForeignProfile if the profile cannot be used.
     """
     path = default_path(fingerprint)
     with refusing(f"save what was learned in {path}", "see to it"), locked(path):
@@ -159,9 +159,9 @@ def find(fingerprint: Fingerprint) -> Profile | None:
 
 
 def loaded(profile: object) -> Profile:
-    """Read the profile in the file with this name.
+    """Read the profile in the file with the name `profile`.
 
-    Raises InvalidArgument for anything but a name, and the errors of `Profile.load`.
+    Raises InvalidArgument for anything but a name, DamagedProfile unless the file holds a profile.
     """
     if isinstance(profile, str | PathLike):
         return Profile.load(profile)

@@ -2,12 +2,12 @@
 
 The unit of time is t0: a message keeps its sender busy for 1 and is received λ >= 1 after the send
 began.  A rank sends one message and receives one message at a time.  Trees also exist for λ < 1, as
-LogP allows it: a message may arrive before its sender can send the next one.
+LogP allows: a message may arrive before its sender can send the next one.
 
 Read in this order: `growth` (how many ranks are reached, and when), `alpha` (where to split ranks),
 `table` (the look-up table, the triangles of the "Christmas tree"), `lambda_tree` (the trees
-themselves), `census` (combining on all ranks).  Below them is `_scaled`, the same in integers.  All
-values are exact (`int`, `Fraction`), except irrational limits, which are floats.
+themselves), `census` (combining on all ranks).  They all call `_scaled`, which counts in integers.
+All values are exact (`int`, `Fraction`), except irrational limits, which are floats.
 """
 
 from collwise.model.postal._scaled import SMALLEST_LATENCY, Grade

@@ -14,7 +14,7 @@ from collwise.errors import BeyondLimits, InvalidArgument
 from collwise.model.exact import Number, exact
 
 LARGEST_LATENCY = 10**98
-"""The largest λ that is accepted; far larger ones would fill the memory."""
+"""The largest λ that is accepted, except for T_λ(n); far larger λ would fill the memory."""
 
 
 SMALLEST_LATENCY = Fraction(1, 1024)
@@ -40,10 +40,10 @@ def latency(
 def reached_scaled(t: int, num: int, den: int) -> int:
     """N_λ(t/den), the largest number of ranks that can hold the message at time t/den, t >= 0.
 
-    Consider a rank that is j hops below the source, where i other messages were sent first on its
-    path.  It is reached at i + jλ.  There are C(i + j − 1, j − 1) ways to spread the i over the j
-    senders of the path, each for a different rank.  Summed over all i <= m = ⌊t − jλ⌋ these are C(m
-    + j, j) ranks.
+    Consider a rank j hops below the source.  Let the j senders of its path send i other messages
+    first.  The rank is reached at i + jλ.  These i messages can be spread over the j senders in
+    C(i + j − 1, j − 1) ways, each for a different rank.  Summed over all i <= m = ⌊t − jλ⌋, this
+    makes C(m + j, j) ranks.
     """
     total = hops = 0
     while t >= 0:
@@ -57,8 +57,8 @@ def reached_scaled(t: int, num: int, den: int) -> int:
 def time_scaled(n: int, num: int, den: int) -> int:
     """T_λ(n)·den, the scaled least time to reach n >= 1 ranks, by bisection.
 
-    The bounds are those of ⌈log2 n⌉ rounds of a binomial tree, each of 1 or λ, or between.  Another
-    upper bound is n − 1 sends of one rank.
+    T_λ(n) is at least λ and ⌈log2 n⌉·min(1, λ).  It is at most ⌈log2 n⌉·max(1, λ), and at most
+    n − 2 + λ, the time in which one rank sends n − 1 messages.
     """
     if n == 1:
         return 0
@@ -79,7 +79,7 @@ class Grade(NamedTuple):
 
     time: in units of t0.   size: N_λ(time), the number of ranks.   kept: the index of the grade
     that the source continues with, 1 after its send began.   given: the index of the grade that the
-    receiver starts, λ after that send began.   Grade 0 is a rank alone, and refers to itself.
+    receiver starts with, λ after that send began.   Grade 0 is one rank; its indices are 0.
     """
 
     time: Fraction
@@ -89,7 +89,7 @@ class Grade(NamedTuple):
 
 
 def staircase(n: int, lam: Fraction) -> list[Grade]:
-    """The steps of N_λ up to the first size >= n, n >= 1, in time linear in their number.
+    """The steps of N_λ up to the first size >= n, n >= 1; takes time linear in their number.
 
     N_λ grows exactly at i + jλ with i >= 0, j >= 1: at λ, and at 1 and λ after each time at which
     it grows.  Two indices, p and q, follow the end of the list.  The next time is the earlier of

@@ -2,10 +2,10 @@
 
 For an integer latency k, every rank does the same, relative to its own number i.  It keeps two
 running values.  After round r, T_i combines the N_ε(r) contributions d_i, d_(i+1), …, and S_i
-combines the same ones without d_i.  In round r every rank sends T or S as it was after round r − 1.
-The receiver appends the message to both of its values in round r + k − 1.  So N_ε(r) = N_ε(r−1) +
-N_ε(r−k) − ε_(r−k).  The deficiency ε_j is 1 if S is sent instead of T; it makes N_ε end at n
-instead of N_k(t) above it.
+combines the same contributions without d_i.  In round r every rank sends T or S as it was after
+round r − 1.  The receiver appends the message to both of its values in round r + k − 1.  So N_ε(r)
+= N_ε(r−1) + N_ε(r−k) − ε_(r−k).  The deficiency ε_j is 1 if S is sent instead of T; it makes N_ε
+end at n instead of N_k(t) above it.
 
 The paper exchanges the two (S where ε is 0), which combines too few contributions for every n >= 2.
 Its scheme for n = N_k(t) alone is right, and runs downwards from i.
@@ -26,8 +26,7 @@ MAX_ROUNDS = 1 << 22
 
 
 class CensusRound(NamedTuple):
-    """One message of every rank: rank j sends to rank j − shift (mod n), and all ranks do so at
-    once.
+    """A round in which every rank j sends one message to rank j − shift (mod n), all at once.
 
     sent: the round in which the message is sent, from 1.
     state: which running value is sent, "T" or "S", as it was after round sent − 1.
@@ -105,10 +104,10 @@ def census_time(n: int, k: int, lam: Number) -> Fraction:
 
     n: number of ranks, >= 1.   k: the integer >= 1 for which `census_rounds` are made.
     lam: latency in units of t0, >= 1, exact.
-    A message is sent as soon as the previous one has left and all receipts that it contains are
-    there.  For k = λ the time is T_λ(n).  For k = ⌊λ⌋ it is qλ + r, where T_k(n) = qk + r and 0 <=
-    r < k, at most `delay_send_time`.  For k = ⌈λ⌉ it is at most T_k(n) − (k − λ); this is less than
-    `delay_receive_time` if λ is no integer and n >= 2.
+    A message is sent as soon as the previous one has left and all contributions that it combines
+    have arrived.  For k = λ the time is T_λ(n).  For k = ⌊λ⌋ it is qλ + r, where T_k(n) = qk + r
+    and 0 <= r < k, at most `delay_send_time`.  For k = ⌈λ⌉ it is at most T_k(n) − (k − λ); this is
+    less than `delay_receive_time` if λ is no integer and n >= 2.
     Raises InvalidArgument if n < 1, k is no integer >= 1, or lam < 1.
 
     >>> census_time(64, 2, "2.5"), census_time(64, 3, "2.5")
@@ -131,8 +130,7 @@ def census_time(n: int, k: int, lam: Number) -> Fraction:
 
 
 def delay_receive_time(n: int, lam: Number) -> Fraction:
-    """T_⌈λ⌉(n), in units of t0: the paper's time if every message is received ⌈λ⌉ after its
-    sending.
+    """T_⌈λ⌉(n), in units of t0: the census's time if messages are received ⌈λ⌉ after their start.
 
     n: number of ranks, >= 1.   lam: latency in units of t0, >= 1, exact.
     This is an upper bound of `census_time`. (The paper's recursion for it, read literally with "t
@@ -148,7 +146,7 @@ def delay_receive_time(n: int, lam: Number) -> Fraction:
 
 
 def delay_send_time(n: int, lam: Number) -> Fraction:
-    """λ/⌊λ⌋·T_⌊λ⌋(n), in units of t0: the paper's time if every send is stretched to λ/⌊λ⌋.
+    """λ/⌊λ⌋·T_⌊λ⌋(n), in units of t0: the census's time if a send takes λ/⌊λ⌋ instead of 1.
 
     n: number of ranks, >= 1.   lam: latency in units of t0, >= 1, exact.
     This is an upper bound of `census_time`.   Raises InvalidArgument if n < 1 or lam < 1.
@@ -168,12 +166,11 @@ def delay_receive_growth(lam: Number) -> float:
 
 
 def delay_send_growth(lam: Number) -> float:
-    """γ(⌊λ⌋)^(⌊λ⌋/λ): the factor per t0 by which the ranks of a delay-send census grow in the long
-    run.
+    """γ(⌊λ⌋)^(⌊λ⌋/λ): the factor per t0 by which a delay-send census's ranks grow in the long run.
 
     lam: latency in units of t0, >= 1, any rational.   Raises InvalidArgument if lam < 1.
-    It is larger than `delay_receive_growth` below `break_even(⌊λ⌋)`, and at most as large from
-    there on.
+    The factor equals `delay_receive_growth` if λ is an integer.  For other λ it is larger below
+    `break_even(⌊λ⌋)`, and at most as large from there on.
     Source: [Bruck1996] §3.3.
     """
     value = latency(lam)

@@ -95,11 +95,11 @@ class GradedTree:
 
 
 def doubling(n: int, lam: Number) -> GradedTree:
-    """λ-trees of sizes N_λ(t), each made of two earlier ones, without building all n ranks.
+    """λ-trees of sizes N_λ(t), each made of two smaller ones; ranks are not listed.
 
     n: number of ranks, >= 1.   lam: latency in units of t0, >= 1/1024, exact (below 1 in LogP).
-    Returns one grade for each time at which N_λ grows, up to the first size >= n.  These are O(log
-    n) for a fixed integer λ, and O(min(f·log n, log² n)) for λ = u/f.
+    Returns one grade for each time at which N_λ grows, up to the first size >= n: O(log n) grades
+    for a fixed integer λ, and O(min(f·log n, log² n)) for λ = u/f.
     Raises InvalidArgument if n < 1 or lam < 1/1024.
     Source: [Bruck1996] §2.3, §2.5 (2).
 

@@ -1,8 +1,8 @@
 """The small look-up table of α, and the triangles that it comes from.
 
 The numbers of ranks n with equal T_λ(n) form a triangle in the plane of (α, n).  Its top is the
-largest of them, N_λ(t), for which only one split is optimal; the smaller n is, the more splits are
-[Bruck1996 §2.5].
+largest of these n, N_λ(t), for which only one split is optimal.  For smaller n more splits are
+optimal [Bruck1996 §2.5].
 """
 
 from bisect import bisect_left
@@ -23,7 +23,7 @@ class AlphaTable:
     """One optimal α for every number of ranks 2 … tops[-1], stored once per triangle.
 
     lam: latency in units of t0.   tops: the values N_λ(t) > 1, ascending.   alphas: N_λ(t−1)/N_λ(t)
-    for each.
+    for each top N_λ(t).
     """
 
     lam: Fraction
@@ -58,9 +58,9 @@ def alpha_table(n: int, lam: Number) -> AlphaTable:
 
     n: largest number of ranks, >= 1 (for 1 the table is empty).
     lam: latency in units of t0, >= 1, exact.
-    The tops are those from 2 up to the first that is >= n, so that n itself can be looked up.  For
-    λ = 1.293 there are 35, 136 and 301 tops from 2 to 2^8, 2^16 and 2^24, as in the paper's Fig 9.
-    len(table) is one more if n cuts the last triangle, as in all three cases.
+    The tops go from 2 to the first top >= n, so that n itself can be looked up.  For λ = 1.293
+    there are 35, 136 and 301 tops from 2 to 2^8, 2^16 and 2^24, as in the paper's Fig 9.  Here
+    len(table) is one more in each case, since the last triangle goes beyond n.
     Raises InvalidArgument if n < 1 or lam < 1.
     Source: [Bruck1996] §2.4 (Figs 8, 9).
 
@@ -93,8 +93,8 @@ def corners(n: int, lam: Number) -> Triangle:
 
     n: number of ranks, >= 2.   lam: latency in units of t0, >= 1, exact.
     Returns its corners (α, number of ranks).  The top is at N_λ(t), t = T_λ(n); the two bottom
-    corners are at the least number of ranks with the same time.  If that is N_λ(t), all are one
-    point.
+    corners are at the least number of ranks with the same time.  If this number is also N_λ(t), the
+    three corners are one point.
     Raises InvalidArgument if n < 2 or lam < 1.
     Source: [Bruck1996] §2.5.
     """

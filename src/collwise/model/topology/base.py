@@ -83,9 +83,9 @@ def _is_integer(value: object) -> bool:
 
 
 def checked_topology(topology: object, ranks: int, asked: str) -> Topology:
-    """Return `topology` if it is a Topology with a node for every rank.
+    """Return `topology` if it is a Topology of `ranks` ranks.
 
-    asked: what it is for, which the error says.   Raises InvalidArgument otherwise.
+    asked: what the topology is for, in the error.   Raises InvalidArgument otherwise.
     """
     if not isinstance(topology, Topology):
         remedy = "give one of collwise.topology, such as topology.parse('mesh:16x16')"

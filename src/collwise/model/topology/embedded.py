@@ -15,9 +15,9 @@ from collwise.system.integers import Shape, checked_integer, checked_shape
 class Embedded(KeptHash, Topology):
     """A topology with rank i on node places[i]; nodes without a rank still forward messages.
 
-    topology: the nodes and links.   places: distinct nodes, one for each rank.   shape: the mesh in
-    which algorithms see the ranks.  By default it is the topology's own if every node has a rank,
-    and the mesh nearest to a square otherwise.
+    topology: the nodes and links.   places: distinct nodes, one for each rank.   shape: (rows,
+    columns) of the mesh that algorithms assume; by default the topology's shape if every node has a
+    rank, and otherwise the mesh nearest to a square.
 
     Routes and distances take ranks.  Links are those of `topology`, so `ends` returns nodes, not
     ranks.   Raises InvalidArgument for no places, a node out of range or used twice, or a shape

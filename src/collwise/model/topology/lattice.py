@@ -2,8 +2,8 @@
 
 Nodes are numbered so that the last coordinate runs fastest.  Let k be the number of dimensions,
 which are counted from the last one, 0.  Link 2k·node + 2·dimension leads to the next node along the
-dimension, and the link after it to the previous node.  If there is no such node, the id has no
-link.  A message goes along the last dimension first, then along the one before.
+dimension, and link 2k·node + 2·dimension + 1 to the previous node.  If there is no such node, the
+id has no link.  A message goes along the last dimension first, and along the first one last.
 """
 
 from dataclasses import dataclass
@@ -97,9 +97,9 @@ class Torus(Lattice):
     """Rings in two or three dimensions: Torus(rows, columns) or Torus(x, y, z).
 
     sizes: 2 or 3 numbers from 1, with at most 2^31 nodes.   A ring of one node has no links, and
-    one of two nodes has one link each way.   A message takes the shorter way round each ring; if
-    both are equal, it goes towards the next node.  Virtual channels, which keep real tori free of
-    deadlock, are not modelled.
+    a ring of two nodes has one link each way.   A message takes the shorter way round each ring; if
+    both ways are equal, it goes towards the next node.  Virtual channels, which keep real tori free
+    of deadlock, are not modelled.
 
     Algorithms see the ranks of a torus of x × y × z as the mesh x × (y·z) or (x·y) × z, whichever
     is nearer to a square.  Raises InvalidArgument for a size out of range.   Source:

@@ -14,7 +14,7 @@ from collwise.model.topology.lattice import Mesh, Torus
 class Notation(NamedTuple):
     """How one kind of topology is written.
 
-    make: its class.   sizes: the possible numbers of sizes.   example: a text.
+    make: the class of the topology.   sizes: the possible numbers of sizes.   example: a text.
     """
 
     make: Callable[..., Topology]
@@ -31,7 +31,7 @@ FORMS = {
 
 
 def parse(text: str) -> Topology:
-    """Read a topology from text of the form kind:sizes, in either case, with x or × between sizes.
+    """Read a topology from text such as torus:4x4x8, in upper or lower case, with x or × in sizes.
 
     Raises UnknownName for a kind that does not exist, InvalidArgument for sizes that are missing,
     too many, no integers or out of range.

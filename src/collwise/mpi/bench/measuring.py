@@ -34,7 +34,7 @@ from collwise.schedule.operations import Block, Combine, Message, Recv, Send
 COMBINING_SHARE = 0.1
 """The share of the time budget for timing operators."""
 READING_SHARE = 0.15
-"""The share for timing reads, where ranks share memory."""
+"""The share of the time budget for timing reads of shared memory, if ranks share memory."""
 _TAG = 0
 _SETTLING_S = 20e-6
 
@@ -138,7 +138,7 @@ def conduct(
 
 
 class CombineTimer:
-    """Times an operator on one type and size, as plans combine.   calls: how many make a sample."""
+    """Times an operator on one type and size, as plans do.   calls: combines in a sample."""
 
     def __init__(self, cell: CombineSetting) -> None:
         dtype, block = np.dtype(cell.dtype), Block(0, 0, cell.nbytes)
@@ -154,7 +154,7 @@ class CombineTimer:
         self.calls = max(1, min(1000, int(BATCH_S / max(min(self.sample(), self.sample()), 1e-8))))
 
     def sample(self) -> float:
-        """Mean seconds of a call."""
+        """Time `calls` combines; returns the mean seconds of one."""
         combine = self._bound.run
         begin = time.perf_counter()
         for _ in range(self.calls):
@@ -165,8 +165,8 @@ class CombineTimer:
 class Prober:
     """Times probes on a private communicator, on the engine that runs plans.
 
-    As in the execution of a plan, receives are posted and sends are prepared as persistent requests
-    before the clock is read.   nodes: each rank's node, if messages travel through shared memory.
+    Receives are posted before the clock is read, unless messages travel through shared memory.
+    nodes: each rank's node, if messages travel through shared memory.
     """
 
     def __init__(self, comm: MPI.Intracomm, largest: int, nodes: Sequence[int] = ()) -> None:
@@ -217,7 +217,7 @@ class Prober:
     def _through_memory(
         self, received: Sequence[Message], sent: Sequence[Message], blocking: bool
     ) -> float:
-        """Run a probe as a blocking call runs a plan, by one list of instructions on each rank."""
+        """Time a probe through shared memory; returns seconds on rank 0, and 0 on the others."""
         receives = tuple(range(len(received)))
         sends = tuple(range(len(received), len(received) + len(sent)))
         first = [act for one in sends for act in (Start((one,)), Await((one,)))]
@@ -233,7 +233,7 @@ class Prober:
         return 0.0 if self._rank else elapsed
 
     def _bind(self, messages: Sequence[Message], *, rebindable: bool = False) -> Bound:
-        """Bind messages of one direction.   rebindable: to send one by one, by blocking calls."""
+        """Bind messages of one direction.   rebindable: to send one after another."""
         numbers = tuple(range(len(messages)))
         groups = [(number,) for number in numbers] if rebindable else [numbers] if numbers else []
         instructions = [act for group in groups for act in (Start(group), Await(group))]
@@ -248,7 +248,7 @@ class Prober:
     ) -> Bound:
         """Bind messages; each received message has memory of its own.
 
-        With shared memory each sent message has, too: equal bytes would be published only once.
+        With shared memory each sent message has memory of its own, too.
         """
         apart = self._transport is not None
         on_slots = tuple(

@@ -36,7 +36,7 @@ class NamedPlacement:
 def find_placement(comm: MPI.Intracomm, world: World) -> NamedPlacement:
     """Find the levels of the machine, the same on all ranks.  Collective.
 
-    Returns the placement that `worth_measuring` makes.
+    Leaves out levels at which no two ranks meet.
     """
     first: dict[int, int] = {}
     for rank, node in enumerate(world.nodes):
@@ -51,7 +51,7 @@ def find_placement(comm: MPI.Intracomm, world: World) -> NamedPlacement:
 
 
 def worth_measuring(world: World, placement: Placement) -> NamedPlacement:
-    """A placement without the levels at which no two ranks meet, and its groups' names."""
+    """The placement without levels that have one group, or at which no two ranks meet."""
     names = GROUP_NAMES if placement.groups[:1] == (world.nodes,) else GROUP_NAMES[1:]
     rows: dict[str, tuple[int, ...]] = {}
     for level, row in enumerate(placement.groups, 1):
@@ -71,7 +71,7 @@ def worth_measuring(world: World, placement: Placement) -> NamedPlacement:
 
 
 def pair_times(comm: MPI.Intracomm, members: Sequence[int]) -> np.typing.NDArray[np.float64]:
-    """Seconds of a round trip between any two of these ranks: a matrix, on rank 0.  Collective."""
+    """A matrix of members' round trips in seconds on rank 0, zeros on others.  Collective."""
     rank = comm.Get_rank()
     mine = np.zeros(len(members))
     data = np.zeros(NBYTES, dtype=np.uint8)

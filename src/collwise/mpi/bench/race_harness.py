@@ -38,7 +38,7 @@ _MAX_IN_CHUNK = 50
 class RaceHarness:
     """Where races are run: a private communicator with a common clock.  Making one is collective.
 
-    oversubscribed: there are more ranks than cores on some node.
+    oversubscribed: whether there are more ranks than cores on some node.
     """
 
     def __init__(self, private: PrivateCommunicator, oversubscribed: bool) -> None:
@@ -49,7 +49,7 @@ class RaceHarness:
 
     @cached_property
     def fewer(self) -> PrivateCommunicator | None:
-        """All ranks but the last one, where it is None.  Collective at the first access."""
+        """A communicator of all ranks but the last; None there.  The first access is collective."""
         last = self.private.rank == self.private.size - 1
         team = self.comm.Split(MPI.UNDEFINED if last else 0, self.private.rank)
         if last:
@@ -152,7 +152,7 @@ def _own_competitors(
     default: Competitor,
     budget_s: float,
 ) -> list[Competitor]:
-    """The library's own algorithms that can run here, as many as there is time to try."""
+    """The library's own algorithms that can run; only the first if time is short."""
     began_s = time.perf_counter()
     default.run()
     each_s = harness.comm.allreduce(time.perf_counter() - began_s, MPI.MAX) + harness.line.notice_s
@@ -181,9 +181,10 @@ def time_competitors(
 ) -> tuple[dict[str, tuple[float, ...]], Punctual]:
     """The slowest rank's seconds, by competitor, in the repetitions that all ranks began together.
 
-    Times count from the first rank's start, so no rank looks faster because another was late.  The
-    second result is what `punctual` kept.
-    budget_s: seconds by rank 0's clock.   behind, within: as `race` takes them.
+    Times count from the first rank's start, so no rank looks faster because another was late.  Also
+    returns what `punctual` kept.   budget_s: seconds by rank 0's clock.   behind: a competitor
+    leaves if it takes this many times as long as its form's best.   within: the timing ends early
+    once medians are known to ± this share.
     """
     comm, line, now = harness.comm, harness.line, harness.clock.now
     tried = behind == inf
@@ -238,7 +239,7 @@ def time_competitors(
 def _stay(
     competitors: Sequence[Competitor], times_s: NDArray[np.float64], behind: float
 ) -> list[bool]:
-    """For each competitor, whether it stays in the race after these repetitions."""
+    """For each competitor, whether it stays in the race, given the times of its repetitions."""
     labels = [competitor.label for competitor in competitors]
     medians_s = np.median(times_s, axis=0).tolist()
     staying = contenders(dict(zip(labels, medians_s, strict=True)), behind)

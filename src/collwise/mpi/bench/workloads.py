@@ -46,8 +46,8 @@ COMPOSITIONS: Mapping[str, tuple[str, ...]] = {
     ),
     "Allgatherv": ("Allgather own whole", "Gatherv own parts root + Bcast whole root"),
 }
-"""By method, calls that together do the same, with the names of their arguments.  No library should
-need longer for the method [Traeff2010].  An Allgatherv has equally long contributions here."""
+"""By method, calls that together have the same result, with the names of their arguments.  The
+method should take no longer than these calls [Traeff2010].  Allgather needs equal contributions."""
 
 
 class Competitor(NamedTuple):
@@ -63,7 +63,7 @@ class Workload:
 
     op, dtype: the operator and the elements of vectors; other collectives move bytes.
     buffers: as the MPI method takes them.   result: this rank's output, to be compared with
-    `expected`; None if the collective leaves none here.
+    `expected`; None if this rank gets no output.
     Raises UnknownName for an operator that races do not support.
     """
 
@@ -227,7 +227,7 @@ class Workload:
         return refused or competitor
 
     def _as_comm(self, run: Callable[[], Any], *, planned: bool) -> Callable[[], object]:
-        """A blocking call as `Comm` makes it.  From the second call on, C serves it if it can.
+        """A function that makes a blocking call; after the first call C serves it if it can.
 
         planned: whether `run` executes a plan, rather than the library's call.
         """

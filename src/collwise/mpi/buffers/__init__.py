@@ -1,7 +1,7 @@
 """Users' buffers as mpi4py takes them, and the operators that combine their elements.
 
 `memory` says where the bytes of a slot are, `buffer` reads a user's buffer, `vector_layout` reads
-one with a part for every rank, and `mpi_operators` combines elements.
+a receive buffer with a part for every rank, and `mpi_operators` combines elements.
 
 `MPI_Reduce_local` combines every type.  An operator is fast if it has a loop in
 `engine/core/kernels.c`, for the types that `mpi_operators` lists for its kind (`_EXACT`).

@@ -1,8 +1,8 @@
 """A user's buffer, as mpi4py takes it: where it begins, and how many elements of which type.
 
-Every form of buffer that mpi4py accepts is accepted here, and what it refuses raises the same type
-of error.  If some forms were left to mpi4py, a rank that uses one would call the library while the
-other ranks run a plan.
+Every form of buffer that mpi4py accepts is accepted here, and a form that mpi4py refuses raises the
+same type of error.  If some forms were left to mpi4py, a rank that uses such a form would call the
+library while the other ranks run a plan.
 """
 
 import ctypes
@@ -17,14 +17,14 @@ from collwise.mpi.buffers.memory import ElementType, Memory
 
 _LARGEST = 2**63 - 1
 Span: TypeAlias = tuple[int, int]
-"""Where memory begins, and one past its last byte."""
+"""The address of the first byte of memory, and the address after the last byte."""
 
 
 class Buffer:
     """A user's buffer: `[data, count, type]` in any of mpi4py's forms.
 
-    parts: how many blocks the buffer has, where the user's count is that of one block.
-    nbytes: its packed bytes, equal on all ranks by MPI's rules.   unit: the type of its elements.
+    parts: how many blocks the buffer has; the user's count is for one block.   nbytes: the bytes of
+    its data without gaps; MPI requires them to be equal on all ranks.   unit: the element type.
     """
 
     __slots__ = ("address", "count", "keep", "nbytes", "unit")
@@ -61,19 +61,19 @@ class Buffer:
 
     @property
     def span(self) -> Span:
-        """Memory that belongs to the buffer, as `span_of` has it."""
+        """The buffer's bytes; the first byte alone if the elements may have gaps."""
         return span_of(self.address, self.nbytes, self.unit)
 
 
 _PLAIN: dict[np.dtype[Any], ElementType] = {}
-"""Element types of NumPy arrays that were read before: most calls that C leaves have arrays."""
+"""For each dtype of NumPy arrays that were read before, the type of their elements."""
 _MOST_PLAIN = 64
 
 
 class Place(NamedTuple):
     """Where a buffer's memory is.   keep: what must stay alive while requests use it.
 
-    address, length: where it begins, and its bytes; both 0 for `MPI.BOTTOM` and None.   unit: the
+    address, length: its address and size in bytes; both 0 for `MPI.BOTTOM` and None.   unit: the
     type of its elements.
     """
 
@@ -116,13 +116,13 @@ def memory_of(data: Any, *, writable: bool) -> MPI.buffer:
 
 
 def check_apart(one: Span, other: Span) -> None:
-    """Raise what MPI libraries raise for a send buffer that overlaps the receive buffer."""
+    """Raise MPI.Exception, class ERR_BUFFER, if a send buffer overlaps the receive buffer."""
     if max(one[0], other[0]) < min(one[1], other[1]):
         raise MPI.Exception(MPI.ERR_BUFFER)
 
 
 def span_of(address: int, nbytes: int, unit: ElementType) -> Span:
-    """Memory that belongs to elements: all bytes, or the first byte alone if there may be gaps."""
+    """The memory of elements: all bytes, or the first byte alone if there may be gaps."""
     if unit.contiguous or not nbytes:
         return address, address + nbytes
     first = address + unit.datatype.Get_true_extent()[0]
@@ -160,7 +160,7 @@ def _native(code: str) -> str:
 
 
 def _format(data: Any, memory: MPI.buffer) -> str:
-    """The format code of a buffer's elements; that of bytes if the buffer has none."""
+    """The format code of a buffer's elements; "B", for bytes, if NumPy has no code."""
     try:
         return memoryview(data).format
     except TypeError:
@@ -210,7 +210,8 @@ def combined_buffers(
 ) -> tuple[Buffer, Buffer | None]:
     """The send and receive buffers of a collective that combines; one for both if in place.
 
-    parts: how many blocks the vector has: the number of ranks if each gets one, or else 1.
+    has_output: whether this rank receives a result.   parts: how many blocks the vector has: the
+    number of ranks if each rank gets a block, otherwise 1.
     """
     if has_output and is_in_place(sendbuf):
         received = Buffer(recvbuf, writable=True, parts=parts)
@@ -223,7 +224,7 @@ def parts_of(spec: Any, pairs: Any = (list, tuple)) -> tuple[Any, Any, Any, Any]
     """Split a buffer specification, in any of mpi4py's forms, into its four parts.
 
     Returns (data, count, displacement, type) as the user passed them; None for what is left out.
-    pairs: the types in which count and displacement may stand together.
+    pairs: the Python types that (count, displacement) may have.
     """
     if not isinstance(spec, list | tuple):
         if spec is not MPI.BOTTOM and (spec is None or isinstance(spec, str | int)):
@@ -249,7 +250,7 @@ def _index(name: str, value: Any) -> int:
 
 
 def checked_index(value: Any) -> int:
-    """An integer that fits MPI's counts."""
+    """Return `value` as an integer; raises OverflowError if it needs more than 64 bits."""
     number = index(value)
     if abs(number) > _LARGEST:
         raise OverflowError(f"message: {number} is too large")

@@ -1,4 +1,4 @@
-"""Where the bytes of a schedule's slots are, and blocks of them as messages.
+"""Where the bytes of a schedule's slots are, and how blocks of slots become messages.
 
 An offset in a schedule counts bytes of *packed* data, equal on all ranks.  Memory is measured in
 whole units.  A unit is a byte if the bytes are in the order in which they are sent, otherwise an
@@ -26,9 +26,9 @@ allocate = MPI.buffer.allocate
 class ElementType(NamedTuple):
     """The unit in which memory is measured: a byte, or an element of the user's type.
 
-    size: its packed bytes.   extent: its bytes in memory.   contiguous: whether those are in the
-    order in which they are sent, without gaps, in memory of the host.   on_host: whether the host
-    can read and write it; otherwise only MPI can.
+    size: bytes that are sent.   extent: bytes from one unit to the next in memory.   contiguous:
+    whether the bytes are in the order in which they are sent, without gaps, in memory of the host.
+    on_host: whether the host can access the memory; otherwise only MPI can.
     """
 
     datatype: MPI.Datatype
@@ -77,8 +77,8 @@ PACKED = ElementType(MPI.PACKED, 1, 1, True)
 class Region(NamedTuple):
     """A part of a slot's memory, relative to the slot's address.
 
-    offset, span: its beginning and length, in bytes of memory.   elements: how many it has.
-    derived: whether the type is ours, to be freed after the last use.
+    offset, span: the region's beginning and length, in bytes of memory.   elements: how many of
+    `datatype` it has.   derived: whether collwise made `datatype`, to be freed after the last use.
     """
 
     offset: int
@@ -94,9 +94,9 @@ class Region(NamedTuple):
 
 
 class Memory:
-    """A slot's memory, with position 0 at `address`, which may be outside of it.
+    """A slot's memory, with position 0 at `address`, which may be outside the memory.
 
-    starts: by rank, the bytes from `address` to its data; None if all data begin at `address`.
+    starts: for each rank, the bytes from `address` to the rank's data; None if all are 0.
     The address may change from call to call; regions stay the same.
     """
 
@@ -108,7 +108,7 @@ class Memory:
         self.address, self.unit, self.starts = address, unit, starts
 
     def regions(self, blocks: Iterable[Block]) -> list[Region]:
-        """Where blocks are, in this order; neighbours in memory are joined, empty ones left out."""
+        """Where blocks are, in this order; adjoining blocks are joined, empty ones left out."""
         datatype, size, extent, *_ = self.unit
         joined: list[Region] = []
         for block in blocks:
@@ -123,7 +123,7 @@ class Memory:
         return joined
 
     def message(self, blocks: Iterable[Block]) -> Region:
-        """One message of these blocks, in this order; its type is derived unless they adjoin."""
+        """The region of one message of blocks, in this order; blocks apart need a derived type."""
         regions = self.regions(blocks)
         if len(regions) == 1:
             return regions[0]
@@ -141,7 +141,7 @@ class Memory:
 
 
 def repack(comm: MPI.Intracomm, source: Any, target: Any) -> None:
-    """Copy elements with gaps: MPICH 5.0 refuses to send some of them from a rank to itself."""
+    """Copy elements with gaps by Pack and Unpack: MPICH 5.0 refuses some self-sends."""
     (memory, elements, datatype), (into, _, into_type) = source, target
     between = bytearray(datatype.Pack_size(elements, comm))
     end = datatype.Pack(memory, between, 0, comm)
@@ -155,7 +155,7 @@ class SharedScratch:
         self.memory = allocate(0)
 
     def at_least(self, nbytes: int) -> int:
-        """The address of `nbytes` bytes, valid until more are asked for or `memory` is gone."""
+        """The address of `nbytes` bytes, valid until more are asked for."""
         if len(self.memory) < nbytes:
             # Twice as many, so that the old pieces that plans still hold add up to no more.
             self.memory = allocate(max(nbytes, 2 * len(self.memory)))
@@ -195,5 +195,5 @@ class ScratchLayout:
             self.nbytes += -(-needed // _ALIGNMENT) * _ALIGNMENT
 
     def placed_at(self, address: int) -> dict[int, int]:
-        """The address of position 0 of every slot, for memory that begins at an address."""
+        """The address of position 0 of every slot, if the memory begins at `address`."""
         return {slot: address + start for slot, start in self._starts.items()}

@@ -30,8 +30,8 @@ def exact_types(name: str) -> str:
     """NumPy's codes of the types for which a loop in C gives the same bits as `MPI_Reduce_local`.
 
     Tested on MPICH and Open MPI.  Sums and products of real numbers are compared once more when a
-    process needs them first (`mpi/engine/own_loops.py`).  Libraries differ in what the least of two
-    real numbers is if one is no number.
+    process needs them first (`mpi/engine/own_loops.py`).  Minima and maxima of reals are left
+    out, since libraries differ if one operand is NaN.
     """
     if name == "sum":  # where Open MPI vectorises, one- and two-byte integers saturate
         return _WIDE + _REAL
@@ -41,14 +41,14 @@ def exact_types(name: str) -> str:
 
 
 def planning_name(op: MPI.Op) -> str:
-    """The name that planning uses for an operator; a user's is named by whether it commutes."""
+    """Planning's name for an operator; a user's is "commutative" or "noncommutative"."""
     if (name := _NAMES.get(op.handle)) is not None:
         return name
     return "commutative" if op.Is_commutative() else "noncommutative"
 
 
 def planning_type(datatype: MPI.Datatype) -> str:
-    """The name that planning uses for a type: NumPy's, or void of its size where NumPy has none.
+    """Planning's name for a type: NumPy's, or "V" and the size in bytes if NumPy has none.
 
     Equal on all ranks, whichever of MPI's names for the type they use.
     """
@@ -62,7 +62,7 @@ def planning_type(datatype: MPI.Datatype) -> str:
 def can_combine(op: MPI.Op, datatype: MPI.Datatype) -> bool:
     """Whether an operator fits a type; if not, the library's own call raises.
 
-    Equal on all ranks.  A user's operator is assumed to fit.
+    Equal on all ranks.  A user's operator fits every type of positive size and extent.
     """
     if not op.is_predefined:
         return datatype.Get_size() > 0 and datatype.Get_extent()[1] > 0
@@ -85,7 +85,7 @@ class BoundOperator(NamedTuple):
 
     loop: the operator and the type of the compiled engine's loop; blank if it has none.
     user_type: the type that the user passed, if the elements have a duplicate of it.  A user's
-    operator gets this type unless it was freed.
+    operator gets `user_type`, or the duplicate once the user has freed `user_type`.
     """
 
     op: MPI.Op

@@ -45,7 +45,7 @@ def allgatherv_spec(spec: Any, ranks: int = 0) -> VectorSpec:
 
 
 def allgather_spec(spec: Any, ranks: int) -> VectorSpec:
-    """The buffer of an Allgather, whose count is that of one rank."""
+    """The buffer of an Allgather, whose count is the number of elements from one rank."""
     count = Buffer(spec, writable=True, parts=ranks).count // ranks
     data, _, first, datatype = parts_of(spec)
     displacements = [first + rank * count for rank in range(ranks)] if first else None
@@ -60,13 +60,13 @@ SPECS: Mapping[str, Callable[[Any, int], VectorSpec]] = {
 
 
 def lengths_of(spec: VectorSpec, ranks: int) -> tuple[int, ...]:
-    """The bytes of each rank's part.  Raises as mpi4py, and InvalidArgument for negative counts."""
+    """The bytes of each rank's part.  Raises InvalidArgument for negative counts."""
     _, _, length, unit = spec.locate()
     return tuple(count * unit.size for count in _counts(spec.counts, ranks, length, unit))
 
 
 def contribution(sendbuf: Any, rank: int, lengths: Sequence[int]) -> Buffer:
-    """A rank's send buffer; raises unless it has as many bytes as the rank's part to receive."""
+    """A rank's send buffer; raises InvalidArgument unless it has lengths[rank] bytes."""
     buffer = Buffer(sendbuf, writable=False)
     if buffer.count and buffer.unit.datatype == MPI.DATATYPE_NULL:
         raise MPI.Exception(MPI.ERR_TYPE)
@@ -80,7 +80,7 @@ def contribution(sendbuf: Any, rank: int, lengths: Sequence[int]) -> Buffer:
 
 
 def _counts(spec: Any, ranks: int, length: int, unit: ElementType) -> list[int]:
-    """Each rank's elements; without counts, they are shared evenly, first ranks get one more."""
+    """How many elements each rank has; without counts, equal shares, first ranks one more."""
     if spec is None:
         each, left = divmod(elements_in(length, unit), ranks)
         return [each + (rank < left) for rank in range(ranks)]
@@ -93,7 +93,7 @@ def _counts(spec: Any, ranks: int, length: int, unit: ElementType) -> list[int]:
 
 
 def _numbers(spec: Any, times: Sequence[int]) -> list[int]:
-    """One number per rank: those in `spec`, or a single `spec` times each rank's `times`."""
+    """One number per rank: the numbers in `spec`, or the number `spec` times each of `times`."""
     if not hasattr(spec, "__len__"):
         one = checked_index(spec)
         return [one * time for time in times]
@@ -124,7 +124,7 @@ class VectorBuffer(NamedTuple):
     """A receive buffer in memory.
 
     keep: what must stay alive while requests use it.   lengths: bytes by rank.   starts: for each
-    rank with data, the bytes from the address to its part.
+    rank with data, the bytes from `address` to its part.
     """
 
     keep: Any
@@ -135,7 +135,7 @@ class VectorBuffer(NamedTuple):
 
     @property
     def memory(self) -> Memory:
-        """The buffer's memory, as that of a slot."""
+        """The buffer's memory, as a slot's memory."""
         return Memory(self.address, self.unit, self.starts)
 
     def spans(self) -> dict[int, Span]:
@@ -148,7 +148,7 @@ class VectorBuffer(NamedTuple):
     def read(spec: VectorSpec, ranks: int) -> "VectorBuffer":
         """Read where every rank's part is.
 
-        Raises as mpi4py does, and InvalidArgument for parts that overlap.
+        Raises mpi4py's errors, and InvalidArgument for parts that overlap.
         """
         _, counts, displacements, _ = spec
         keep, address, length, unit = spec.locate()

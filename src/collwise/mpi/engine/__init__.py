@@ -5,10 +5,10 @@
              `kernels.h` combines, `node.h` is memory that the ranks of a node share, and
              `crossing.h` moves a program's messages through it
 `binding/`   the Python module `_engine`: programs as objects, and calls served without Python
-`own_loops`  which operators are combined by a loop in C, as it has the library's bits
+`own_loops`  which operators are combined by a loop in C with the library's bits
 `loading`    whether the engine can serve in this process, and if not, why
 `node_transport`  which messages inside a node go through memory that its ranks share
-`compiled_plan`   a rank's plan as a program in C, with the methods of the interpreter's
+`compiled_plan`   a rank's plan as a program in C, with the methods of `BoundPlan`
 
 A function of MPI is a line in `MPI_FUNCTIONS` of `library.h` if every library has it (where one is
 missing, the engine is not used), with a `…_ARGS` macro for its types.  The progress hooks are

@@ -1,4 +1,4 @@
-"""A rank's plan on the compiled engine: what `BoundPlan` is for Python, as a program in C."""
+"""A rank's plan, bound to memory, that the compiled engine executes as a program in C."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collwise.mpi.engine._engine import Program
 
 _Place: TypeAlias = tuple[int, int]
-"""A buffer's number in the program's table, and bytes from its address."""
+"""A buffer's number in the program's table, and an offset in bytes from its address."""
 _UNUSED = 0, 0
 
 _READ: list[Any] = []
@@ -24,15 +24,15 @@ _READ: list[Any] = []
 
 
 QUICK_BYTES = 16384
-"""Of all messages of a program for which the engine keeps the GIL as long as nothing calls MPI."""
+"""A program with fewer bytes in its messages keeps the GIL until an instruction calls MPI."""
 
 
 class ProgramInstruction(NamedTuple):
     """An instruction as the extension reads it; each kind has its own use for some of the fields.
 
-    first, number: where its messages begin in the program's `order`, and how many there are.
-    elements: how many elements, or bytes.   operation, element: what names a loop in C, as in
-    `BoundOperator.loop`.
+    first, number: the instruction's messages are `number` entries of the program's `order`, from
+    `first` on.   elements: the number of elements, or of bytes to copy.   operation, element: the
+    operator's name and the type's code of a loop in C.
     """
 
     kind: int
@@ -50,7 +50,7 @@ class ProgramInstruction(NamedTuple):
 
 
 def _quick_to(messages: list[tuple[Any, ...]], instructions: list[ProgramInstruction]) -> int:
-    """The first instruction that calls MPI; 0 unless messages are short and stay in the node."""
+    """How many instructions precede the first MPI call; 0 if the GIL is to be released at once."""
     assert COMPILED is not None
     nbytes = sum(QUICK_BYTES if peer < 0 or gaps else n for *_, peer, _, gaps, n in messages)
     if nbytes >= QUICK_BYTES:
@@ -156,11 +156,11 @@ class CompiledPlan:
     def fast_call(
         self, displacements: Mapping[int, tuple[bool, int]]
     ) -> tuple["Program", tuple[tuple[int, bool, int], ...]]:
-        """What C needs to execute the plan on other buffers of the same kind; see `Calls.remember`.
+        """What C needs to execute the plan on other buffers of the same kind.
 
-        displacements: for each slot in a user's buffer, whether that is the receive buffer, and the
-        bytes from its beginning to position 0 of the slot.  They are the same in all calls of a
-        plan.
+        displacements: for each slot in a user's buffer, whether it is the receive buffer, and the
+        bytes from the buffer's beginning to position 0 of the slot.  All calls of a plan have the
+        same displacements.
         """
         return self.program, tuple((self._numbers[s], *at) for s, at in displacements.items())
 
@@ -170,7 +170,7 @@ class CompiledPlan:
         return self.program.interrupted()
 
     def reuse(self, buffers: Mapping[int, Memory], keep: Any, tag: int) -> None:
-        """Prepare a plan with scratch of its own for another call.   keep: the buffers' owners."""
+        """Prepare a plan with scratch of its own for another call.   keep: the buffers."""
         for slot, memory in buffers.items():
             self.program.set_address(self._numbers[slot], memory.address)
         self.program.retag(tag)
@@ -197,14 +197,14 @@ class CompiledPlan:
         return MPI.Request.fromhandle(self.program.start_request(over))
 
     def Free(self) -> None:  # noqa: N802
-        """Give requests and types back to MPI; nothing can be executed afterwards."""
+        """Free the MPI requests and datatypes; the plan cannot be executed afterwards."""
         if not self.program.give_back():
             _READ.append(self._keep)
         self._release()
         self._keep = self.over = None
 
     def _release(self, kept: int = 0) -> None:
-        """Free requests and types, except for the first `kept` types, which Python's plan takes."""
+        """Free requests, and types after the first `kept`, which Python's plan still uses."""
         for request in self._requests:
             if request != MPI.REQUEST_NULL:
                 request.Free()
@@ -227,9 +227,9 @@ class CompiledPlan:
         return self._place(slot, region), region.elements, region.datatype.handle
 
     def _reads_anywhere(self, one: ProgramInstruction, place: _Place) -> bool:
-        """Whether a combine may read its operand of this place elsewhere, and does not change it.
+        """Whether a combine only reads its operand at `place`, so the operand may lie elsewhere.
 
-        `MPI_Reduce_local` overwrites the right one, and a user's operator may do anything.
+        `MPI_Reduce_local` overwrites the right operand; a user's operator may write to both.
         """
         assert self._operator is not None
         left = one.left == place and self._operator.op.is_predefined
@@ -238,7 +238,7 @@ class CompiledPlan:
     def _instructions(
         self, instruction: Instruction, order: list[int]
     ) -> Iterator["ProgramInstruction"]:
-        """An instruction of the plan, as the program's; its messages are appended to `order`."""
+        """The program's instructions for one of the plan; its messages are appended to `order`."""
         assert COMPILED is not None
         if isinstance(instruction, Start | Await):
             kind = COMPILED.START if isinstance(instruction, Start) else COMPILED.AWAIT
@@ -265,5 +265,5 @@ class CompiledPlan:
                 )
 
     def _regions(self, op: Combine | Copy, slots: Iterable[int]) -> Iterator[tuple[Region, ...]]:
-        """Where an operation's blocks are in each slot; neighbours in one are so in all slots."""
+        """For each stretch of an operation's blocks, its regions in the slots, one per slot."""
         return zip(*(self._slots[s].regions(blocks_in(op, s)) for s in slots), strict=True)

@@ -24,7 +24,7 @@ from collwise.errors import UnknownName
 from collwise.mpi.buffers.mpi_operators import OPERATORS
 
 ENVIRONMENT = "COLLWISE_ENGINE"
-"""The environment variable that chooses a rank's engine; ranks may differ, as both do the same."""
+"""The environment variable that chooses a rank's engine; ranks may use different engines."""
 ENGINES = ("compiled", "python")
 _FORMATS = {**{code: code for code in "?bBhHiIlLqQfdg"}, "F": "Zf", "D": "Zd", "G": "Zg"}
 
@@ -103,7 +103,7 @@ def _extension() -> ModuleType:
 
 
 def _handles() -> tuple[int, int]:
-    """Bytes of a handle, and its offset in an object of mpi4py's."""
+    """The size of an MPI handle, and its offset in mpi4py's objects, both in bytes."""
     objects = (MPI.COMM_WORLD, MPI.COMM_SELF, MPI.BYTE, MPI.SUM, MPI.Request())
     widths = {MPI._sizeof(one) for one in objects}
     offsets = {MPI._addressof(one) - id(one) for one in objects}
@@ -115,7 +115,7 @@ def _handles() -> tuple[int, int]:
 
 
 def _held() -> int:
-    """The byte offset, in a request of mpi4py's, of the object it keeps alive; -1 if not clear."""
+    """The byte offset, in an mpi4py request, of the object that it keeps alive; -1 if unknown."""
     request = MPI.COMM_SELF.Irecv(bytearray(1), MPI.PROC_NULL)
     held = {id(one) for one in gc.get_referents(request)}
     words = (ctypes.c_ssize_t * (MPI.Request.__basicsize__ // 8)).from_address(id(request))

@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 log = logging.getLogger("collwise")
 
 MOST_RANKS = 256
-"""Of a node: rows of letters grow with the square of the ranks, to some 500 MB of addresses."""
+"""The most ranks of a node that share memory, whose size grows with the square of the ranks."""
 MOST_BYTES = 1 << 30
-"""Of a collective.  Beyond, some libraries cannot count what one rank packs, so MPI carries all."""
+"""The most bytes of a collective in shared memory.  Some libraries cannot pack more on one rank."""
 
 
 class NodeTransport(NamedTuple):
-    """Memory for what calls on a communicator send inside this rank's node.
+    """Shared memory for what calls on a communicator send inside this rank's node.
 
-    All blocking calls share a lane of it, since all ranks make them in the same order; each request
-    takes one of its own.  MPI's messages serve requests for which no lane is free.
-    ranks: the node's ranks, by their ranks in the communicator.   node: this rank's end.
+    The memory is divided into lanes.  All blocking calls use one lane.  Each request has a lane of
+    its own; MPI carries the messages of requests for which no lane is free.   ranks: for each rank
+    of the node, by its rank in the communicator, its number in the node.   node: the C object.
     """
 
     ranks: Mapping[int, int]
@@ -40,9 +40,9 @@ def why_no_memory() -> str:
 
 
 def node_transport(comm: MPI.Intracomm, nodes: Sequence[int]) -> NodeTransport | None:
-    """The transport of this rank's node; None, on all its ranks, if MPI carries its messages.
+    """The shared memory of this rank's node; None on all ranks of a node without such memory.
 
-    Collective.   nodes: each rank's.
+    Collective.   nodes: the number of each rank's node.
     """
     members: dict[int, list[int]] = {}
     for rank, node in enumerate(nodes):

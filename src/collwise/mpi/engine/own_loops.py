@@ -1,4 +1,4 @@
-"""Which operators the engine combines with by a loop of its own, as it has the library's bits."""
+"""Which operators the engine applies by its own loops: those that give the library's bits."""
 
 from functools import cache
 from itertools import product
@@ -11,9 +11,9 @@ from collwise.mpi.buffers.mpi_operators import OPERATORS, BoundOperator
 from collwise.mpi.engine.loading import COMPILED
 
 _REAL = "fd"
-"""NumPy's codes of types whose loops are compared with the library's when they are needed first.
+"""NumPy's codes of types whose loops are compared with the library's at the first use.
 
-Which of two NaNs becomes their sum depends on how the library was compiled.
+The sum of two NaNs has the bits of either, depending on how the library was compiled.
 """
 _SPECIAL = 0.0, -0.0, 1.5, -2.25, np.inf, -np.inf
 _NANS = {
@@ -23,12 +23,12 @@ _NANS = {
 
 
 def needs_no_helper(elements: tuple[str, str, int] | None, form: str) -> bool:
-    """Whether a plan within memory calls MPI only while its owner is in a call of ours."""
+    """Whether a plan within shared memory calls MPI only while the program is in collwise."""
     return form == "blocking" or elements is None or combines_alone(*elements[:2])
 
 
 def combines_alone(op: str, dtype: str) -> bool:
-    """Whether a loop combines such elements, by planning's names: then no combine calls MPI."""
+    """Whether a loop in C combines elements of `dtype` by `op`, so that no combine calls MPI."""
     code = np.dtype(dtype).char
     datatype = MPI.Datatype.fromcode(code)
     if op not in OPERATORS or datatype == MPI.DATATYPE_NULL:
@@ -37,7 +37,7 @@ def combines_alone(op: str, dtype: str) -> bool:
 
 
 def has_loop(operation: str, element: str) -> bool:
-    """Whether there is a loop for an operator and a type (`BoundOperator.loop`) that may serve."""
+    """Whether a loop in C for an operator's name and a type's code gives the library's bits."""
     if COMPILED is None or not COMPILED.has_loop(operation, element):
         return False
     return element not in _REAL or _alike(operation, element)

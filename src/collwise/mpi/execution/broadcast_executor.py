@@ -15,8 +15,8 @@ from collwise.schedule.program import Schedule
 class BroadcastExecutor(Executor):
     """Executes one rank's part of a broadcast.
 
-    Segments are bytes of the buffer, or of a packed copy if its bytes are not in order.  If every
-    message is the whole buffer, MPI packs it, if it may be called.
+    Segments are bytes of the buffer, or of a packed copy if the buffer's bytes are not in the order
+    of sending.  If all messages are the whole buffer, MPI packs it, where `may_call_mpi`.
     """
 
     def __init__(self, schedule: Schedule, private: PrivateCommunicator) -> None:

@@ -44,20 +44,20 @@ IDLE, IDLE_BYTES = 8, 1 << 20
 Bound: TypeAlias = BoundPlan | CompiledPlan
 """A rank's plan bound to memory, on either engine."""
 FastCall: TypeAlias = tuple[Any, ...] | None
-"""What the compiled engine needs to serve the next call of a kind itself; None if it cannot."""
+"""What the compiled engine needs to serve a later call on like buffers; None if it cannot."""
 Started: TypeAlias = tuple[MPI.Request | PersistentCollective, FastCall]
 
 
 class NobodyAdvances(NotImplementedError):
     """Nobody may advance the schedule while the program does something else.
 
-    Raised on all ranks, below MPI_THREAD_MULTIPLE and where the library has no hooks, if memory
-    does not carry all messages, or some would have to be packed.
+    Raised on all ranks if there are neither MPI_THREAD_MULTIPLE nor the library's progress hooks,
+    and shared memory does not carry all messages or MPI has to pack some.
     """
 
 
 def bound_plan(binding: Binding) -> Bound:
-    """Bind a rank's plan, on the compiled engine if it can."""
+    """Bind a rank's plan, on the compiled engine if that engine can execute the plan."""
     operator = binding.operator
     if COMPILED is not None and (operator is None or operator.user_type is None):
         with contextlib.suppress(OverflowError):  # counts that its functions cannot take
@@ -94,12 +94,12 @@ class BoundedCache(dict[K, V]):
 class CallBuffers:
     """The buffers of one call, as a rank's plan uses them.
 
-    slots: the memory of the user's buffers.   variant: which of the rank's plans suits them.
-    layout: what else a later call must have in common to use a bound plan at other addresses; None
-    if no plan is reused, since the handle of a user's type may come to mean another type.
-    keep: what must stay alive while requests use the buffers.   unit: the element of scratch (see
-    `IN_SCRATCH`).   starts: where each rank's data begins in such scratch; None if all begin at 0.
-    types: derived types to be freed in the end.   displacements: see `CompiledPlan.fast_call`.
+    slots: the memory of the user's buffers.   variant: which of the rank's plans suits the
+    buffers.   layout: what later buffers must also have in common to reuse the bound plan; None if
+    the plan is not reused, since the handle of a user's type may come to mean another type.
+    keep: what must stay alive while requests use the buffers.   unit: the element type of scratch.
+    starts: where each rank's data begins in scratch; None if all begin at 0.   types: types to be
+    freed with the plan.   displacements: by slot, (is it the receive buffer, bytes to position 0).
     """
 
     slots: dict[int, Memory]
@@ -175,7 +175,7 @@ class Executor(ABC):
         """Make a persistent request for these buffers.  All ranks do so in the same order.
 
         waited_for: the program does nothing between `Start` and `Wait`, so nobody need advance it.
-        Raises as `run`, and NobodyAdvances.
+        Raises InvalidArgument, BrokenCommunicator, NobodyAdvances, and mpi4py's errors.
         """
         self.private.check()
         bound = self._bound_alone(self._read_buffers(*buffers), waited_for=waited_for)
@@ -203,9 +203,9 @@ class Executor(ABC):
     def nonblocking(self, *buffers: Any) -> Started:
         """Start the collective on these buffers.  All ranks do so in the same order.
 
-        Returns an `MPI.Request` if the library can execute the plan whenever it makes progress;
-        with a user's operator, which calls Python, the request is ours.
-        Raises as `run`, and NobodyAdvances.
+        Returns the request, and what C needs for the next such call.  The request is an `MPI.Request` if
+        the library has progress hooks and there is no user's operator, otherwise collwise's own.
+        Raises InvalidArgument, BrokenCommunicator, NobodyAdvances, and mpi4py's errors.
         """
         self.private.check()
         started = self._start(self._read_buffers(*buffers))
@@ -283,7 +283,7 @@ class Executor(ABC):
         """Bind the rank's plan to buffers.
 
         rebindable: the plan serves all buffers of this layout; addresses are set before each
-        execution, and no buffer is kept alive.   alone: it has scratch of its own and keeps them.
+        execution.   alone: whether a rebindable plan has its own scratch and keeps buffers alive.
         """
         shared = rebindable and not alone
         if (plan := self._plans.get(call_buffers.variant)) is None:
@@ -301,7 +301,7 @@ class Executor(ABC):
         return bound_plan(Binding(plan, slots, self.private.comm, tag, operator, *memory_of_it))
 
     def _transport(self, call_buffers: CallBuffers) -> NodeTransport | None:
-        """What carries a call inside the node.  Nothing decides that differs by rank."""
+        """The shared memory for a call's messages; None, on the whole node, if MPI sends them."""
         typed = call_buffers.operator is None or call_buffers.unit.datatype.is_predefined
         fits = typed and self.problem.nbytes <= MOST_BYTES
         return self.private.transport if fits else None

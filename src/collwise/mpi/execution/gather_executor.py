@@ -39,7 +39,7 @@ class GatherExecutor(Executor):
 
     method: "Allgather" or "Allgatherv", which says how receive buffers are passed.
     Gaps between the parts of a receive buffer are not written to.
-    Raises InvalidArgument, too, if parts of a receive buffer overlap.
+    Calls raise InvalidArgument if parts of a receive buffer overlap.
     """
 
     def __init__(

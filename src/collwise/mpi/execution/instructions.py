@@ -63,7 +63,7 @@ class RankPlan(NamedTuple):
 def rank_plan(operations: Sequence[Operation], after: Sequence[Local] = ()) -> RankPlan:
     """The plan of one rank.
 
-    operations: its list in the schedule.   after: operations to execute when those are complete.
+    operations: the rank's operations in the schedule.   after: what to execute after them.
     """
     messages = [(place, op) for place, op in enumerate(operations) if isinstance(op, Send | Recv)]
     number = {place: n for n, (place, _) in enumerate(messages)}
@@ -90,10 +90,10 @@ def rank_plan(operations: Sequence[Operation], after: Sequence[Local] = ()) -> R
 
 
 def publications(plan: RankPlan, readers: Collection[int]) -> list[int]:
-    """For each message the first one that sends the same bytes; itself if there is none.
+    """For each message, the number of the first message that sends the same bytes, or its own.
 
-    These are one publication in memory that ranks share (`dependencies.publications`, for the order
-    of execution).   readers: the peers that share it.
+    Messages with equal numbers are written to shared memory once.
+    readers: the peers with which this rank shares memory.
     """
     executed, numbers, _ = _executed(plan)
     first = list(range(len(plan.messages)))
@@ -104,10 +104,10 @@ def publications(plan: RankPlan, readers: Collection[int]) -> list[int]:
 
 
 def read_once(plan: RankPlan) -> list[int]:
-    """For each message the number of the instruction that may combine it where it is; -1 if none.
+    """For each message, the combine instruction that may read it in shared memory; -1 if none.
 
-    The message goes to scratch, and one operand of the combine is exactly what it brought.  Nothing
-    else reads these bytes, sends them on or copies them, so they need not be in the plan's memory.
+    Such a message goes to scratch, and one operand of the combine is exactly this message.  Nothing
+    else reads, sends or copies its bytes, so they need not be copied to the plan's memory.
     """
     executed, numbers, places = _executed(plan)
     readers: list[list[int]] = [[] for _ in executed]
@@ -125,10 +125,10 @@ def read_once(plan: RankPlan) -> list[int]:
 
 
 def _executed(plan: RankPlan) -> tuple[list[Operation], list[int], list[int]]:
-    """The operations in the order of execution, and two numbers of each.
+    """The operations in the order of execution, and two lists of numbers.
 
-    The first is the message's in the plan's table, -1 for a combine or copy; the second is the
-    instruction's.
+    The first list has each operation's message number, -1 for a combine or copy; the second list
+    has the number of the instruction that executes or starts it.
     """
     executed: list[Operation] = []
     numbers: list[int] = []
@@ -173,10 +173,10 @@ def _in_order(operations: Sequence[Operation]) -> Iterable[tuple[int, set[int]]]
 
 
 def in_place(operations: Sequence[Operation]) -> tuple[Operation, ...] | None:
-    """A rank's operations, changed so that they read its input from OUTPUT, where it is first.
+    """A rank's operations, changed to read the rank's input from OUTPUT.
 
-    None if bytes of the input would be read after output was written over them.  Receives may write
-    from the start, since they are all posted at once.
+    None if an operation might read bytes of the input after output was written over them.
+    Receives may write from the start, since they are all posted at once.
     """
     inputs, outputs = Writers(), Writers()
     renamed: list[Operation] = []

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def _too_long(problem: BaseException) -> bool:
-    """Whether an error means a message longer than its buffer, which is not pending any more."""
+    """Whether an error means a message longer than its buffer; such a message is complete."""
     return isinstance(problem, MPI.Exception) and problem.Get_error_class() == MPI.ERR_TRUNCATE
 
 
@@ -134,7 +134,7 @@ class BoundPlan:
             raise problem
 
     def _step(self, end: int, *, block: bool = False) -> bool:
-        """Execute the instructions before number `end`; False if one lacks a complete message.
+        """Execute the instructions before number `end`; False if it has to wait.
 
         block: wait for messages.   An error ends the plan and is kept, for `_raise`.
         """
@@ -211,7 +211,7 @@ class BoundPlan:
             yield [self.slots[slot].at(one) for slot, one in zip(slots, regions, strict=True)]
 
     def _blocks(self, op: Instruction) -> list[tuple[Region, ...]]:
-        """Where an operation's blocks are in each slot; neighbours in one are so in all slots."""
+        """For each stretch of an operation's blocks, its regions in the slots, one per slot."""
         if isinstance(op, Start | Await):
             return []
         slots = (op.source, op.into) if isinstance(op, Copy) else (op.left, op.right)

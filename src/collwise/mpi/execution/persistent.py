@@ -1,4 +1,4 @@
-"""Persistent requests of ours, and lists of requests of both kinds."""
+"""Collwise's persistent requests, and functions for lists of them and of MPI's requests."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -22,7 +22,7 @@ class PersistentCollective:
     """A collective that can be started again and again: `Start`, then `Wait` or `Test`.
 
     Made on all ranks in the same order.  It has the methods of mpi4py's persistent requests but is
-    not one of them: use `collwise.startall` and `collwise.waitall` on lists that hold both kinds.
+    not one of them: use `collwise.startall` and `collwise.waitall` on lists of requests.
     A status passed to its methods is not changed.
     """
 
@@ -113,7 +113,7 @@ class PersistentCollective:
             self._private.leave(self._bound, running=self.active)
 
     def refuse(self) -> None:
-        """Do nothing: `Start` itself asks whether the communicator is broken."""
+        """Do nothing, since `Start` checks whether the communicator is broken."""
 
     def _failed(self, problem: BaseException) -> None:
         self._active = False
@@ -152,9 +152,9 @@ class _Completing:
 
 
 class NonblockingCollective(_Completing, PersistentCollective):
-    """A non-blocking collective where the library has no progress hooks; not an `MPI.Request`.
+    """A non-blocking collective on the Python engine; not an `MPI.Request`.
 
-    Use `collwise.waitall` on lists that hold both kinds.
+    Use `collwise.waitall` on lists that hold such requests.
     """
 
 
@@ -184,7 +184,7 @@ if COMPILED is not None:
                 self.refuse()
 
     class CompiledNonblockingCollective(_Completing, CompiledCollective):
-        """A non-blocking collective on the compiled engine."""
+        """A non-blocking collective on the compiled engine; not an `MPI.Request`."""
 
     _compiled = CompiledCollective, CompiledNonblockingCollective
 

@@ -3,7 +3,7 @@
 `tool_interface`  control variables, by MPI's tool information interface (MPI_T)
 `own_algorithms`  which algorithms the library says it has, by collective and form
 `switching`       runs one call of a collective by one of the library's own algorithms
-`fingerprints`    what a library's collective does, seen from outside: under any library
+`fingerprints`    how any library's collectives combine and broadcast, seen from outside
 `description`     a program that prints what the library says of itself, for files of rules
 
 MPICH reads a variable of the whole process at each call: collwise writes the variable, calls the

@@ -2,7 +2,7 @@
 
     python -m collwise.mpi.library.description
 
-It is a process of its own, since it starts MPI.  `formats.selection_rules.Installed` reads it.
+It runs in its own process, since it initializes MPI.  `formats.selection_rules.Installed` reads it.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ class _Place(ctypes.Structure):
 
 
 def _tables() -> tuple[list[str], list[str]]:
-    """The JSON tables inside the file of an MPICH, and the algorithms that tables may name."""
+    """The JSON tables in MPICH's library file, and the algorithms that they may name."""
     place, function = _Place(), ctypes.CDLL(MPI.__file__).MPI_Bcast
     ctypes.CDLL(None).dladdr(ctypes.cast(function, ctypes.c_void_p), ctypes.byref(place))
     path = place.file if MPI.get_vendor()[0] == "MPICH" else b""
@@ -35,7 +35,7 @@ def _tables() -> tuple[list[str], list[str]]:
 
 
 def description() -> str:
-    """The library's name and version, its algorithms for blocking calls, and its tables."""
+    """As JSON: the library's name and version, blocking algorithms, and tables."""
     algorithms = {
         method: {
             name: [one.value, {short: value.read() for short, value in one.parameters.items()}]

@@ -24,7 +24,7 @@ from collwise.mpi.runtime.agreement import wait_asleep
 
 T = TypeVar("T")
 ELEMENT = 8
-"""Bytes of the elements that are combined."""
+"""Bytes of each element that is combined."""
 QUIET_S = 0.01
 """The least time in seconds that a late rank waits for one more rank to be done."""
 CALLS = 5
@@ -44,7 +44,7 @@ class Combination(NamedTuple, Generic[T]):
     contribution, and the left operand comes first.  `summed` has numbers.
     ranks_agree: whether all ranks have equal results, element by element; True unless the method is
     Allreduce.   elements_agree: whether all elements of each rank's result are equal.
-    If the operator commutes, expressions are equal that differ in sides only, as (0 1) and (1 0).
+    For a commutative operator, (0 1) and (1 0) count as equal.
     """
 
     by_rank: tuple[tuple[T, ...], ...]
@@ -73,11 +73,12 @@ class BroadcastTree(NamedTuple):
 def combined(
     comm: MPI.Intracomm, method: str, nbytes: int, *, commute: bool = True
 ) -> Combination[str]:
-    """The expressions by which a method combines, by a user's operator on 8-byte integers.
+    """The expressions by which a method combines with a user's operator on 8-byte integers.
 
-    A library may choose another algorithm for it than for MPI.SUM on float64; see `summed`.
-    method: Reduce (to rank 0), Allreduce or Reduce_scatter_block.   nbytes: of each rank's vector,
-    rounded up to whole elements, or blocks.   commute: whether the operator says that it commutes.
+    A library may choose another algorithm for MPI.SUM on float64.
+    method: Reduce (to rank 0), Allreduce or Reduce_scatter_block.   nbytes: bytes of each rank's
+    vector, rounded up to whole elements, or to equal blocks of whole elements.   commute: whether
+    the operator is created as commutative.
     """
     pairs: dict[int, tuple[int, int]] = {}
 
@@ -109,15 +110,15 @@ def summed(
 ) -> Combination[float]:
     """The sums that a method makes by MPI.SUM on float64, where rank r contributes values[r].
 
-    method, nbytes: as in `combined`.   Sums of the same values differ where they are added in
-    another order.
+    method: Reduce (to rank 0), Allreduce or Reduce_scatter_block.   nbytes: bytes of each rank's
+    vector.   Sums of the same values may differ if the values are added in another order.
     """
     result = _result(comm, method, nbytes, np.float64(values[comm.Get_rank()]), MPI.SUM)
     return _combination(comm, method, result, float, repr)
 
 
 def folded(expression: str, leaf: Callable[[int], T], combine: Callable[[T, T], T]) -> T:
-    """The value of an expression.   leaf: maps ranks to values."""
+    """The value of an expression such as "((0 1) 2)".   leaf: gives the value of a rank."""
     open_pairs: list[list[T]] = [[]]
     for word in re.findall(r"[()]|\d+", expression):
         if word == "(":
@@ -129,10 +130,7 @@ def folded(expression: str, leaf: Callable[[int], T], combine: Callable[[T, T], 
 
 
 def sided(expression: str) -> str:
-    """The expression with the lower rank on the left of each pair, as where an operator commutes.
-
-    The rank of an operand is the lowest in it.
-    """
+    """The expression, with the operands of each pair ordered by their lowest ranks."""
 
     def pair(one: tuple[int, str], other: tuple[int, str]) -> tuple[int, str]:
         (lowest, left), (_, right) = sorted((one, other))
@@ -152,7 +150,7 @@ def _numbers(left: NDArray[np.uint64], right: NDArray[np.uint64]) -> NDArray[np.
 
 
 def _result(comm: MPI.Intracomm, method: str, nbytes: int, value: Any, op: MPI.Op) -> NDArray[Any]:
-    """The result on this rank, whose vector has this value in all elements."""
+    """Call `method`; returns the result on this rank.   value: all elements of its vector."""
     blocks = comm.Get_size() if method == "Reduce_scatter_block" else 1
     items = -(-nbytes // (ELEMENT * blocks))
     result = np.zeros(items, value.dtype)
@@ -217,7 +215,7 @@ def _quiet(comm: MPI.Intracomm, data: NDArray[Any], root: int) -> float:
 def _late_after(
     comm: MPI.Intracomm, data: NDArray[Any], root: int, quiet_s: float
 ) -> frozenset[int]:
-    """The ranks that were not done while this rank was late.  All ranks take turns to be late."""
+    """The ranks that were not done while this rank was late.  Each but the root is late once."""
     plain, late = MPI.Intracomm(comm), frozenset[int]()
     for turn in (rank for rank in range(comm.Get_size()) if rank != root):
         if comm.Get_rank() == turn:

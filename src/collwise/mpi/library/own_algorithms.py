@@ -99,8 +99,8 @@ class Catalogue(NamedTuple):
 class _Naming(NamedTuple):
     """The names of a library's variables.   {0} stands for the method's name, such as Bcast.
 
-    blocking: the variable that chooses the algorithm of blocking calls.   later: the variable that
-    chooses it for the other forms.   parameter: a pattern of the names of variables that are
+    blocking: the variable that chooses the algorithm of blocking calls.   later: the variable for
+    non-blocking and persistent calls.   parameter: a pattern of the names of variables that are
     settings.   case: turns the method's name into upper or lower case.   duplicated: whether the
     library reads the variables of blocking calls when a communicator is made.
     """
@@ -180,8 +180,8 @@ def worth_racing(
 ) -> list[tuple[str, Mapping[str, int]]]:
     """Names and settings of the algorithms of one form of calls that are worth a race.
 
-    composed: whether several nodes have several ranks, so that the library composes algorithms; if
-    so, each is worth a race without composition, too, where the library allows that.
+    composed: whether several nodes have several ranks, so that the library composes algorithms.
+    Then each algorithm is also raced without composition, if the library allows that.
     """
     found: list[tuple[str, Mapping[str, int]]] = []
     known = catalogue(method, form)
@@ -199,7 +199,7 @@ def worth_racing(
 
 
 def refusing(name: str) -> tuple[tuple[Variable, int], ...]:
-    """What to write so that the library raises an error rather than replace the algorithm `name`.
+    """The variables and values that make the library raise an error rather than replace `name`.
 
     Empty if the library cannot do so.  Also empty for MPICH's smp, which calls the collective again
     on some of the ranks; an error in that call would hang the other ranks.
@@ -231,5 +231,5 @@ def _belongs(of: str, name: str, choices: Mapping[str, int]) -> bool:
 
 
 def digest() -> str:
-    """A text of all variables; ranks on which the library's algorithms serve need equal texts."""
+    """A text of all variables; own algorithms serve only if all ranks have equal texts."""
     return repr(sorted((one.name, one.nbytes, one.description) for one in variables().values()))

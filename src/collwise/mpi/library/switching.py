@@ -6,7 +6,7 @@ of that communicator.  So all ranks agree, when the first such call is made or w
 is wrapped, that each of them has one Python thread and that all have the same variables.  A
 switched call holds a lock of the process, shared by all communicators of collwise; after the first
 switched call, the library's other calls hold it, too.  Set COLLWISE_SWITCH=always if no other
-thread makes collectives, and COLLWISE_SWITCH=never if threads started later will.  Where a
+thread makes collectives, and COLLWISE_SWITCH=never if threads that start later do.  Where a
 duplicate of a communicator keeps the algorithm with which it was made, the number of threads does
 not matter.
 """
@@ -53,7 +53,7 @@ Writes: TypeAlias = tuple[tuple[Variable, int], ...]
 class Switched(NamedTuple):
     """A way to call the library's collective by one of the library's own algorithms.
 
-    comm: the duplicate on which to call the collective; None to call it on the same communicator.
+    comm: the duplicate on which to call the collective; None for the user's communicator.
     writes: variables, with the values that they have during the call.
     """
 
@@ -66,7 +66,7 @@ class Switched(NamedTuple):
         return self.comm or tuple((one.handle, value) for one, value in self.writes)
 
     def call(self, library: "partial[Any]") -> Any:
-        """Make the library's call.   library: its first argument is the user's communicator."""
+        """Make the call `library`, whose first argument is the user's communicator."""
         if self.comm is not None:
             return library.func(self.comm, *library.args[1:])
         with changed(self.writes):
@@ -77,7 +77,7 @@ class Switched(NamedTuple):
     ) -> bool:
         """Whether an Allreduce of `nbytes` bytes leaves the same bits on all ranks, by a trial.
 
-        True for other methods.   Collective.   comm: the plain communicator of the `OwnCalls`.
+        True for other methods.   Collective.   comm: the communicator of the `OwnCalls`.
         """
         if method != "Allreduce":
             return True
@@ -113,9 +113,9 @@ class OwnCalls:
     def find(
         self, method: str, form: CallForm, name: str, settings: Mapping[str, Any], *, local: bool
     ) -> Switched | str:
-        """A way to call a method by an own algorithm, or why the library's default serves.
+        """How to call a method by one of the library's own algorithms, or why that is impossible.
 
-        name: of the algorithm, as the library calls it.   local: True in a call that must not wait
+        name: the library's name for the algorithm.   local: True in a call that must not wait
         for other ranks, so that nothing is agreed or duplicated.   Collective unless `local`.
         """
         if self.agree(local=local):
@@ -153,7 +153,7 @@ class OwnCalls:
         return ""
 
     def lacks(self, methods: Iterable[str], name: str, settings: Mapping[str, Any]) -> str:
-        """Why an algorithm can serve no form of these methods; empty if it can serve any."""
+        """Why an algorithm serves no form of `methods`; empty if it can serve at least one."""
         ways = [(method, form) for method in methods for form in FORMS]
         reasons = [self.why_not(*way, name, settings) for way in ways]
         return reasons[0] if all(reasons) else ""
@@ -161,8 +161,8 @@ class OwnCalls:
     def agree(self, *, local: bool = False) -> bool:
         """Whether the library's own algorithms may not serve; equal on all ranks.
 
-        Collective until the ranks have agreed, unless `local`.  When they agree, it raises
-        InvalidArgument on all ranks if one rank's SWITCH has a word that means nothing.
+        Collective until the ranks have agreed, unless `local`.  The call that agrees
+        raises InvalidArgument on all ranks if COLLWISE_SWITCH of any rank has an unknown value.
         """
         if self.refused is None and not local:
             said, known = os.environ.get(SWITCH, ""), sha256(own_algorithms.digest().encode())
@@ -268,9 +268,9 @@ def changed(writes: Writes) -> Iterator[None]:
 
 
 def _shared(algorithm: OwnAlgorithm) -> Writes:
-    """The variables of all blocking collectives that have an algorithm with the same value.
+    """For every blocking collective with an algorithm of the same value: (variable, value).
 
-    All of them are written for one duplicate, so that the collectives share it.
+    All of them are written before one duplicate is made, so that the collectives share it.
     """
     every = (
         one

@@ -73,7 +73,7 @@ def variables() -> Mapping[str, Variable]:
 
 
 def missing() -> str:
-    """Why `variables` is empty; an empty text if there are variables."""
+    """Why the library gives no access to variables; empty if it does."""
     return _found()[1]
 
 

@@ -20,8 +20,8 @@ def on_root(
 ) -> T:
     """Run `decide` on one rank; all ranks return what it returns, or raise what it raises.
 
-    Collective.  The value is pickled.   takes_long: the other ranks sleep meanwhile; in a
-    broadcast they would spin and take the cores from it.
+    Collective.  The value is pickled.   takes_long: whether the other ranks sleep until
+    `decide` is done; otherwise they may spin in a broadcast.   root: the rank that runs `decide`.
     """
     outcome = _outcome(decide) if comm.Get_rank() == root else b""
     if takes_long:
@@ -31,7 +31,7 @@ def on_root(
 
 
 def _outcome(act: Callable[[], object]) -> bytes:
-    """What an act returns, or what it raises, as a pickle."""
+    """A pickle of the pair (result of `act`, None), or (None, the error that `act` raised)."""
     try:
         return MPI.pickle.dumps((act(), None))
     except Exception as problem:
@@ -50,7 +50,7 @@ def _returned(outcome: bytes) -> Any:
 
 
 def wait_asleep(comm: MPI.Intracomm) -> None:
-    """A barrier in which ranks sleep; MPI's own would spin and take the cores from others."""
+    """A barrier in which ranks sleep, so that they leave the cores to other processes."""
     reached = comm.Ibarrier()
     while not reached.Test():
         time.sleep(_NAP_S)
@@ -59,9 +59,9 @@ def wait_asleep(comm: MPI.Intracomm) -> None:
 def in_team(comm: MPI.Intracomm, members: Sequence[int], act: Callable[[MPI.Intracomm], T]) -> T:
     """Run `act` on some ranks while the others sleep.  Collective.
 
-    members: the ranks; `act` gets a communicator of them, in this order.  All ranks return what it
-    returns on the first member, or raise what it raises there.  `act` has to fail on all members
-    or on none.
+    members: the ranks that run `act`; it gets a communicator of the members, in this order.  All
+    ranks return what `act` returns on the first member, or raise what it raises there.  `act` has
+    to fail on all members or on none.
     """
     mine = comm.Get_rank() in members
     colour, key = (0, members.index(comm.Get_rank())) if mine else (MPI.UNDEFINED, 0)
@@ -76,9 +76,9 @@ def in_team(comm: MPI.Intracomm, members: Sequence[int], act: Callable[[MPI.Intr
 
 
 def everywhere(comm: MPI.Intracomm, act: Callable[[], T]) -> T:
-    """Run `act` on all ranks and return its result; if it raises on one, all raise.  Collective.
+    """Run `act` on all ranks; each rank returns its own result.  Collective.
 
-    The error is that of the lowest rank that has one.
+    If `act` raises on any rank, all ranks raise the error of the lowest such rank.
     """
     values: list[T] = []
     for problem in comm.allgather(_outcome(lambda: values.append(act()))):
@@ -87,10 +87,10 @@ def everywhere(comm: MPI.Intracomm, act: Callable[[], T]) -> T:
 
 
 def gather_sources(comm: MPI.Intracomm, nbytes: int) -> tuple[Source, ...]:
-    """The ranks that have data and their bytes, in rank order, by an allgather of 8 bytes each.
+    """The ranks that contribute data, and the bytes of each, in rank order.  Collective.
 
-    Collective.   nbytes: this rank's bytes, >= 0.
-    Raises InvalidArgument, on all ranks, for any other value.
+    nbytes: the bytes that this rank contributes, >= 0.
+    Raises InvalidArgument on all ranks if any rank passes another value.
     """
     try:
         own = checked_integer(nbytes, "the sources", "nbytes", 0, np.iinfo(np.int64).max)

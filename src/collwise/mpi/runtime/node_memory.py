@@ -16,8 +16,8 @@ _TOKEN_BYTES = 16
 class Mapped(NamedTuple):
     """Memory that the ranks of a node share.
 
-    readers: this rank's mapping for reading.   writers: its mapping for writing, if it may write.
-    problems: by node, why its ranks share no memory; they have no mappings.
+    readers: this rank's read-only mapping.   writers: this rank's writable mapping; None if this
+    rank may not write.   problems: for each node whose ranks share no memory, the reason.
     """
 
     readers: mmap.mmap | None
@@ -36,10 +36,10 @@ def map_together(
 ) -> Mapped:
     """Map memory that is the same for all ranks of a node.  Collective.
 
-    nodes: each rank's node.   makers: by node, the rank that makes the memory.   nbytes: its size;
-    all bytes are 0.   writable: whether all ranks may write; pages are then allocated when they are
-    touched.  Otherwise only the maker may write, and all pages are allocated at once.   able: why
-    this rank cannot take part; empty if it can.
+    nodes: each rank's node.   makers: by node, the rank that makes the memory.   nbytes: bytes of
+    the memory, all 0 at first.   writable: whether all ranks may write; pages are then allocated
+    when they are touched.  Otherwise only the maker may write, and all pages are allocated at once.
+    able: why this rank cannot take part; empty if it can.
     """
     rank = comm.Get_rank()
     maker, descriptor, wrong = makers[nodes[rank]], -1, able

@@ -28,16 +28,16 @@ log = logging.getLogger("collwise")
 
 
 MOST = 256
-"""With this many duplicates in a process, the library serves further communicators: libraries allow
-some 2,000 communicators, and the program needs those."""
+"""The most duplicates in a process.  The library's collectives serve further communicators: MPI
+libraries allow about 2,000 communicators, and the program needs most of them."""
 NO_ROOM = f"there are {MOST} duplicates of other communicators, or no room for one"
 BLOCKING_TAG = 0
-"""All blocking calls share this tag: MPI guarantees that all ranks make them in the same order."""
+"""All blocking calls share this tag: MPI requires all ranks to make them in one order."""
 _FIRST_TAG = 1
 
 
 def plain_duplicate(comm: MPI.Intracomm) -> MPI.Intracomm:
-    """A communicator of the same ranks, made without the user's callbacks.  Collective."""
+    """A communicator of the same ranks, without the user's attributes.  Collective."""
     group = comm.Get_group()
     # Through the base class: a subclass's method would wrap it in that subclass again.
     made = MPI.Intracomm(MPI.Intracomm(comm).Create(group))
@@ -48,11 +48,11 @@ def plain_duplicate(comm: MPI.Intracomm) -> MPI.Intracomm:
 class PrivateCommunicator:
     """A duplicate of `comm`.  Making one is collective.
 
-    broken: why a collective on it was interrupted; empty if none was.   when_broken: functions to
-    call then.   tags: the next tag for a persistent or non-blocking collective, which all ranks
-    make in the same order, and the largest tag; the compiled engine has this memory, too.
-    nodes: the number of each rank's node, if messages inside a node go through memory that its
-    ranks share.   transport: what carries them on this rank's node; None if that is MPI.
+    broken: why a collective on the duplicate was interrupted; empty if none was.   when_broken:
+    functions to call when a collective was interrupted.   tags: the next tag for a persistent or
+    non-blocking collective, and the largest tag; the compiled engine uses this memory, too.
+    nodes: each rank's node number, if messages inside a node go through shared memory; otherwise
+    empty.   transport: the shared memory of this rank's node; None if MPI carries its messages.
     """
 
     def __init__(self, comm: MPI.Intracomm, nodes: Sequence[int] = ()) -> None:
@@ -77,14 +77,14 @@ class PrivateCommunicator:
         return self._tags[0]
 
     def use_tag(self) -> None:
-        """Use up `next_tag`, after a collective was made; one that raised leaves the tag unused."""
+        """Advance `next_tag` by one; the largest tag is followed by the first tag."""
         tag, last = self._tags
         self._tags[0] = tag + 1 if tag < last else _FIRST_TAG
 
     def own(self, holder: Any) -> None:
         """Register an object, to be freed with this communicator, or before MPI ends.
 
-        holder: a persistent request or an executor, which hold objects of MPI's.
+        holder: a persistent request or an executor; both hold MPI objects.
         """
         self._owned.add(holder)
         if self._left or _lingering:
@@ -114,7 +114,7 @@ class PrivateCommunicator:
             )
 
     def mark_broken(self, cause: BaseException) -> None:
-        """Let every later call raise; messages may still be pending."""
+        """Make every later collective here raise, since messages may still be pending."""
         self.broken = self.broken or f"{type(cause).__name__}: {cause}".rstrip(": ")
         for act in self.when_broken:
             act()
@@ -128,11 +128,11 @@ class PrivateCommunicator:
             self.mark_broken(problem)
 
     def free(self) -> None:
-        """Free everything, the duplicate included.  Collective.
+        """Free the duplicate and all requests and executors on it.  Collective.
 
-        A running request is completed first, if the program still has it; otherwise it continues,
-        and the duplicate is kept for it.  A broken duplicate is kept, too: MPI libraries reuse the
-        numbers of freed communicators, so its pending messages would match those of another.
+        A running request that the program holds is completed first.  The duplicate is kept while a
+        request that the program dropped still runs.  A broken duplicate is never freed: a later
+        communicator might get its context id, and match its pending messages.
         """
         self._sweep()
         for holder in list(self._owned):
@@ -147,7 +147,7 @@ class PrivateCommunicator:
         _open.discard(self)
 
     def end(self, limit_s: float) -> None:
-        """Free everything before MPI ends; after `limit_s` also collectives that still run."""
+        """Free requests and executors before MPI ends; wait at most `limit_s` seconds for them."""
         under_way = [one for one in self._owned if getattr(one, "active", False)] + self._left
         latest = monotonic() + limit_s
         if MPI.Is_finalized():
@@ -184,12 +184,12 @@ def _free_before_mpi_ends() -> None:
 
 
 class PrivateDuplicate:
-    """The private duplicate of a communicator, made at wrapping, or at the first planned call.
+    """A communicator's private duplicate, made at wrapping, or at the first planned call.
 
-    MPI libraries have few communicators, so none is duplicated before it is needed.
-    of: the user's communicator, as an object of mpi4py's.   refused: whether no duplicate may be
+    MPI libraries have few communicators, so no duplicate is made before it is needed.
+    of: the user's communicator, as a plain MPI.Intracomm.   refused: whether no duplicate may be
     made.   when_made, when_broken: functions to call when the duplicate is made or marked broken.
-    nodes: as those of `PrivateCommunicator`.
+    nodes: each rank's node number; empty if MPI carries messages inside nodes.
     """
 
     def __init__(self, comm: MPI.Intracomm, nodes: Sequence[int] = ()) -> None:
@@ -201,9 +201,9 @@ class PrivateDuplicate:
         self.when_broken: list[Callable[[], object]] = []
 
     def exists(self, *, local: bool = False) -> bool:
-        """Whether there is a duplicate; it is made unless a rank has MOST.  Equal on all ranks.
+        """Whether there is a duplicate, which this call makes unless a rank has MOST already.
 
-        local: in a call that must not wait for other ranks, so no duplicate is made.
+        Equal on all ranks.   local: whether to make no duplicate, and not to wait for other ranks.
         """
         if self.made is None and not local and not self.refused:
             most = np.array([len(_open)])
@@ -217,7 +217,7 @@ class PrivateDuplicate:
         return self.made is not None
 
     def make(self) -> PrivateCommunicator:
-        """The duplicate; the first call is collective."""
+        """Return the duplicate.  The first call makes the duplicate, and is collective."""
         if self.made is None:
             self.made = PrivateCommunicator(self.of, self._nodes)
             self.made.when_broken = self.when_broken

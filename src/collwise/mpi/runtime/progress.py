@@ -4,8 +4,8 @@ A rank in the middle of a chain has to forward data between `Start` and `Wait`. 
 in `Wait`, some legal programs would deadlock that complete with the library's own collectives.  So
 every collwise call advances all running schedules.  A helper thread advances them if there is no
 such call for about a millisecond.  The compiled engine does the same in C, with a helper thread of
-its own.  Below MPI_THREAD_MULTIPLE a helper may not call MPI: it moves what stays in the memory of
-one node, and the library's own collectives serve the rest.
+its own.  Below MPI_THREAD_MULTIPLE a helper may not call MPI: it moves only data in memory that
+ranks of a node share, and the library's own collectives serve other calls.
 """
 
 import atexit
@@ -31,7 +31,7 @@ _IDLE_ROUNDS = 100
 class ProgressEngine:
     """The running schedules of this process.
 
-    A thread that advances them holds `lock`, and never blocks in MPI meanwhile.
+    A thread that advances schedules holds `lock`, and never blocks in MPI while it does.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class ProgressEngine:
             self._wake.set()
 
     def advance(self) -> None:
-        """Advance everything that is running, without blocking."""
+        """Advance all running schedules, without blocking."""
         with self.lock:
             for one in self.running.copy():
                 if one.advance():
@@ -98,7 +98,7 @@ ENGINE = ProgressEngine()
 def may_call_mpi() -> bool:
     """Whether a started schedule may call MPI while the program does something else.
 
-    It may in the library's hooks, and in a helper thread under MPI_THREAD_MULTIPLE.
+    True if the library has progress hooks, or under MPI_THREAD_MULTIPLE, in a helper thread.
     """
     hooks = COMPILED is not None and COMPILED.hooks()
     return hooks or MPI.Query_thread() >= MPI.THREAD_MULTIPLE
@@ -110,7 +110,7 @@ def running() -> bool:
 
 
 def advance() -> None:
-    """Advance everything that is running, without blocking."""
+    """Advance all running schedules, without blocking."""
     if ENGINE.running:
         ENGINE.advance()
     if COMPILED is not None:
@@ -146,7 +146,7 @@ def before_mpi_ends(act: Callable[[], None]) -> None:
 
 
 def _stop_compiled() -> None:
-    """End the helper thread, and after a time the non-blocking collectives that are not over."""
+    """Wait up to END_LIMIT_S for non-blocking collectives, then stop the compiled engine."""
     assert COMPILED is not None
     latest = time.monotonic() + END_LIMIT_S
     while COMPILED.requests() and time.monotonic() < latest:

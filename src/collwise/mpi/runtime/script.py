@@ -15,13 +15,13 @@ _RUNNERS = (__name__, "mpi4py.run", "runpy")
 
 
 class _WhenLoaded(MetaPathFinder):
-    """Calls a function once, when mpi4py.MPI is loaded, before its importer gets it."""
+    """Calls a function once MPI is initialized: when mpi4py.MPI is imported, or later."""
 
     def __init__(self, act: Callable[[], None]) -> None:
         self._act = act
 
     def find_spec(self, name: str, *_: Any) -> ModuleSpec | None:
-        """The specification of other finders, with a loader that also calls the function."""
+        """The module spec for mpi4py.MPI, whose loader also calls the function; else None."""
         if name != _MPI:
             return None
         sys.meta_path.remove(self)

@@ -39,7 +39,7 @@ class World(NamedTuple):
     """The MPI library, and where a communicator's ranks are."""
 
     library: str
-    """Name and version, one line."""
+    """The MPI library's name and version."""
     standard: str
     thread_multiple: bool
     hosts: tuple[str, ...]
@@ -47,7 +47,7 @@ class World(NamedTuple):
     cores: int
     """How many cores the ranks of the most oversubscribed node share."""
     emulated: str = ""
-    """The network that `collwise lab` emulates on one machine; empty on a real one."""
+    """The network that `collwise lab` emulates on one machine; empty for a real network."""
     engine: str = ""
     """Which engine executes plans on rank 0."""
     nodes: tuple[int, ...] = ()
@@ -55,21 +55,21 @@ class World(NamedTuple):
     level_placement: Placement | None = None
     """Where the ranks are in the levels of a profile; None until that is known."""
     transport: str = TRANSPORTS[0]
-    """What carries data inside a node, if ranks share one: "messages", or "memory"."""
+    """What carries data inside nodes: "memory" that ranks share, or "messages" of MPI."""
 
     @property
     def sharing(self) -> tuple[int, ...]:
-        """The number of each rank's node, if memory carries data inside nodes; else nothing."""
+        """Each rank's node number if shared memory carries data inside nodes; otherwise empty."""
         return self.nodes if self.transport == "memory" else ()
 
     @property
     def layout(self) -> Layout:
-        """Where the ranks are: "one node" or "several nodes", by their hosts."""
+        """Whether the ranks' processor names are equal ("one node") or not ("several nodes")."""
         return "one node" if len(set(self.hosts)) == 1 else "several nodes"
 
     @property
     def ranks_per_node(self) -> str:
-        """How many ranks each node has, such as "2x8"."""
+        """Nodes x ranks on each: "2x8" is 2 nodes with 8 ranks each."""
         return ranks_per_node_of(Counter(self.hosts).values())
 
     @property
@@ -83,18 +83,18 @@ class World(NamedTuple):
 
     @property
     def crowding(self) -> tuple[str, ...]:
-        """A line on how many ranks share how few cores; none if each rank has its own."""
+        """A line that warns that ranks share cores; empty unless a node is oversubscribed."""
         cores = formatting.count(self.cores, "core")
         line = f"note     {len(self.hosts)} ranks share {cores}: expect noise"
         return (line,) * self.oversubscribed
 
     @property
     def within_memory(self) -> bool:
-        """Whether memory carries all data, since all ranks share one node."""
+        """Whether all ranks are on one node, and `transport` is "memory"."""
         return bool(self.sharing) and len(set(self.sharing)) == 1
 
     def part(self, ranks: Sequence[int]) -> "World":
-        """The world of a communicator that has only these of the ranks."""
+        """The world of a communicator that has only `ranks` of the ranks."""
         return self._replace(
             hosts=tuple(self.hosts[rank] for rank in ranks),
             nodes=tuple(self.nodes[rank] for rank in ranks),
@@ -102,14 +102,14 @@ class World(NamedTuple):
         )
 
     def fingerprint(self) -> Fingerprint:
-        """The machine that a profile measured here belongs to."""
+        """What identifies this machine in the profiles that are measured on it."""
         apart = self.layout == "several nodes" and not self.emulated
         known = network(MPI.Get_library_version()) if apart else ""
         where = self.library, self.layout, self.emulated, known
         return local_fingerprint(*where, transport=self.transport)
 
     def provenance(self, **about: Any) -> Provenance:
-        """The provenance of what is measured here.   about: further fields."""
+        """How and where measurements in this world are made.   about: further fields."""
         import mpi4py
 
         return local_provenance(
@@ -131,11 +131,11 @@ def library_line() -> str:
 
 
 def describe(comm: MPI.Intracomm, transport: str | None = None) -> World:
-    """Describe MPI; collective over `comm`.  Tells the compiled engine if ranks share cores.
+    """Describe MPI, and tell the compiled engine if ranks share cores.  Collective over `comm`.
 
-    transport: what carries data inside a node; None: what the environment says.  Rank 0's counts.
-    Raises UnknownName on all ranks if the environment of one names an unknown engine, or for an
-    unknown transport.
+    transport: what carries data inside nodes; None for the environment's choice.  All ranks use
+    rank 0's value.   Raises UnknownName on all ranks if the environment of one rank names an
+    unknown engine, or if rank 0's transport is unknown.
     """
     from collwise.mpi.engine.loading import COMPILED, SERVING
     from collwise.mpi.runtime.agreement import on_root

@@ -104,7 +104,7 @@ def fit_samples(samples: Samples) -> Fit | None:
 
 
 def fit_cost(times: Mapping[ProbeSetting, Number]) -> Cost | None:
-    """The t0 and λt0 that fit these times best, exactly; None if they are not positive.
+    """The t0 and λt0 that fit these times best, exactly; None unless t0 and λt0 are positive.
 
     times: maps a probe setting to its time in seconds.
     """

@@ -32,8 +32,8 @@ def build_profile(
 ) -> Profile:
     """The profile of the machine with this fingerprint, from a measurement.
 
-    provenance: describes this session; the measurement's ranks, seed, budget_s and elapsed_s
-    replace those in it.
+    provenance: describes this session; ranks, seed, budget_s and elapsed_s are taken
+    from the measurement instead.
     combining, reading: the times of combining, and of reading shared memory; empty if they were not
     measured.
     """

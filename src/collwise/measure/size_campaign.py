@@ -72,7 +72,7 @@ BATCH = 1024
 
 
 def usual_sizes(largest: int | None = None) -> tuple[int, ...]:
-    """The sizes to measure by default: all, or those up to the first that is >= `largest`."""
+    """The sizes to measure by default, up to the first size >= `largest`; None: all of them."""
     if largest is None:
         return SIZES
     return SIZES[: max(FEWEST_SIZES, 1 + sum(nbytes < largest for nbytes in SIZES))]

@@ -1,8 +1,8 @@
 """Looks up in race results which algorithm is to run a call, and why.
 
-A race counts only for the number of ranks that it was run with.  It decides message sizes up to
-REACH times larger or smaller.  Two races with the same winner also decide all sizes between theirs.
-Other calls fall back to the MPI library's own collective.
+A race decides only calls on as many ranks as it had, of message sizes up to REACH times larger or
+smaller.  Two races with the same winner also decide all sizes between their sizes.  The MPI library
+runs all other calls.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -32,7 +32,7 @@ class Item:
 
     gain: predicted time of the best algorithm that libraries have, divided by the plan's; None if
     unknown.   cost_s: predicted seconds until the race decides.   spent_s: seconds that
-    a program spends on such calls; 0 if unknown.
+    a program spends on the task's calls; 0 if unknown.
     """
 
     task: Task

@@ -1,4 +1,4 @@
-"""Makes rules for an MPI library's own file from the races in a profile.  Needs no MPI itself.
+"""Makes rules for an MPI library's own file from the races in a profile, without MPI.
 
 A rule names the winner of a race if the winner is one of the library's own algorithms.  Otherwise
 the rule names the library's fastest algorithm if it was clearly faster than the default.

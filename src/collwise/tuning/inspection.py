@@ -132,7 +132,7 @@ def inspect(
 def _looks(
     seen: dict[Subject, dict[int, Seen]], sizes: Sequence[int]
 ) -> Iterator[tuple[Subject, int]]:
-    """Yield the next (subject, bytes) to look at; the result must be in `seen` before the next."""
+    """Yield each (subject, bytes) to look at; `seen` needs its result before the next."""
     for nbytes in sizes:
         for subject in seen:
             yield subject, _rounded(subject, nbytes)

@@ -17,7 +17,7 @@ _LATER = re.compile("^(sched|tsp)_")
 def own_candidates(
     estimated: Plan, forms: Collection[Form], *, composed: bool
 ) -> dict[str, Candidate]:
-    """The library's own algorithms to race, by label; those of blocking calls end in BLOCKING.
+    """The library's own algorithms to race, by label; labels of blocking calls end in BLOCKING.
 
     The library's algorithm gets the prediction of the planner's algorithm of the same name, if any.
     Algorithms that are predicted to be much slower are left out.  Algorithms without a prediction

@@ -38,20 +38,20 @@ class Merged(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        """The phrases as lines of text; empty if no profile was saved before."""
+        """What became of the saved data, as lines of text; empty if no profile was saved before."""
         return [f"{name:<9}{'; '.join(what)}" for name, what in self.document.items() if what]
 
     @property
     def document(self) -> dict[str, list[str]]:
-        """The phrases under "kept", "replaced" and "dropped", for JSON."""
+        """What became of the saved data: "kept", "replaced" and "dropped", as JSON."""
         return {name: list(getattr(self, name)) for name in ("kept", "replaced", "dropped")}
 
 
 def merge(saved: Profile | None, new: Profile) -> Merged:
     """Add new measurements to the saved profile, if both are of the same machine.
 
-    A new measurement replaces the one of the same size with the same placement of ranks, and a new
-    race the same race with the same placement.  All other data stays, except races of algorithms
+    A new measurement replaces an old one of the same size and placement of ranks.  A new race
+    replaces the same race with the same placement.  Other data stays, except races of algorithms
     that collwise no longer has, and t0 and λ with the same placement but other levels.
     """
     if saved is None:
@@ -191,7 +191,7 @@ def _together(
 
 
 def _joined(old: Iterable[T], new: Iterable[T], *about: str) -> tuple[T, ...]:
-    """All records, by the fields `about`; a new one replaces an old one with the same fields."""
+    """Old and new records; a new record replaces an old one with equal fields `about`."""
     key = attrgetter(*about)
     joined = {key(record): record for record in (*old, *new)}
     return tuple(joined[at] for at in sorted(joined))
@@ -203,7 +203,7 @@ def _levels(measured: Measurements) -> str:
 
 
 def _of_level(old: MeasuredLevel, new: MeasuredLevel) -> MeasuredLevel:
-    """A level that was measured again, with the old sizes that were not measured this time."""
+    """The new measurements of a level, and the old sizes that were not measured again."""
     points = _in_segments(_joined(old.points, new.points, "mode", "nbytes"))
     return msgspec.structs.replace(new, points=points, port=_joined(old.port, new.port, "nbytes"))
 

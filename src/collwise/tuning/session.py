@@ -288,8 +288,8 @@ class Session:
     ) -> Race:
         """Prove schedules of a problem correct (up to LARGEST_PROVED ranks), and race them.
 
-        schedules, predicted_s: by label.   own: the library's own algorithms, by label.   The other
-        arguments, and options, are those of `race_harness.race`.
+        schedules, predicted_s: by label.   budget_s: seconds for the race.   seed: None for that of
+        the session.   own: the library's own algorithms, by label.   options: for the race.
         """
 
         def prove() -> None:

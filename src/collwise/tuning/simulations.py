@@ -133,7 +133,7 @@ def simulations(
     The fastest simulation comes first.  The reasons map algorithms that were left out to why.
     algorithm: the only one to simulate; by default all that apply, or on more than SEARCHED_RANKS
     ranks the fastest by the model.   settings: the algorithm's settings, as text; the planner
-    chooses those not given.   reason: why contributions are combined in the problem's order.
+    chooses missing ones.   reason: why contributions are combined in the problem's order.
     Raises UnknownName or InvalidArgument for an algorithm, setting or machine that does not fit the
     problem, or for too many messages.
     """

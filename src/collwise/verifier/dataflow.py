@@ -107,7 +107,7 @@ def check_partners(lists: Lists) -> None:
 def _by_peer(
     operations: Sequence[Operation], kind: type[Send] | type[Recv]
 ) -> dict[int, list[tuple[Block, ...]]]:
-    """Maps each peer to the blocks of each message sent to (or received from) that peer."""
+    """Maps each peer to the blocks of each message sent to it (or, by `kind`, received from it)."""
     messages: dict[int, list[tuple[Block, ...]]] = {}
     for op in operations:
         if isinstance(op, kind):

@@ -93,7 +93,7 @@ class _Run:
         return (self.sends if port[1] is Send else self.receives)[port[0]][-1]
 
     def _waits_for(self, port: _Port) -> _Port:
-        """The port for which a stuck port waits; it is unfinished too, since all messages match."""
+        """The port for which a stuck port waits, which is stuck, too, since all messages match."""
         rank, kind = port
         _, peer, receives = self._next(port)
         if kind is Recv:

@@ -138,7 +138,7 @@ def conduct(
 
 
 class CombineTimer:
-    """Times an operator on one type and size, as plans do.   calls: combines in a sample."""
+    """Times an operator on one type and size by the engine in use.   calls: combines per sample."""
 
     def __init__(self, cell: CombineSetting) -> None:
         dtype, block = np.dtype(cell.dtype), Block(0, 0, cell.nbytes)
@@ -233,7 +233,7 @@ class Prober:
         return 0.0 if self._rank else elapsed
 
     def _bind(self, messages: Sequence[Message], *, rebindable: bool = False) -> Bound:
-        """Bind messages of one direction.   rebindable: to send one after another."""
+        """Bind messages of one direction.   rebindable: whether to send one by one."""
         numbers = tuple(range(len(messages)))
         groups = [(number,) for number in numbers] if rebindable else [numbers] if numbers else []
         instructions = [act for group in groups for act in (Start(group), Await(group))]

@@ -1,4 +1,4 @@
-"""What is raced: the library's collective and schedules of ours, on the same buffers.
+"""What is raced: the library's collective and collwise's schedules, on the same buffers.
 
 Every byte of the result is known beforehand and checked.
 """

@@ -108,7 +108,7 @@ class Memory:
         self.address, self.unit, self.starts = address, unit, starts
 
     def regions(self, blocks: Iterable[Block]) -> list[Region]:
-        """Where blocks are, in this order; adjoining blocks are joined, empty ones left out."""
+        """Where blocks are, in this order; adjoining blocks are joined, empty blocks left out."""
         datatype, size, extent, *_ = self.unit
         joined: list[Region] = []
         for block in blocks:

@@ -24,7 +24,7 @@ _READ: list[Any] = []
 
 
 QUICK_BYTES = 16384
-"""A program with fewer bytes in its messages keeps the GIL until an instruction calls MPI."""
+"""A program with fewer bytes in its messages keeps the GIL until it calls MPI or has to wait."""
 
 
 class ProgramInstruction(NamedTuple):

@@ -203,8 +203,8 @@ class Executor(ABC):
     def nonblocking(self, *buffers: Any) -> Started:
         """Start the collective on these buffers.  All ranks do so in the same order.
 
-        Returns the request, and what C needs for the next such call.  The request is an `MPI.Request` if
-        the library has progress hooks and there is no user's operator, otherwise collwise's own.
+        Returns the request, and what C needs for the next such call.  The request is
+        an `MPI.Request` if the library has progress hooks and the operator is not a user's.
         Raises InvalidArgument, BrokenCommunicator, NobodyAdvances, and mpi4py's errors.
         """
         self.private.check()

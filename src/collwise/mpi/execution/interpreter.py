@@ -57,8 +57,8 @@ class BoundPlan:
     """A rank's plan on the memory of its slots, ready to be executed any number of times.
 
     An error before the first message is started changes nothing.  After a message that was too long
-    the rest is executed, since other ranks wait for it, and the error is raised in the end, as MPI
-    libraries do.   interrupted: whether another error ended the plan while messages were pending.
+    the remaining instructions are executed, since other ranks wait for them; then the error is
+    raised.   interrupted: whether another error ended the plan while messages were pending.
     """
 
     def __init__(self, binding: Binding) -> None:

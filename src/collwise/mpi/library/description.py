@@ -35,7 +35,7 @@ def _tables() -> tuple[list[str], list[str]]:
 
 
 def description() -> str:
-    """As JSON: the library's name and version, blocking algorithms, and tables."""
+    """In JSON, the library's name and version, blocking algorithms, and tables."""
     algorithms = {
         method: {
             name: [one.value, {short: value.read() for short, value in one.parameters.items()}]

@@ -98,7 +98,7 @@ ENGINE = ProgressEngine()
 def may_call_mpi() -> bool:
     """Whether a started schedule may call MPI while the program does something else.
 
-    True if the library has progress hooks, or under MPI_THREAD_MULTIPLE, in a helper thread.
+    True if the library has progress hooks, or if MPI runs with MPI_THREAD_MULTIPLE.
     """
     hooks = COMPILED is not None and COMPILED.hooks()
     return hooks or MPI.Query_thread() >= MPI.THREAD_MULTIPLE

@@ -38,9 +38,9 @@ def skips(ranks: int) -> tuple[int, ...]:
 def received(ranks: int, rank: int, most: int | None = None) -> tuple[int, ...]:
     """The number of the block that a rank receives in each round of a phase of q rounds.
 
-    One entry is the first block that the rank receives at all, in 0 … q − 1: the root sends block b
-    in round b of this phase.  The others are in −q … −1: block −j was sent by the root j rounds
-    before the end of the previous phase.  Every residue modulo q occurs once.
+    The root sends block b >= 0 in round b of this phase; it sent block −j j rounds before round 0.
+    One entry is in 0 … q − 1: the first block that the rank receives at all.  The other entries are
+    in −q … −1.  Every residue modulo q occurs once.
     most: compute only this many rounds, from the first on; None for all.   Source: [Traeff2024b]
     §3.
     """
@@ -82,12 +82,12 @@ def received(ranks: int, rank: int, most: int | None = None) -> tuple[int, ...]:
 
 
 def sent(ranks: int, rank: int) -> tuple[int, ...]:
-    """The number of the block that a rank sends in each round of a phase: its target receives it.
+    """The number of the block that a rank sends to its target in each round of a phase.
 
     Rounds are computed from last to first.  Each round halves an interval of ranks that contains
-    this rank.  If the rank is in the lower half, its block stays the same; in the upper half it has
-    a new one.  In the few rounds in which this does not determine the block, the target's block is
-    searched for [Traeff2024b].  If the target is the root, nothing is sent: ignore the entry.
+    this rank.  If the rank is in the lower half, its block stays the same; in the upper half, its
+    block is a new one.  In a few rounds the halves do not determine the block; then the block that
+    the target receives is searched for [Traeff2024b].  If the target is the root, nothing is sent.
     """
     if not rank:
         return tuple(range(len(skips(ranks)) - 1))
@@ -102,7 +102,8 @@ def sent(ranks: int, rank: int) -> tuple[int, ...]:
 def received_by_all(ranks: int) -> NDArray[np.int8]:
     """Which block each rank receives in each round: table[rank, round in its phase].
 
-    Blocks are numbered as in `received`.  Row 0, the root's, has no meaning.
+    A block's number says in which round of this phase the root sends it; it is negative for blocks
+    of the previous phase.  Row 0, the root's, has no meaning.
     """
     all_ranks, numbers = np.arange(ranks), skips(ranks)
     table = np.zeros((ranks, len(numbers) - 1), np.int8)
@@ -135,7 +136,7 @@ def _narrow(ranks: int, rank: Numbers) -> Iterator[tuple[int, Numbers, Numbers, 
 
 
 def _first_block(rank: Numbers, numbers: Sequence[int]) -> Numbers:
-    """The number of the first block that a rank receives; for the root, the rounds in a phase.
+    """The number of the first block that a rank receives; for the root, a phase's number of rounds.
 
     It is the index of the smallest skip in the greedy sum of skips that equals the rank.   numbers:
     the result of `skips`.

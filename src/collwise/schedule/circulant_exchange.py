@@ -1,8 +1,8 @@
 """Reduce-scatter and allgather around a circle of any number of ranks, for a piece of the vector.
 
-In each round a rank sends to several others and keeps about 1/radix of its blocks.  Radix 2 gives
-the rounds of [Traeff2024].  With radix p, each block is sent to its rank directly.  All ranks run
-the same sequence of steps, so sends and receives match.
+In each round a rank sends to up to radix − 1 others and keeps about 1/radix of its blocks.  Radix 2
+gives the rounds of [Traeff2024].  With radix p, each block is sent to its rank directly.  All ranks
+run the same sequence of steps, so sends and receives match.
 
 A vector in several pieces has one such program for each piece.  `interleaved` lets ranks send later
 pieces while messages of earlier ones travel.
@@ -45,12 +45,12 @@ class Step(NamedTuple):
 def steps_by_round(
     ranks: int, radices: tuple[int, ...], *, gathers: bool
 ) -> tuple[tuple[Step, ...], ...]:
-    """For each round of a reduce-scatter, its steps; if `gathers`, followed by an allgather's.
+    """For each round of a reduce-scatter, its steps; if `gathers`, then those of an allgather.
 
-    The allgather has the same steps in reverse order.   radices: one for each round; the last one
+    The allgather has the same rounds in reverse order.   radices: one for each round; the last one
     is repeated as often as needed.
     After a round that leaves `left` blocks, rank r has partial results of blocks r … r + left − 1
-    (modulo p), with the contributions of all ranks that will not send to it any more.
+    (modulo p), and has sent its partial results of all other blocks.
     """
     before, number, scatter = ranks, 1, list[tuple[Step, ...]]()
     while before > 1:
@@ -75,10 +75,10 @@ class CirculantExchange(Circular):
     """An allreduce, reduce or reduce-scatter: rank j completes block j of p nearly equal blocks.
 
     radix: in each round, a rank keeps about 1/radix of its blocks.
-    latency: in a rank's list, a message is received after this many sends of the same round.
-    part: (number, count): this program exchanges piece `number` of `count`.  They are pieces of the
-    vector, or in a reduce-scatter of every block.
-    stages: for a reduce, in place of `radix`: the radix of each round and whether it divides
+    latency: in a rank's list, at most this many sends of a round precede its first receive.
+    part: (number, count): this program exchanges piece `number` of `count`.  The vector is cut into
+    pieces, or in a reduce-scatter every block.
+    stages: for a reduce, in place of `radix`: each round's radix, and whether the round divides
     vectors; the last stage is repeated.  If some stages do not divide, there are fewer parts than
     ranks: some blocks, evenly spread, are empty, and parts are sent whole.
     """

@@ -16,8 +16,8 @@ from collwise.model.collective_names import ALIASES
 from collwise.model.machine import Machine
 
 LowerBound: TypeAlias = Callable[[Machine, int, Any], Bound]
-"""A function from (machine, number of ranks, bytes) to a lower bound on the time.  Bytes are those
-of the vector, or a list with those of each source."""
+"""A function from (machine, number of ranks, bytes) to a lower bound on the time.  The bytes
+are one number for the vector, or a list with one number for each source."""
 _EVERYWHERE = "on {ranks}"
 
 
@@ -25,8 +25,8 @@ _EVERYWHERE = "on {ranks}"
 class Collective:
     """A collective operation of MPI.
 
-    name: its name here, also in names of algorithms; users may write the name of a method instead.
-    methods: the MPI communicator methods that it serves, the most general first; each has a
+    name: its name in collwise; users may write the name of a method instead.
+    methods: the MPI communicator methods for this collective, the most general first; each has a
     persistent form, METHOD_init.
     input: who has data at the start: the root, everyone (vectors of one length), or the sources, a
     subset of the ranks, each with its own number of bytes.
@@ -34,8 +34,8 @@ class Collective:
     block (rank r has block r of p equal blocks).
     combines: whether the vectors of all ranks are combined with an operator.
     where: format of the text after "NAME of N bytes"; `Problem.__str__` fills it in.
-    bound: gives a lower bound on the time of every schedule.   unsegmented_bound: gives one for
-    schedules that send all of their data in one message.
+    bound: gives a lower bound on the time of every schedule.   unsegmented_bound: gives a
+    lower bound for schedules that send all of their data in one message.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Collective:
     def unit(self, ranks: int, itemsize: int) -> int:
         """The number of bytes of which a problem's size must be a multiple.
 
-        It is one element, or one for each rank if every rank ends with its own block.
+        That is one element, or one element for each rank if every rank ends with its own block.
         """
         return ranks * itemsize if self.output == "own block" else itemsize
 
@@ -180,8 +180,8 @@ def check_about(
 ) -> None:
     """Raise InvalidArgument for an argument that none of the collectives takes.
 
-    collectives: their names.   arguments: names of the given arguments.   about: maps each of these
-    names to the collectives that take it.   mark: prefix of the arguments in messages, such as --.
+    collectives: names of collectives.   arguments: names of the given arguments.   about: maps an
+    argument to its collectives' names.   mark: prefix of the arguments in messages, such as --.
     """
     for name in arguments:
         if not set(about[name]) & set(collectives):

@@ -26,9 +26,9 @@ from collwise.schedule.rows import Class
 class Then(Program):
     """Programs that run one after another on every rank.
 
-    If several parts read their input slot, the first of them reads the user's input, and each later
-    one reads the result of the one before, which is kept in scratch.  The last of them writes the
-    output.  Parts that do not read their input work on the current result in place.
+    If several parts read the input slot, the first such part reads the user's input, and each later
+    such part reads the result of the previous such part from scratch.  The last such part writes
+    the output.  A part that does not read the input slot changes the current result in place.
     """
 
     parts: tuple[Program, ...]
@@ -39,7 +39,7 @@ class Then(Program):
         return any(part.needs_posted_receives for part in self.parts)
 
     def classes(self) -> list[Class] | None:
-        """The classes of ranks of the parts, if all parts with messages share them; else None."""
+        """The parts' classes, if all parts that send messages have the same classes; else None."""
         known = [part.classes() for part in self.parts if not isinstance(part, KeepOwn)]
         return known[0] if known and all(classes is known[0] for classes in known) else None
 
@@ -91,11 +91,11 @@ class On(Program):
 
     task: maps a team's number to its task, None for no task; teams with equal programs share one
     `Program` object.
-    level: the level of the machine at which the members of a team meet; None if they meet at
-    several.
+    level: the machine's level of all messages inside teams; None if messages are at several
+    levels.
     crowd: how many teams at this level send at once through every shared port.
     seats: a hierarchy in which ranks with equal seats have equal lists up to renumbered peers; None
-    if there is none.
+    if no such hierarchy is known.
     """
 
     teams: Teams
@@ -151,8 +151,8 @@ def on_ranks(
 ) -> list[Operation]:
     """A team member's operations; peers become ranks, and `offset` is added to blocks' offsets.
 
-    team: the ranks of the team, by the index that the operations use; None if the team is all
-    ranks, so that peers stay as they are.
+    team: peer i in `operations` becomes rank team[i]; None if the team is all ranks, so that peers
+    stay as they are.
     """
     if team is None and not offset:
         return list(operations)
@@ -172,9 +172,9 @@ def in_slots(
 ) -> tuple[list[Operation], int]:
     """The operations with their buffers (slots) renumbered.
 
-    The input becomes slot `value`, the output slot `result`, and scratch slots are counted from
-    `unused`, the first free one.   Returns the new operations, and the first scratch slot that is
-    free after them.  A combine destroys a right operand in scratch.  So an input or output that
+    The input becomes slot `value`, and the output slot `result`.  Scratch number n becomes number
+    `unused` + n.   Returns the new operations, and the lowest scratch number that is free after
+    them.  A combine destroys a right operand in scratch.  So an input or output that
     becomes scratch is copied before such a combine if a later operation reads it.
     """
 

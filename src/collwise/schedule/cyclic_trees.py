@@ -1,12 +1,12 @@
 """Cyclic λ-trees: all pieces use the same tree, shifted by one rank from piece to piece.
 
-In every round the root sends a piece to the leader of the other n ranks, which pass it on down
-their tree.  In coordinates that rotate with the pieces, each node of the tree has a *row*: it
-receives in that row, and sends in this row and the next lower ones, one for each child.  No two
-nodes may have the same row or send in the same row.  Nor may two nodes be the same rank; a node's
-row and the round in which it receives say which rank it is.  So no port is used twice at once, and
-k pieces take k − 1 + λ + T_λ(p − 1) t0 or a few t0 more: no schedule whose root sends each piece
-once is faster [Karp1993].
+In every round the root sends a piece to the leader of the other n ranks; these ranks pass the piece
+down their tree.  In coordinates that rotate with the pieces, each node of the tree has a *row*.  A
+node receives in its row, and sends in this row and the next lower rows, one row for each child.  No
+two nodes may have the same row or send in the same row.  Nor may two nodes be the same rank; a
+node's row and the round in which it receives determine its rank.  So no port is used twice at once.
+k pieces take (k − 1 + λ + T_λ(p − 1)) t0 or a few t0 more.  No schedule whose root sends each piece
+once takes less than (k − 1 + λ + T_λ(p − 1)) t0 [Karp1993].
 """
 
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ from collwise.schedule.rounds import Rounds
 from collwise.system.integers import Ints
 
 MAX_LATER = 6
-"""How many rounds, from the earliest possible one on, are tried as the round by which every rank
-has a piece, until an arrangement is found."""
+"""`arrangement` tries at most this many rounds, beginning with the earliest possible one, as the
+round by which every rank has received the piece."""
 
 
 class Arrangement(NamedTuple):
@@ -45,9 +45,9 @@ class _Tree(NamedTuple):
 def _tree(count: int, latency: int, last: int) -> _Tree | None:
     """A λ-tree of `count` nodes, each with the round by which it receives; None if none is found.
 
-    latency: λ in rounds.   last: the latest round in which a node may receive.   A node's round is
-    its place minus its row, modulo `count`.  Rows and places each run from 0 to count - 1, so
-    `count` must divide the sum of all rounds.
+    latency: λ in rounds.   last: the latest round in which a node may receive.   Modulo
+    `count`, a node's round is its rank less 1, minus its row.  Ranks less 1, and rows, each run
+    from 0 to count − 1, so `count` must divide the sum of all rounds.
     """
     times, children = [latency], [list[int]()]
     heap = [(2 * latency, 0)]
@@ -86,7 +86,7 @@ def _tree(count: int, latency: int, last: int) -> _Tree | None:
 
 
 def _rows(tree: _Tree, random: Random) -> list[int] | None:
-    """The row of every node of the tree; None if a few random attempts find no valid rows."""
+    """The row of every node of the tree, by one random attempt; None if the attempt fails."""
     times, children = tree
     count = len(times)
     rows, used, free = [-1] * count, [0] * count, list[int]()
@@ -140,9 +140,9 @@ def _rows(tree: _Tree, random: Random) -> list[int] | None:
 
 @lru_cache(maxsize=256)
 def arrangement(count: int, latency: int) -> Arrangement | None:
-    """The arrangement of `count` ranks beside the root; None if none is found, or for many ranks.
+    """The arrangement of `count` ranks, the root not counted; None if no arrangement is found.
 
-    latency: λ in rounds.   Every rank computes the same result.
+    None, too, unless 0 < count < ARRANGED_RANKS.   latency: λ in rounds.   All ranks get the same.
     """
     if not 0 < count < ARRANGED_RANKS:
         return None

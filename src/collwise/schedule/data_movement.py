@@ -1,6 +1,6 @@
 """Building blocks of programs that only send and receive: broadcast, scatter, allgather.
 
-Each program gives the operations of one rank (`operations`); most give all messages (`rows`).
+Each program gives the operations of one rank (`operations`); most also give all messages (`rows`).
 """
 
 from collections.abc import Sequence
@@ -65,11 +65,10 @@ class DownTree(Program):
 
 @dataclass(frozen=True)
 class Scatter(Program):
-    """Scatter down a tree: rank v receives the pieces of its subtree, v … v + span(v) − 1, at once.
+    """Scatter down a tree: rank v receives the pieces of all ranks of its subtree in one message.
 
-    It sends each child the pieces of that child's subtree.
-
-    span(v): number of ranks in the subtree of v, as in `SplitTree.span`.
+    Rank v sends each child the pieces of that child's subtree.  The subtree of v is the ranks
+    v … v + span(v) − 1.
     """
 
     tree: SplitTree
@@ -97,8 +96,8 @@ class Scatter(Program):
 class ScatterCollect(Scatter):
     """A scatter, then an allgather in which no rank receives a piece that it already has.
 
-    In a step, each rank u gets pieces u + start … u + stop − 1 from rank u + distance, numbers
-    modulo the number of ranks.  So a message has one or two blocks.
+    In a step, each rank u gets pieces u + start … u + stop − 1 from rank u + distance, except
+    the pieces that u has.  Numbers are modulo the number of ranks: a message has one or two blocks.
     starts: the start of each step, from 1 on; a step stops where the next one starts.   ring:
     whether all distances are 1; otherwise a step's distance is its start.
     """
@@ -197,7 +196,7 @@ class ScatterCollect(Scatter):
 def _blocks(first: int, length: int, wrapped: int, rest: int) -> tuple[Block, ...]:
     """The blocks of the byte ranges (first, length) and (wrapped, rest); an empty range has none.
 
-    At least one of them is not empty.
+    At least one of the two ranges is not empty.
     """
     if not rest:
         return (Block(0, first, length),)

@@ -63,11 +63,11 @@ class Deliveries(Program):
         return lists
 
     def makes_rows(self) -> bool:
-        """Always: one pass over the deliveries makes the lists of all ranks."""
+        """True: one pass over the deliveries makes the lists of all ranks."""
         return True
 
     def given_from(self, first: int, count: int) -> Blocks:
-        """The contributions of `count` consecutive ranks, the first being `first`, modulo p."""
+        """The contributions of `count` consecutive ranks from rank `first` on, modulo p."""
         blocks, stop = self.problem.gathered, first + count - self.problem.ranks
         low = bisect_left(blocks, first, key=_OWNER)
         if stop <= 0:
@@ -85,7 +85,7 @@ class SeparateMessages(Deliveries):
 
     @abstractmethod
     def messages(self) -> tuple[Ints, Ints, Ints]:
-        """All messages in order: sources, targets, and contributions (indices in `gathered`)."""
+        """All messages in order, in arrays: source, target, and index in `problem.gathered`."""
 
     @abstractmethod
     def messages_of(self, rank: int) -> Iterable[Delivery]:
@@ -118,7 +118,7 @@ class SeparateMessages(Deliveries):
 
 
 def needed(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
-    """The deliveries without blocks that the target itself contributed; empty ones are left out."""
+    """The deliveries to other ranks, without blocks that the target contributed; none is empty."""
     for delivery in deliveries:
         source, target, blocks = delivery
         needed = [block for block in blocks if block.owner != target]

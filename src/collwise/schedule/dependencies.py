@@ -65,14 +65,14 @@ class Writers:
         writers[first:last] = [piece[2] for piece in pieces]
 
     def pieces(self, slot: int, block: Block) -> list[tuple[int, int, int]]:
-        """The parts of the block that have been written, by offset, as (begin, end, writer)."""
+        """The parts of the block that have been written, as (begin, end, writer), by offset."""
         starts, ends, writers = self._maps.get((slot, block.owner), ([], [], []))
         begin, end = block.offset, block.offset + block.length
         touched = range(bisect_right(ends, begin), bisect_left(starts, end) if block.length else 0)
         return [(max(starts[i], begin), min(ends[i], end), writers[i]) for i in touched]
 
     def of(self, slot: int, block: Block) -> Iterable[int]:
-        """The latest writers of the block's bytes, maybe repeated; empty if none was written."""
+        """The latest writers of the block's bytes; a writer may occur several times."""
         owner, begin, length = block
         if not length or (written := self._maps.get((slot, owner))) is None:
             return ()
@@ -83,7 +83,7 @@ class Writers:
 def dependencies(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
     """For every operation of one rank, the positions of the earlier operations whose data it reads.
 
-    These are the last writers of that data: receives, combines, copies.  A receive reads nothing.
+    They are the receives, combines and copies that last wrote this data.  A receive reads no data.
     """
     listed = rows_of_lists([operations], combines=True, copies=True)
     needs, begins = listed.needs.tolist(), listed.begins.tolist()
@@ -91,7 +91,7 @@ def dependencies(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
 
 
 def written_before(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
-    """The result of `dependencies`, computed in plain Python without the C module."""
+    """For every operation of one rank, the last writers of what it reads; in plain Python."""
     writers = Writers()
     waits: list[tuple[int, ...]] = []
     for place, op in enumerate(operations):
@@ -138,9 +138,9 @@ def rows_of_lists(
 ) -> Listed:
     """The operations in these lists as columns, with what each of them waits for.
 
-    combines, copies: whether to include combines, and copies.  Who reads the result of an omitted
-    operation waits for what the omitted operation waits for.   last_only: of all operations that an
-    operation waits for, keep only the last in the list.
+    combines, copies: whether to include combines, and copies.  An operation that reads the
+    result of an omitted operation waits for what the omitted one waits for.   last_only: of all
+    operations that an operation waits for, keep only the last in the list.
     Raises BeyondLimits for offsets or lengths beyond 2^61 bytes.
     """
     flags = combines + 2 * copies + 4 * last_only
@@ -203,8 +203,8 @@ def awaited_receives(
 def overwritten(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
     """For every operation of one rank, the positions of the earlier sends whose data it overwrites.
 
-    Simulated time has no such waits, since sent data has left its buffer; an executor on real
-    buffers has to complete these sends first.
+    A simulation does not wait for these sends: it takes their data to have left the buffer.  An
+    executor with real buffers has to complete these sends first.
     """
     readers = Writers()
     before: dict[int, set[int]] = {}  # maps a send to earlier sends of any of its bytes
@@ -229,11 +229,11 @@ def publications(operations: Sequence[Operation], readers: Collection[int]) -> l
     """For every operation of one rank, the position of the first send of the same bytes.
 
     Other operations, and sends without such an earlier send, have their own position.  In memory
-    that ranks share, sends of the same bytes are one publication; law and engine ask here.
+    that ranks share, sends of the same bytes are one publication.
     readers: the peers that share memory with the rank.
-    Two sends have the same bytes if they name the same blocks of the same slot, and nothing writes
-    to these between them.  Nothing else may be sent to the same peer between them, since messages
-    between two ranks keep their order.
+    Two sends have the same bytes if they name the same blocks of the same slot, and no operation
+    between the two sends writes to these blocks.  Nor may a message between the two sends go to the
+    peer of the second send, since messages between two ranks keep their order.
     """
     first = list(range(len(operations)))
     if not readers:
@@ -279,10 +279,10 @@ def matching(
 
 
 def hazards_of(operations: Sequence[Operation]) -> list[set[int]]:
-    """For every operation of one rank, the positions of those before it that it must not overtake.
+    """For every operation of one rank, the earlier operations that it must not overtake.
 
-    They read or write bytes that it changes (write-after-read, write-after-write).  A send changes
-    no bytes, so it has no such positions; earlier sends are left out, as `overwritten` has them.
+    The earlier operations, given by position, read or write bytes that the later one changes.  A
+    send changes no bytes, so its set is empty.  `overwritten` has the earlier sends.
     """
     users = Writers()  # latest user of every byte; `before` has the earlier users
     before: list[set[int]] = []

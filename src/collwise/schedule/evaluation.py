@@ -1,8 +1,8 @@
 """The outputs that a schedule computes from given inputs.
 
 The order of execution does not matter: every operation keeps its result, so nothing is overwritten.
-An operation reads each element from the last operation before it in its rank's list that wrote this
-element.
+Each element that an operation reads comes from the last earlier operation in the same rank's list
+that wrote this element.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,13 +25,13 @@ from collwise.schedule.operations import (
 )
 
 Values = TypeVar("Values", NDArray[Any], list[int])
-"""The type of an operand's elements, in order."""
+"""An operand: its elements in order, as an array or as a list of integers."""
 _INPUT = -1
 """Step number that stands for a rank's input."""
 
 
 class _Part(NamedTuple):
-    """A run of an operand: from `position` on, elements [begin, end) of the result of `step`."""
+    """From `position` on, an operand has the elements [begin, end) of the result of `step`."""
 
     position: int
     step: int
@@ -85,9 +85,9 @@ def evaluate(
 def _operands(
     operations: Sequence[Operation], input_slot: int, blocks: tuple[Block, ...]
 ) -> list[list[list[_Part]]]:
-    """For every operation of a rank, and for every slot that it reads: the runs of that operand.
+    """For every operation of a rank, a list with one operand for each slot that is read.
 
-    blocks: what the rank's input slot holds at the start.
+    blocks: the blocks that the rank's input slot holds at the start.
     """
     writers = Writers()
     shifts: list[tuple[int, int]] = []  # [writer]: its step, and offset − position there

@@ -35,9 +35,9 @@ class Stage(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """The ranks that exchange in a stage, in order, and the places of this rank and of the lead.
+    """The ranks that exchange in a stage, in order.
 
-    The lead gets the result of a reduce.
+    place: this rank's index.   lead: the index of the member that gets the result of a reduce.
     """
 
     members: tuple[int, ...]
@@ -70,13 +70,12 @@ class Exchange(Program):
 
     Ranks are numbered in a mixed radix, and the first stage has the lowest digit.  So a group
     combines adjacent intervals of ranks: everything is combined in rank order, and in the same way
-    on all ranks.  A group combines with the brackets of the order "fixed"; the whole program does
-    if every radix but the last is a power of two, and the last one, too, if ranks are left over.
-    If there are e ranks more than the product of the radices, ranks 1, 3, …, 2e − 1
-    first send their vectors to the rank before them, or, if they are the root, get its.  In a
-    reduce, only the member of a group with whole vectors that has the root's digit goes on.  In a
-    reduce-scatter, all stages are divided, and parts are not gathered.  An *index* is a rank as
-    users count them; in virtual ranks the root is 0.
+    on all ranks.  A group combines with the brackets of the order "fixed".  The whole program does
+    so if every radix but the last is a power of two, and the last radix, too, if e > 0: there are e
+    ranks more than the product of the radices.  Each rank 2i + 1 < 2e first sends its vector to
+    rank 2i; if rank 2i + 1 is the root, rank 2i sends instead.  After a stage on whole vectors of a
+    reduce, only the member with the root's digit goes on.  In a reduce-scatter, all stages are
+    divided, and parts are not gathered.  An *index* is a rank in the user's numbering.
     """
 
     problem: Problem
@@ -145,8 +144,8 @@ class Exchange(Program):
     def _exchange(self, writer: "_Writer", number: int, blocks: Blocks) -> None:
         """Write the operations of all stages for one of the participating ranks.
 
-        number: its index among these.   blocks: the whole vector; in a reduce-scatter, the
-        `_result_blocks`.
+        number: the rank's index among the participants.   blocks: the whole vector; in a
+        reduce-scatter, the `_result_blocks`.
         """
         ways_back: list[tuple[_Group, list[Blocks]]] = []
         for position, stage in enumerate(self.stages):
@@ -228,7 +227,7 @@ class _Writer:
             self.operations.append(Send(group.members[other], blocks, self.value))
 
     def combine(self, group: _Group, parts: Sequence[Blocks], *, final: bool) -> None:
-        """Receive this member's part from all others, and combine all of them by `brackets`.
+        """Receive this rank's part from all other members, and combine all parts by `brackets`.
 
         final: whether to write the result into the slot `result`.
         """
@@ -252,7 +251,7 @@ class _Writer:
         self.value = self.result if final else slots[-1]
 
     def allgather(self, group: _Group, parts: Sequence[Blocks], *, sends: bool) -> None:
-        """Receive the other members' parts of the result; if `sends`, send them this one's part."""
+        """Receive the other members' parts of the result; if `sends`, send this rank's part."""
         for offset in range(1, len(group.members)):
             before = (group.place - offset) % len(group.members)
             after = (group.place + offset) % len(group.members)

@@ -1,8 +1,8 @@
 """Rounds for few ranks: each rank sends its newest piece that another rank lacks.
 
-The root first sends every piece once, to the other ranks in turn; then it also sends the newest
-pieces.  So many ranks get the last pieces from the root itself.  With few ranks and a large λ, this
-takes up to λ rounds fewer than if the root sends each piece once.
+The root first sends every piece once, to the other ranks in turn; then it sends its newest pieces
+again.  Thus many ranks get the last pieces from the root.  With few ranks and a large λ, all pieces
+take up to λ rounds fewer than if the root sends each piece once.
 
 On a machine with levels, a message takes as many rounds as the latency of its level.  The root
 sends to the other ranks of its own outermost group.  If such a rank has a piece that another group
@@ -157,9 +157,9 @@ class FreeRounds(Rounds):
         return max((at + latencies[m[3]] for at, sent in numbered for m in sent), default=0)
 
     def delays(self) -> Ints:
-        """By how many rounds each message is received later, for its level's longer latency.
+        """For each message, by how many rounds its level's latency exceeds the least latency.
 
-        All are 0 if ranks might otherwise wait for each other in a circle.
+        All are 0 if ranks that receive in order of arrival would deadlock.
         """
         later = [(latency - self.latency) * self.uneven for latency in self.latencies] or [0]
         levels = [level for sent in self.messages for *_, level in sent]

@@ -32,13 +32,13 @@ class Teams:
     """Disjoint teams of ranks; team number n is the tuple teams[n], built on first use.
 
     members: the ranks of all teams, team by team.   begins: where each team begins in `members`.
-    sizes: each team's.   places: the index of every rank in its team, −1 if it is in none.
+    sizes: number of ranks in each team.   places: every rank's index in its team, −1 without team.
     """
 
     def __init__(self, ranks: Ints, groups: Ints) -> None:
         """Teams of the given ranks.
 
-        ranks: all ranks in teams, in team order.   groups: the team number of every rank.
+        ranks: the ranks that have a team, in order.   groups: the team number of every rank.
         """
         team = groups[ranks]
         self.members = ranks[np.argsort(team, kind="stable")]
@@ -62,11 +62,11 @@ class Teams:
         return self._made[number]
 
     def number(self, rank: int) -> int:
-        """The number of a rank's team, −1 if it is in none."""
+        """The number of a rank's team, −1 if the rank is in no team."""
         return int(self._team[rank])
 
     def place(self, rank: int) -> int:
-        """A rank's index in its team, −1 if it is in none."""
+        """A rank's index in its team, −1 if the rank is in no team."""
         return int(self.places[rank])
 
     def leader(self, number: int) -> int:
@@ -74,7 +74,7 @@ class Teams:
         return int(self.members[self.begins[number]])
 
     def by_size(self) -> Iterator[tuple[int, Ints]]:
-        """For each team size: the size, and a table with the members of one such team per row."""
+        """For each team size: the size, and a table with one team of this size per row."""
         for size in np.unique(self.sizes).tolist():
             begins = self.begins[self.sizes == size]
             yield size, self.members[begins[:, np.newaxis] + np.arange(size)]
@@ -102,7 +102,7 @@ class Hierarchy:
         return len(self.teams)
 
     def seat(self, level: int, rank: int) -> Seat | None:
-        """A rank's seat in its team of a level; None if it leads no group of the level below."""
+        """A rank's seat in its team of a level; None if it leads no group one level below."""
         teams = self.teams[level - 1]
         number = teams.number(rank)
         return None if number < 0 else Seat(teams[number], teams.place(rank))
@@ -111,7 +111,7 @@ class Hierarchy:
     def by_seats(self) -> list[Class]:
         """Classes of ranks that have, at every level, the same index in teams of the same size.
 
-        Their peers must be members of these teams.
+        The classes hold for programs in which a rank's peers are members of its teams.
         """
         alike: dict[tuple[tuple[int, int, int], ...], list[list[tuple[int, ...]]]] = {}
         first: list[int] = []
@@ -134,7 +134,7 @@ class Hierarchy:
 
     @cached_property
     def lines_up(self) -> bool:
-        """Whether every group is a run of consecutive ranks, counted from the root."""
+        """Whether every group consists of consecutive virtual ranks."""
         return self.placement.lines_up()
 
 

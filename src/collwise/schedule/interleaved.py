@@ -1,8 +1,8 @@
 """Pieces of a vector side by side: while messages of one piece travel, ranks send those of others.
 
 Every piece has a program of its own, whose sends stay in order.  Of the sends that are ready, a
-rank chooses one with the longest latency; of several such sends, one for which a send of the
-longest latency waits; of several again, one of the earliest piece.  All pieces are simulated in
+rank chooses a send with the longest latency; of several such sends, one that a send of the longest
+latency waits for; of several again, the send of the earliest piece.  All pieces are simulated in
 rounds to find out which sends are ready when.  In each round a rank sends at most one message and
 receives at most one; a message's latency says how many rounds later it arrives.
 
@@ -36,7 +36,7 @@ _Place: TypeAlias = tuple[int, int]
 class _Arrival(NamedTuple):
     """A message on its way: it arrives in round `when`, and was sent in round `sent`.
 
-    piece, step: the receive that gets it is at position `step` in the list of this piece.
+    piece, step: the matching receive is at position `step` in the list of piece number `piece`.
     """
 
     when: int
@@ -46,7 +46,7 @@ class _Arrival(NamedTuple):
 
 
 class _Pattern:
-    """The lists of one piece's program: of all ranks, or of rank 0 only if there is no placement.
+    """The lists of one piece's program: all ranks', or without a placement only rank 0's.
 
     awaited: awaited[rank][step] = n if the operation waits for the first n receives of its rank.
     receivers: maps a send, as (rank, step), to the receive that gets its message.   latency: maps a
@@ -117,7 +117,7 @@ class _Progress:
 
     @property
     def next_send(self) -> int | None:
-        """The position of the next send; None if it waits for a receive, or there is none."""
+        """The position of the next send; None if the send waits for a receive, or none is left."""
         if not self._unsent or self._awaited[self._unsent[0]] > self._in_a_row:
             return None
         return self._unsent[0]
@@ -151,7 +151,7 @@ class _Progress:
 def tasks_of_pieces(
     problem: Problem, count: int, program: Callable[[Problem], Program]
 ) -> tuple[Task, ...]:
-    """The tasks for `count` nearly equal pieces of the vector; equally long ones share a program.
+    """The tasks for `count` nearly equal pieces of the vector; equally long pieces share a program.
 
     program: returns the program for the problem of one piece.
     """
@@ -164,8 +164,8 @@ def tasks_of_pieces(
 class Interleaved(Program):
     """The programs of all pieces, interleaved for integer latencies in rounds.
 
-    placement: the groups of the virtual ranks.   latencies: of messages at each level, in rounds,
-    the innermost level first.
+    placement: the groups of the virtual ranks.   latencies: the latency of a message at
+    each level, in rounds, the innermost level first.
     Without a placement there is one latency, and every rank's list has the same kinds of operations
     in the same order as rank 0's.  Then each rank's k-th send of a piece is some rank's k-th
     receive.

@@ -19,9 +19,9 @@ Kind: TypeAlias = Literal["arithmetic", "logical", "bitwise", "locating", "user"
 class Operator:
     """One operator of collectives that combine.
 
-    name: MPI's name, in lower case.   kind: "user" for an operator of the user's, of which nothing
-    is known but whether it commutes.   ufunc: the NumPy function that combines two arrays in the
-    same way; None if there is none.   commutes: whether its operands may be exchanged.
+    name: MPI's name, in lower case.   kind: "user" for an operator that the user defines;
+    only whether it commutes is known.   ufunc: the NumPy function that combines two arrays in the
+    same way; None if NumPy has none.   commutes: whether its operands may be exchanged.
     """
 
     name: str

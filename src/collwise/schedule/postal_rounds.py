@@ -3,8 +3,8 @@
 In each round all ranks send over the same distance, to lower ranks.  The distances are the numbers
 of ranks N(t) that a postal broadcast reaches by time t, largest first, over and over.  Each rank
 sends its newest piece that its target lacks; the root first sends every piece once.  Rounds are
-found by simulation, which computes every round of every rank.  k pieces take a few t0 more than
-k − 1 + T_λ(p), the time of a piece that leaves the root after all others [BarNoyKipnis1994].
+found by simulating all ranks.  k pieces take a few t0 more than (k − 1 + T_λ(p)) t0, the time when
+all ranks have a piece that leaves the root after all other pieces [BarNoyKipnis1994].
 """
 
 from dataclasses import dataclass

@@ -29,9 +29,9 @@ from collwise.system.integers import checked_integer, checked_shape
 
 Order: TypeAlias = Literal["any", "same", "rank", "fixed"]
 """The order in which contributions are combined.  "any": any order.  "same": the same order on all
-ranks, so that they end with the same bits.  "rank": rank order, for operators that do not commute.
-"fixed": rank order with the same brackets in every schedule, those of `brackets`, so that the bits
-depend on nothing but the contributions.
+ranks, so that all ranks end with the same bits.  "rank": rank order, for operators that do not
+commute.  "fixed": rank order, with the same brackets in every schedule (the function `brackets`
+gives them), so that the bits depend on nothing but the contributions.
 """
 ORDERS: tuple[Order, ...] = ("any", "same", "rank", "fixed")
 """Combining orders, the weakest first: each satisfies those before it."""
@@ -52,10 +52,10 @@ def _checked_order(order: Order) -> Order:
 
 
 def brackets(ranks: int) -> Iterator[tuple[int, int]]:
-    """The combines of the order "fixed" for `ranks` >= 1 contributions: recursive doubling's.
+    """The combines of the order "fixed" for `ranks` >= 1 contributions, by recursive doubling.
 
-    If there are e contributions more than the largest power of two, contributions 2i and 2i + 1 are
-    combined for every i < e, then neighbours until one value is left, in a balanced tree.
+    If `ranks` is 2^k + e with 0 <= e < 2^k, contributions 2i and 2i + 1 are combined for every
+    i < e.  Then neighbours are combined until one value is left, in a balanced tree.
     Yields pairs (left, right).  A value has the index of its last contribution, so the result of
     combining left and right has the index `right`.
     """
@@ -198,8 +198,8 @@ class Problem:
         """A problem from arguments as users give them.
 
         nbytes: bytes of the message or of each rank's vector; with sources, bytes of each source,
-        or a sequence with one number per source.   sources: ranks; those with 0 bytes are left out.
-        Other arguments and errors are those of `Problem`.
+        or a sequence with one number per source.   sources: ranks; ranks with 0 bytes are left out.
+        The other arguments are fields of `Problem`.  Raises the same errors as `Problem`.
         """
         if not kind_of(collective).has_sources:
             if isinstance(nbytes, Sequence):
@@ -249,22 +249,22 @@ class Problem:
 
     @property
     def whole(self) -> Block:
-        """The root's whole data, or everyone's whole vector, as one block."""
+        """All bytes of the root's data, or of every rank's vector, as one block of the root."""
         return Block(self.root, 0, self.nbytes)
 
     @property
     def vector(self) -> tuple[Block, ...]:
-        """Everyone's whole vector as blocks of a program, with owner 0; empty for 0 bytes."""
+        """All bytes of every rank's vector as one block with owner 0; no block for 0 bytes."""
         return (Block(0, 0, self.nbytes),) if self.nbytes else ()
 
     @property
     def usual_shape(self) -> tuple[int, int]:
-        """The default mesh shape, near a square; (0, 0) for collectives without sources."""
+        """The default rows and columns of the mesh, nearly equal; (0, 0) without sources."""
         return near_square(self.ranks) if self.kind.has_sources else (0, 0)
 
     @property
     def all_give_alike(self) -> bool:
-        """Whether every rank is a source, and all with the same number of bytes."""
+        """Whether every rank is a source, and all sources have the same number of bytes."""
         lengths = {source.nbytes for source in self.sources}
         return len(self.sources) == self.ranks and len(lengths) == 1
 

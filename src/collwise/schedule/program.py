@@ -2,8 +2,8 @@
 
 A schedule is a `Problem` (which collective, on how many ranks and bytes) and a `Program` (what
 every rank does).  A program uses *virtual* ranks, in which the root is 0; `Schedule` translates
-them.  One rank's list of operations is built on demand, without data as large as the communicator;
-`rows()` gives the messages of all ranks at once.
+them.  One rank's list of operations is built on demand, without data for every rank; `rows()`
+gives the messages of all ranks at once.
 """
 
 from abc import ABC, abstractmethod
@@ -21,13 +21,13 @@ from collwise.schedule.rows import Class, Rows, matched, of_classes, of_lists
 from collwise.system.integers import Ints, checked_integer
 
 FEW = 24
-"""Number of ranks below which rows are made of operation lists: arrays would not be faster."""
+"""Number of ranks below which rows are made from operation lists: arrays are not faster."""
 
 
 class Program(ABC):
     """What every virtual rank does; the root is virtual rank 0.
 
-    Empty messages are left out.
+    A program has no empty messages.
     """
 
     needs_posted_receives: ClassVar[bool] = False
@@ -46,7 +46,7 @@ class Program(ABC):
         return None
 
     def makes_rows(self) -> bool:
-        """Whether rows cost little: they are arrays, or one pass makes the lists of all ranks."""
+        """Whether the rows of all ranks cost less than building one list after another."""
         return type(self).rows is not Program.rows or self.classes() is not None
 
     def classes(self) -> list[Class] | None:
@@ -123,7 +123,7 @@ class Schedule:
 
     @cached_property
     def dependencies(self) -> tuple[list[tuple[int, ...]], ...]:
-        """For every rank and operation: the positions of earlier operations whose data it reads."""
+        """For every operation of every rank, the positions of the last writers of what it reads."""
         return tuple(map(dependencies, self.lists))
 
     def rows(self, *, combines: bool, in_order: bool = True) -> Rows:
@@ -157,10 +157,10 @@ class Schedule:
         """Rows that stand for those of all ranks, and an array with each rank's representative.
 
         If the lists of all ranks are equal up to renumbered peers, the rows are those of rank 0,
-        with rank 0 as every peer, and the array is all zeros.  Otherwise the rows are those of all
+        every peer is 0, and the array is all zeros.  Otherwise the rows are those of all
         ranks, and None is returned in place of the array.
         combines: whether combines take time.
-        The times are exact on machines on which only ranks' own ports delay messages.
+        Times of rank 0's rows are exact on machines where only ranks' own ports delay messages.
         """
         if not self.program.is_alike():
             return self.rows(combines=combines), None

@@ -79,7 +79,7 @@ class Circular(Program):
 def receive_and_combine(
     children: Iterable[int], piece: Block, result: int | None = None, *, mirrored: bool = False
 ) -> tuple[list[Operation], int]:
-    """Receive a piece from each child in turn, and combine it with this rank's.
+    """Receive a piece from each child in turn, and combine it with this rank's piece.
 
     Returns the operations, and the slot of the combined piece.   result: the slot into which the
     last combine writes; None for a scratch slot.   mirrored: whether a received piece is the left
@@ -105,9 +105,8 @@ def receive_and_combine(
 class UpTree(Program):
     """A reduce: vectors are combined up the tree, in rank order, segment by segment.
 
-    It is the time-reverse of `DownTree`: a rank receives first from the child that `DownTree`
-    serves last.  In a tree of intervals (`SplitTree`) this child leads the next ranks, so the
-    received vector is always the right operand.
+    A rank receives first from its last child.  In a `SplitTree` this child's subtree is the next
+    ranks, so a received vector, which is always the right operand, is combined in rank order.
     segment: bytes in a segment; None if vectors are sent whole.
     """
 
@@ -132,7 +131,7 @@ class UpTree(Program):
         return operations
 
     def rows(self, *, combines: bool) -> Rows:
-        """A row for each message and, if `combines`, combine; a send waits for earlier ones."""
+        """All messages, and combines if `combines`; sends wait for earlier receives, combines."""
         parent, place = self.tree.edges()
         lengths = np.array([piece.length for piece in pieces(self.nbytes, self.segment)], np.int64)
         segment = np.repeat(np.arange(len(lengths)), len(parent))

@@ -16,8 +16,8 @@ from collwise.schedule.rows import Rows
 from collwise.system.integers import Ints
 
 MAX_LATENCY = 64
-"""Largest latency, in rounds, for which rounds are made on at most MAX_LATENCY ranks; on more
-ranks, it is the number of ranks."""
+"""The largest latency, in rounds, on at most MAX_LATENCY ranks; on more ranks, the largest latency
+is the number of ranks."""
 
 
 def highest(ranks: int) -> int:
@@ -61,7 +61,7 @@ class Rounds(ABC):
     def of(self, rank: int) -> Iterator[Round]:
         """The rounds of one virtual rank; by default they are selected from those of all ranks.
 
-        Unless `uneven`, each rank has as many, some of them without messages.
+        An entry may have no message.  Each further receive in a round has an entry of its own.
         """
         rounds, source, target, piece, heard = self._table
         sent, received = dict[int, tuple[int, int]](), defaultdict[int, list[tuple[int, int]]](list)
@@ -85,7 +85,7 @@ class Rounds(ABC):
         return number, source, target, piece, number + self.delays()
 
     def delays(self) -> Ints | int:
-        """For all messages in the order of `every`: rounds from being sent to being received."""
+        """For each message, in the order of `every`: rounds from its send to its listed receive."""
         return 0
 
     @property
@@ -100,7 +100,7 @@ class Rounds(ABC):
 
 @dataclass(frozen=True)
 class DownRounds(Program):
-    """A broadcast of `pieces` in `rounds`: in each of these, a rank sends before it receives."""
+    """A broadcast of `pieces` in `rounds`: in each round, a rank sends before it receives."""
 
     rounds: Rounds
     pieces: tuple[Block, ...]
@@ -136,7 +136,7 @@ class DownRounds(Program):
 
 @dataclass(frozen=True)
 class UpRounds(Program):
-    """A reduce to virtual rank 0: a broadcast's rounds in reverse, so not in rank order."""
+    """A reduce to virtual rank 0 by a broadcast's rounds in reverse; it ignores rank order."""
 
     rounds: Rounds
     pieces: tuple[Block, ...]

@@ -62,8 +62,8 @@ class Rows:
     ) -> "Rows":
         """Rows, each of which waits for the first few receives and combines of its source rank.
 
-        after: for each row, for how many of these it waits.   A combine is given as a message from
-        a rank to itself, with both places equal.
+        after: for each row, the number of receives and combines for which it waits.   A combine is
+        given as a message from a rank to itself, with both places equal.
         """
         order = ordered(target, place_at_target)
         begins = np.searchsorted(target[order], source)

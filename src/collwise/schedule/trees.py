@@ -31,7 +31,7 @@ class Family(NamedTuple):
 class Edges(NamedTuple):
     """All edges of a tree as two columns; entry v is about rank v + 1.
 
-    parent: the rank of that rank's parent.   place: that rank's index among its parent's children.
+    parent: the parent of rank v + 1.   place: the index of rank v + 1 among its parent's children.
     """
 
     parent: Ints
@@ -62,13 +62,13 @@ class Tree(ABC):
         return 0
 
     def about_shapes(self) -> int:
-        """About how many distinct shapes the subtrees of the tree have at most."""
+        """An estimated upper bound on the number of distinct shapes of subtrees."""
         return self.size
 
     def child_shapes(self, shape: Shape) -> tuple[Shape, ...]:
-        """The shapes of the subtrees of a root's children, in the order in which it serves them.
+        """The shapes of the subtrees of a root's children, in the order of service.
 
-        shape: the shape of the root's tree or subtree; by default, the root's rank.
+        shape: the shape of the root's tree.  In this base class, a shape is the root's rank.
         """
         assert isinstance(shape, int)
         return tuple(self.family(shape).children)
@@ -117,7 +117,7 @@ class SplitTree(Tree):
         return self._descend(rank)[0]
 
     def span(self, rank: int) -> int:
-        """Number of ranks in the subtree of `rank`, itself included."""
+        """Number of ranks in the subtree of `rank`, including `rank`."""
         return self._descend(rank)[1]
 
     def _descend(self, rank: int) -> tuple[Family, int]:
@@ -141,7 +141,7 @@ class SplitTree(Tree):
         return self._expanded[0]
 
     def spans(self) -> Ints:
-        """For every rank, the number of ranks in its subtree, itself included."""
+        """For every rank, the number of ranks in its subtree, including the rank."""
         return self._expanded[1]
 
     @cached_property
@@ -256,7 +256,7 @@ class HeapTree(Tree):
     def child_shapes(self, shape: Shape) -> tuple[Shape, ...]:
         """The sizes of the subtrees under the root of a heap of `shape` ranks, in the order served.
 
-        Every subtree is a complete heap too, which its size determines: so sizes serve as shapes.
+        Every subtree is a complete heap, whose size determines its form: so sizes serve as shapes.
         """
         assert isinstance(shape, int)
         if self.k == 1:

@@ -39,7 +39,7 @@ class _Place(NamedTuple):
 class TwoTrees(Rounds):
     """The rounds of a broadcast in which even pieces go down one tree, and odd pieces the other.
 
-    Places in a tree are numbered as in a search tree: inner nodes have even numbers.
+    Places in a tree are numbered 1 … n from left to right, so inner nodes have even numbers.
     """
 
     def _mirror(self, place: Numbers) -> Numbers:

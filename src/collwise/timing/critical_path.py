@@ -13,7 +13,7 @@ def time_by_level(timing: Timing, machine: Levels) -> dict[int, Fraction]:
     """Maps each level to the exact seconds of messages at this level on the critical path.
 
     The seconds add up to the completion time.  The critical path goes from the last event back to
-    the first: from each message or combine to the one that it waited for, because that one brought
+    the first.  It goes from each message or combine to the one that it waited for: that one brought
     the data, used the same port, or kept the group's shared port busy.  A message's time counts for
     the level at which its ends meet; a combine's time counts under COMBINING.
     """

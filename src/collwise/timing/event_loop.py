@@ -3,10 +3,10 @@
 A row is a message or a combine.  A port serves rows in list order; a combine is in the queues of
 all ports of its rank.  A message is *requested* when it is next at its send port (in a rendezvous
 also at its receive port) and its sender has the data.  If messages compete for shared resources,
-requests are served by (time, source, target); at equal times, arrivals at group ports come first,
-those at outer levels before others.  Otherwise any order gives the same times.
+requests are served by (time, source, target); at equal times, arrivals at groups' shared ports
+come first, outer levels before inner ones.  Otherwise any order gives the same times.
 Rows of one publication start together.
-`_event_loop.c` is the loop in C; `_Plain`, in Python, serves without a compiler and beyond int64.
+`_event_loop.c` is the loop in C.  Without a compiler, or beyond int64, `_Plain` runs in Python.
 """
 
 from collections import defaultdict
@@ -34,7 +34,8 @@ class PastLimit(Exception):
 class Columns(NamedTuple):
     """What happened to the rows: every column has one entry for each row.
 
-    asked, start, received: ticks of its request, start, and receipt (or combine), or NEVER.
+    asked, start, received: ticks, or NEVER.  From `asked` on, a message waits for links only; it
+    starts at `start`.  At `received`, a message is received or a combine ends.
     served: the row's number in the order of service.   waited, holder: the link that the row waited
     for longest, and the row that held it; NONE for no wait.
     """
@@ -55,7 +56,7 @@ class Played(NamedTuple):
 
 
 def play(rows: Rows, law: Law, limit: int | None = None) -> Played:
-    """Simulate all rows under a law; raise PastLimit for an event after `limit` ticks, if given."""
+    """Simulate all rows under a law; raise PastLimit for an event after `limit` (ticks or None)."""
     if _event_loop is not None and law.gap.dtype == np.int64:
         played = _play_c(rows, law, LARGEST if limit is None or limit > EXACT else max(limit, -1))
         if played is not None:
@@ -91,7 +92,7 @@ def _play_c(rows: Rows, law: Law, limit: int) -> Played | None:
 
 
 class _Partner:
-    """A rank's latest partner, and the ticks at which all and earlier partners' exchanges end."""
+    """A rank's latest partner, and when exchanges end: with all partners, with earlier partners."""
 
     def __init__(self) -> None:
         self.rank, self.until, self.others_until = NONE, 0, 0
@@ -251,7 +252,7 @@ class _Plain:
         return self._combine(rank)
 
     def _request(self, port: _Port | None) -> bool:
-        """Request the next message at a send port, if possible; True if it started at once."""
+        """Request the next message at a send port if possible; return whether it started."""
         row = NONE if port is None else port.head()
         if port is None or row == NONE or port.requested or self.missing[row]:
             return False
@@ -271,7 +272,7 @@ class _Plain:
         return True
 
     def _serve(self, time: int, row: int) -> None:
-        """Start a message as soon as all it needs is free, at `time` or later."""
+        """Start a message at `time`, or later, as soon as everything that it needs is free."""
         source, target = self.source[row], self.target[row]
         meeting = (self.partners[source], target), (self.partners[target], source)
         if self.rules.one_partner:

@@ -25,7 +25,7 @@ from collwise.system.integers import Ints
 Ticks: TypeAlias = NDArray[Any]
 """A column of times in ticks: int64s or Python integers, the same type throughout a schedule."""
 EXACT = LARGEST >> 2
-"""Largest cost, in ticks, for which costs are int64s; beyond it, all are Python integers."""
+"""If no cost exceeds this many ticks, costs are int64s; otherwise all are Python integers."""
 
 
 class Rules(NamedTuple):
@@ -105,10 +105,9 @@ class Law:
     along: Ints | None = None
     """In memory that ranks share, for each row the next one of the same publication, or NONE.
 
-    A publication stands at its sender's port once, in its first row; the others have no send port.
-    None where there is none."""
+    Of a publication's rows, only the first has a send port.  None without publications."""
     tells_passages: bool = False
-    """Whether `passages` has entries: messages hold links, or the machine is a `Wormhole`."""
+    """Whether `Timing.passages` has entries: rows hold links, or the machine is a `Wormhole`."""
 
     @property
     def sender_busy(self) -> Ticks:
@@ -125,6 +124,7 @@ def one_stands_for_all(machine: Machine, topology: Topology | None) -> bool:
     """Whether one rank may be timed for all if all ranks' lists are equal up to renumbered peers.
 
     True if only ranks' own ports delay messages, and messages cost the same between all ranks.
+    True, too, if all ranks share one memory.
     """
     flat = machine.independent_ports or (machine.shares_memory and not isinstance(machine, Levels))
     return flat and topology is None
@@ -163,7 +163,8 @@ def law_of(
     """The law of a machine for the rows of a schedule on `ranks` ranks.
 
     topology: the network whose links messages hold; None if they hold none.   combine: maps
-    bytes to the exact seconds for combining them; None for the machine's.   along: see `Law`.
+    bytes to the exact seconds for combining them; None for the machine's own costs.   along: the
+    next row of each row's publication, or NONE; None without publications.
     """
     rendezvous = machine.ports_block
     one_partner, one_processor = machine.law == "one partner", machine.law == "loggp"
@@ -198,7 +199,7 @@ def law_of(
 
 
 def readers_of(machine: Machine, ranks: int) -> Callable[[int], Collection[int]]:
-    """Maps each of `ranks` ranks to those with which it shares memory, itself included."""
+    """Maps a rank to itself and the ranks that share memory with it; () without shared memory."""
     everybody = range(ranks)
     if not isinstance(machine, Levels):
         return lambda _: everybody if machine.shares_memory else ()
@@ -212,7 +213,7 @@ def joined_publications(
 ) -> Ints:
     """For each row the next one of the same publication, or NONE.
 
-    rows: of the ranks' `lists`, rank by rank in list order.   ranks: how many share the machine.
+    rows: the rows of the ranks' `lists`, rank by rank in list order.   ranks: number of all ranks.
     """
     readers = readers_of(machine, ranks)
     along = np.full(len(rows), NONE, np.int64)
@@ -230,7 +231,7 @@ def joined_publications(
 def _kinds(
     rows: Rows, levels: Levels | None, links: Links | None
 ) -> tuple[list[tuple[int, int, int]], Ints]:
-    """The distinct (bytes, level, number of links) of rows, and each row's index among these.
+    """The distinct (bytes, level, number of links) of rows, and each row's index in this list.
 
     The level of a combine is −1.   levels: the machine, or None if it has no levels.
     """
@@ -248,7 +249,7 @@ def _kinds(
 
 
 def _kinds_over_one_link(nbytes: Ints, at: Ints) -> tuple[Ints, Ints]:
-    """The result of `_kinds` if every row has one link; faster than `np.unique` of whole rows.
+    """A table of the distinct (bytes, level, 1) of rows with one link, and each row's index in it.
 
     at: the level of each row.
     """

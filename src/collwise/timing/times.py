@@ -21,7 +21,7 @@ EXACT_IN_FLOAT = 2**53
 class Transfer(NamedTuple):
     """One message, with times in exact seconds.
 
-    place_at_source: the position of its send in the source's list.   place_at_target: that of its
+    place_at_source: position of the send in the source's list.   place_at_target: position of the
     receive in the target's list.   start: when the send starts.   sent: when the source is free
     again.   received: when the target has the message.
     """
@@ -141,7 +141,7 @@ class Timing:
     def _order(self) -> Ints:
         """The indices of the rows that are messages, in the order of receipt.
 
-        On machines whose messages hold links, they are in the order in which they reserve links.
+        On machines whose messages hold links, the order is that of reserving links.
         """
         rows, played = self.rows, self.played
         messages = np.flatnonzero((rows.target != NONE) & (played.received >= 0))
@@ -155,7 +155,7 @@ class Timing:
     def transfers(self) -> tuple[Transfer, ...]:
         """Every message with its times, in the order of receipt.
 
-        On machines whose messages hold links, they are in the order in which they reserve links.
+        On machines whose messages hold links, the order is that of reserving links.
         """
         order, rows, start = self._order, self.rows, self.played.start
         what = rows.source, rows.target, rows.place_at_source, rows.place_at_target, rows.nbytes
@@ -175,7 +175,7 @@ class Timing:
 
     @cached_property
     def passages(self) -> tuple[Passage, ...]:
-        """The passage of each of the `transfers`; empty if the machine's messages hold no links."""
+        """One passage for each of `transfers`; empty without links, unless on a `Wormhole`."""
         law, order, played = self.law, self._order, self.played
         if not law.tells_passages:
             return ()

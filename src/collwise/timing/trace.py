@@ -33,7 +33,7 @@ from collwise.timing.tree_times import about_shapes, tree_completion
 
 
 def check_simulable(asked: str, schedule: object, machine: object, topology: object = None) -> None:
-    """Raise InvalidArgument unless these are a schedule, a machine, and a topology or None.
+    """Raise InvalidArgument unless schedule, machine and topology (or None) fit together.
 
     asked: the purpose, for the error text.
     """
@@ -80,9 +80,9 @@ def completion(
 ) -> Fraction | None:
     """When the last rank finishes, in exact seconds; None if later than `limit` seconds.
 
-    The topology and the errors are those of `ideal`.  If only ranks' own ports delay messages,
-    trees are timed by the shapes of their subtrees, and one rank stands for all ranks with equal
-    lists.
+    topology: the network; None if every pair of ranks has a link of its own.
+    Raises InvalidArgument for a topology of another size, or on a machine that knows no links;
+    InvalidSchedule if ranks wait for each other in a circle, or for a message nobody sends.
     """
     if only_own_ports(machine, topology):
         time = tree_completion(schedule.program, machine)
@@ -101,7 +101,7 @@ def completion_of_one(schedule: Schedule, machine: Machine) -> Fraction:
     """When rank 0 finishes, in exact seconds, computed from rank 0's operation list alone.
 
     All ranks' lists must be equal up to renumbered peers.  The time is an estimate on machines
-    where more than ranks' own ports delays messages.
+    where anything but ranks' own ports delays messages.
     """
     return _time_schedule(schedule, machine, None, None, one_for_all=True).completion
 
@@ -114,7 +114,7 @@ def _time_schedule(
     *,
     one_for_all: bool,
 ) -> Timing:
-    """The ideal times of a schedule; `ideal` explains the arguments and errors not named here.
+    """The ideal times of a schedule.  No topology: every pair of ranks has a link of its own.
 
     limit: raise PastLimit for an event later than this, in seconds.   one_for_all: whether to time
     only rank 0, on behalf of all ranks, if their lists are equal up to renumbered peers.
@@ -163,8 +163,8 @@ def messages_played(schedule: Schedule, machine: Machine, topology: Topology | N
     """Estimated work of `completion`; the unit is one message simulated in arrays.
 
     A message simulated from operation lists counts AS_LISTS times.  The number of messages is
-    estimated from the lists of a few ranks.  If one rank is simulated for all, it is the number of
-    that rank's messages; beyond LISTED_RANKS ranks, one message per rank is assumed.  For a program
+    estimated from the lists of a few ranks.  If one rank is simulated for all, only its
+    messages count; beyond LISTED_RANKS ranks, one message per rank is assumed.  For a program
     down or up a tree, where only the ranks' own ports delay messages, the work is the number of
     shapes of subtrees.
     """
@@ -203,7 +203,7 @@ class Trace(Timing):
     def transfers(self) -> tuple[Transfer, ...]:
         """Every message: when its send started, when the sender was free, when it was received.
 
-        They are made on first use, in some microseconds for each message.
+        The tuple is made on first use, in some microseconds for each message.
         """
         return self.timing.transfers
 

@@ -42,7 +42,7 @@ def about_shapes(program: Program) -> int | None:
 
 
 def trees_of(program: Program) -> Sequence[UpTree | DownTree] | None:
-    """The parts of a tree program (see `tree_completion`), in order; None for other programs."""
+    """The parts of a tree program, up and down trees, in order; None for other programs."""
     match program.parts if isinstance(program, Then) else (program,):
         case [DownTree() as down]:
             return [down]
@@ -171,7 +171,7 @@ def _segments(tree: Tree, count: int, full: _Ticks, last: _Ticks) -> int:
 
 
 SIMULATED = 3
-"""Times of SIMULATED segments and of one more are extrapolated to programs with more segments."""
+"""Times of programs with SIMULATED and SIMULATED + 1 segments are extrapolated to more segments."""
 
 
 def with_few_segments(program: DownTree | UpTree) -> list[DownTree | UpTree]:
@@ -189,7 +189,7 @@ def with_few_segments(program: DownTree | UpTree) -> list[DownTree | UpTree]:
 def time_by_pace(
     program: DownTree | UpTree, time: Callable[[DownTree | UpTree], Fraction]
 ) -> Fraction:
-    """The seconds of a program with many segments, extrapolated from those of few segments.
+    """The seconds of a program with many segments, extrapolated from programs with few segments.
 
     Each further segment adds as much time as the last simulated one.   time: returns the seconds of
     a program with few segments.

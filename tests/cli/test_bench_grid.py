@@ -51,6 +51,16 @@ def test_a_grid_on_this_machine_goes_on_where_it_was(tmp_path: Path) -> None:
     assert first.read_bytes() == before
     assert json.loads(again.out)["cells"][0]["libraries"].keys() == {"this library"}
 
+    ended_file = first.with_suffix(".ended")
+    ended_file.write_text('["a')  # as if it had been cut off
+    first.write_bytes(before[:-100])
+    (tmp_path / "grid.toml").write_text(GRID + '[[collectives]]\nname = "reduce"\n')
+    grown = process(mpich(), tmp_path, *ASKED, "--resume")
+    assert grown.code == 0, grown
+    assert "damaged" in grown.out
+    assert first.with_suffix(".damaged").read_bytes() == before[:-100]
+    assert len(json.loads((tmp_path / "r.json").read_text())["cells"]) == 3
+
 
 @pytest.mark.mpi
 def test_a_launch_that_fails_is_told_and_the_others_go_on(tmp_path: Path) -> None:
@@ -65,11 +75,20 @@ def test_a_launch_that_fails_is_told_and_the_others_go_on(tmp_path: Path) -> Non
     assert "Traceback" not in ended.out + ended.err
 
 
-def test_what_is_refused_before_anything_starts(collwise: Run, folder: Path) -> None:
+def test_what_is_refused_before_anything_starts(
+    collwise: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (folder / "grid.toml").write_text(GRID)
     collwise(*ASKED[:3]).refused("name a file for the grid's cells with --record")
     collwise(*ASKED, "--collective", "reduce", "-b", 8).refused("leave", "--collective", "-b")
     collwise("bench", "--cells", "1").refused("name its file, too")
+    (folder / "grid.toml").write_text(GRID.replace("1x2", "1x5000"))
+    collwise(*ASKED).refused("5000 ranks on this machine")
+    (folder / "grid.toml").write_text(GRID)
+    collwise("bench", "--grid", "grid.toml", "--record", "/dev/null").refused("/dev/null")
+    with monkeypatch.context() as under_a_launcher:
+        under_a_launcher.setattr("collwise.cli.bench_grid.launched", lambda: True)
+        collwise(*ASKED).refused("run it without a launcher")
     (folder / "grid.toml").write_text(GRID.replace("[[", '[libraries]\nx = "no/python"\n[[', 1))
     collwise(*ASKED).refused("there is no program no/python")
     (folder / "grid.toml").write_text("sizes = 3")

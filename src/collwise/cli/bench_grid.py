@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from itertools import product
@@ -16,16 +16,17 @@ import click
 
 from collwise.cli import output
 from collwise.cli.grouped_command import said
-from collwise.cli.ranks_option import START_UP_S, start_ranks
-from collwise.errors import CollwiseError, InvalidArgument, NoMPI
+from collwise.cli.ranks_option import START_UP_S, check_startable, start_ranks
+from collwise.errors import CollwiseError, InvalidArgument
 from collwise.system import formatting
-from collwise.system.files import decode_json, read_input, save_text
+from collwise.system.files import decode_json, is_written_in_place, read_input, save_text
 from collwise.system.launcher import ended_by_signals, launched
 
 if TYPE_CHECKING:  # the help needs none of them
     from collwise.tuning.grid import Grid, GridCollective, Launch
     from collwise.tuning.grid_results import GridCell, Measured
     from collwise.tuning.outcomes import Task
+    from collwise.tuning.race_records import Sweep
 
 STARTING_S = 6.0
 """About what emulated hosts and ranks take to start and to end, in seconds."""
@@ -98,8 +99,10 @@ def over_networks(run: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(run)
     def decide(**options: Any) -> Any:
         path: Path | None = getattr(options["raced"], "path", None)
-        if path is None or launched() is not None:
+        if path is None or options["raced"].numbers:
             return run(**options)
+        if launched() is not None:
+            raise click.UsageError("--grid starts the ranks itself: run it without a launcher")
         if others := [
             name for name in said(*click.get_current_context().params) if name not in _TAKEN
         ]:
@@ -134,7 +137,11 @@ class _Runner:
         self.as_json, self.seed = as_json, seed
         self.grid: Grid = Grid.load(path)
         self.pythons = {name: _python(self.grid, name) for name in self.grid.libraries}
+        self._check_networks()
         self.folder = self.record.with_name(f"{record.stem}-launches")
+        if is_written_in_place(self.record):
+            remedy = "name a file: samples are kept in a folder beside it"
+            raise InvalidArgument(f"a record {record}", "it is a device or a pipe", remedy)
         if self.folder.exists() and not resume:
             remedy = "add --resume to go on with it, or name another file"
             raise InvalidArgument(f"a new record {record}", f"{self.folder} is there", remedy)
@@ -148,6 +155,25 @@ class _Runner:
         turns = product(range(self.grid.rounds), (1, 2))
         for launch in (launch for turn in turns for launch in self.grid.launches(*turn)):
             self._take(launch)
+
+    def _check_networks(self) -> None:
+        """Raise what a launch would raise, as far as that is known beforehand."""
+        from collwise.lab import Cluster
+
+        for launch in self.grid.launches(0):
+            network, count = self.grid.networks[launch.network], sum(launch.rooms)
+            check_startable(count)
+            if network.emulated:
+                with _launcher_beside(self.pythons[launch.library]):
+                    Cluster(**self._hosts(launch)).check(["true"], ranks_per_host=launch.rooms)
+
+    def _hosts(self, launch: "Launch") -> dict[str, Any]:
+        """The arguments of the cluster on which a launch runs."""
+        network = self.grid.networks[launch.network]
+        hosts: dict[str, Any] = {"latency": network.latency, "rate": network.rate}
+        if network.file is None:
+            return {"hosts": len(launch.rooms), **hosts}
+        return {"network": self.grid.folder / network.file, **hosts}
 
     def run(self) -> None:
         """Run the launches that are left, write the record after each, and show the results."""
@@ -173,6 +199,9 @@ class _Runner:
             return
         self._say(f"launch   {launch}")
         sweep = self.folder / f"{launch.name}.json"
+        if sweep.exists() and self._sweep(launch) is None:
+            self._say(f"damaged  {sweep}: it is kept as {sweep.with_suffix('.damaged').name}")
+            sweep.rename(sweep.with_suffix(".damaged"))
         words = ["bench", "--grid", self.path, "--cells", ",".join(map(str, places))]
         words += ["--record", sweep, "--resume", "--seed", self.seed + launch.number]
         words += ["--json"] * self.as_json
@@ -181,7 +210,7 @@ class _Runner:
                 code, warnings = self._start(launch, list(map(str, words)), len(places))
         except CollwiseError as problem:
             code, warnings = 1, ()
-            self._say(f"failed   {problem.asked}: {problem.seen}")
+            self._say(f"failed   {problem}")
         if code or not sweep.exists():
             self.failed.append(str(launch))
             self._say(f"failed   {launch}: it ended with code {code}; --resume tries it again")
@@ -198,9 +227,7 @@ class _Runner:
             return start_ranks(launch.rooms[0], budget_s, words, python, quiet=self.as_json), ()
         from collwise.lab import Cluster
 
-        file = None if network.file is None else self.grid.folder / network.file
-        hosts = len(launch.rooms) if file is None else None
-        with Cluster(hosts, network.latency, network.rate, network=file) as cluster:
+        with Cluster(**self._hosts(launch)) as cluster:
             finished = cluster.run(
                 [python, "-m", "collwise", *words],
                 ranks_per_host=launch.rooms,
@@ -226,14 +253,26 @@ class _Runner:
         return self.folder / f"{launch.name}.ended"
 
     def _take(self, launch: "Launch") -> None:
-        """Read what a launch has measured, if the launch has ended."""
+        """Read what a launch has measured, if it has ended with all cells that the grid has now."""
         from collwise.tuning.grid_results import Measured
+
+        if (sweep := self._sweep(launch)) is None:
+            return
+        cells = [self.grid.cells[place] for place in self.grid.cells_of(launch)]
+        tasks = [collective.task(sum(launch.rooms), nbytes) for collective, nbytes in cells]
+        raced = [any(race.is_about(task) for race in sweep.races) for task in tasks]
+        with suppress(OSError, ValueError):
+            warnings = decode_json(read_input(self._ended(launch)), tuple[str, ...])
+            if all(raced) or launch.number > 1:
+                self.measured[launch.name] = Measured(launch, sweep, warnings)
+
+    def _sweep(self, launch: "Launch") -> "Sweep | None":
+        """What a launch has raced so far; None if there is nothing that can be read."""
         from collwise.tuning.race_records import read_sweep
 
-        if (ended := self._ended(launch)).exists():
-            warnings = decode_json(read_input(ended), tuple[str, ...])
-            sweep = read_sweep(self.folder / f"{launch.name}.json")
-            self.measured[launch.name] = Measured(launch, sweep, warnings)
+        with suppress(CollwiseError):
+            return read_sweep(self.folder / f"{launch.name}.json")
+        return None
 
     def _cells(self) -> "list[GridCell]":
         from collwise.tuning.grid_results import cells
@@ -252,17 +291,17 @@ class _Runner:
 
         found = self._cells()
         if not found:
-            raise NoMPI("a grid of races", "no launch has ended well", "see what is said above")
+            sys.exit(1)  # each launch has said why it failed
         self._write()
-        if self.report_path is not None:
-            title = f"Grid of races on {', '.join(self.grid.libraries)}"
-            save_text(self.report_path, grid_page(title, found, self.grid.wanted), "page")
         if self.as_json:
             output.write_json(document(self.grid, found))
         else:
             if lost := [cell for cell in found if cell.lost]:
                 output.table(cells_table("Clearly lost", lost))
             output.write(*summary(found), f"record   {self.record}", f"samples  {self.folder}")
+        if self.report_path is not None:
+            title = f"Grid of races on {', '.join(self.grid.libraries)}"
+            save_text(self.report_path, grid_page(title, found, self.grid.wanted), "page")
         sys.exit(1 if self.failed else 0)
 
     def _say(self, line: str) -> None:

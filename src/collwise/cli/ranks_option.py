@@ -106,6 +106,17 @@ def already_started(ranks: int | None, launcher: Launched) -> InvalidArgument:
     )
 
 
+def check_startable(count: int) -> None:
+    """Raise InvalidArgument for more ranks than this machine should run."""
+    if count > (most := max(MAX_PER_MACHINE, MAX_PER_CORE * usable_cores())):
+        raise InvalidArgument(
+            f"{count} ranks on this machine (-n {count})",
+            f"it has {formatting.count(usable_cores(), 'core')}; more than {most} would only wait"
+            " for each other",
+            "use fewer, or start them on a cluster: mpiexec -hosts … collwise …",
+        )
+
+
 def start_ranks(
     count: int,
     budget_s: float,
@@ -118,13 +129,7 @@ def start_ranks(
 
     python: the interpreter.   quiet: whether to drop the ranks' standard output.
     """
-    if count > (most := max(MAX_PER_MACHINE, MAX_PER_CORE * usable_cores())):
-        raise InvalidArgument(
-            f"{count} ranks on this machine (-n {count})",
-            f"it has {formatting.count(usable_cores(), 'core')}; more than {most} would only wait"
-            " for each other",
-            "use fewer, or start them on a cluster: mpiexec -hosts … collwise …",
-        )
+    check_startable(count)
     with _status_file() as (file, name):
         fcntl.flock(file, fcntl.LOCK_EX)  # held until this process ends, however it does
         environment = {STATUS_FILE: f"{name}@{platform.node()}", **passed_on()}

@@ -4,9 +4,8 @@ A row is a message or a combine.  A port serves rows in list order; a combine is
 all ports of its rank.  A message is *requested* when it is next at its send port (in a rendezvous
 also at its receive port) and its sender has the data.  If messages compete for shared resources,
 requests are served by (time, source, target); at equal times, arrivals at groups' shared ports
-come first, outer levels before inner ones.  Otherwise any order gives the same times.
-Rows of one publication start together.
-`_event_loop.c` is the loop in C.  Without a compiler, or beyond int64, `_Plain` runs in Python.
+come first, outer levels before inner ones.  Otherwise any order gives the same times.  Rows of one
+publication start together.  The loop is in C (`_event_loop.c`); `_Plain` serves without a compiler.
 """
 
 from collections import defaultdict

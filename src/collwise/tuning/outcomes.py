@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Literal
 
 from collwise.algorithms.registry import ALGORITHMS
-from collwise.measure.race import BLOCKING, LIBRARY, Race, by_library, own_algorithm
+from collwise.measure.race import BLOCKING, Race, by_library, own_algorithm
 from collwise.measure.stability import STABLE
 from collwise.measure.statistics import Interval
 from collwise.model.exact import seconds
@@ -251,7 +251,7 @@ class Outcome:
         usual = [
             c.predicted_s
             for c in self.plan.candidates
-            if c.name != LIBRARY and ALGORITHMS[c.name].usual
+            if not by_library(c.name) and ALGORITHMS[c.name].usual
         ]
         gains = ((d.speedup.middle, d.predicted_s) for d in self.decisions if d.used == "collwise")
         unexplained = (min(usual) / ours_s < gain / 2 for gain, ours_s in gains if usual and ours_s)

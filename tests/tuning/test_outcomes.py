@@ -276,3 +276,11 @@ def test_a_gain_without_an_explanation_is_doubtful() -> None:
     assert not outcome(4096, gain=1.9 * explained, blocking_gain=0.8).doubtful
     assert outcome(4096, gain=2.2 * explained, blocking_gain=0.8).doubtful
     assert not outcome(4096, gain=0.4, blocking_gain=0.1).doubtful, "the library serves"
+
+
+def test_a_race_that_the_librarys_other_algorithm_won_can_be_doubtful() -> None:
+    """The model has no time for such an algorithm."""
+    made = outcome(4096, gain=9.0)
+    own = Candidate("broadcast/library:binomial", {}, Fraction(1, 10**6))
+    plan = replace(made.plan, choice=own, candidates=(own, *made.plan.candidates))
+    assert replace(made, plan=plan).doubtful == made.doubtful

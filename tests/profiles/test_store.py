@@ -94,3 +94,11 @@ def test_a_directory_that_may_not_be_searched(home: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(Path, "stat", refuse)
     with pytest.raises(DamagedProfile, match="Permission denied"):
         find(FINGERPRINT)
+
+
+def test_equal_fingerprints_have_one_file() -> None:
+    """Also if a default was read from a message or a variable, so that it is another object."""
+    told = msgspec.structs.replace(FINGERPRINT, transport="".join(["mess", "ages"]))
+    assert told == FINGERPRINT
+    assert default_path(told) == default_path(FINGERPRINT)
+    assert default_path(msgspec.structs.replace(told, transport="memory")) != default_path(told)

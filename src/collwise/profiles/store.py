@@ -108,7 +108,11 @@ def default_path(fingerprint: Fingerprint) -> Path:
     if path := chosen():
         return path
     library = re.sub(r"[^a-z0-9.]+", "-", fingerprint.mpi_library.lower()).strip("-")[:40]
-    digest = hashlib.sha256(msgspec.json.encode(fingerprint)).hexdigest()[:12]
+    # msgspec leaves out a default only if it is the very same object.
+    facts = {f.name: getattr(fingerprint, f.name) for f in msgspec.structs.fields(fingerprint)}
+    defaults = {f.name: f.default for f in msgspec.structs.fields(fingerprint)}
+    told = {name: value for name, value in facts.items() if value != defaults[name]}
+    digest = hashlib.sha256(msgspec.json.encode(told)).hexdigest()[:12]
     layout = fingerprint.layout.replace(" ", "-")
     inside = "memory-" * (fingerprint.transport == "memory")
     return folder() / f"{library}-{layout}-{inside}{digest}.json"

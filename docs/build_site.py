@@ -33,7 +33,7 @@ CONTENTS = ROOT / "docs" / "contents.md"
 SITE = ROOT / "build" / "site"
 LIMIT_S = 300
 
-_RESULTS = sorted((ROOT / "benchmarks" / "results").iterdir())
+_RESULTS = sorted(filter(Path.is_file, (ROOT / "benchmarks" / "results").iterdir()))
 _PLACES = {
     "README.md": "index.md",
     "CHANGELOG.md": "project/changelog.md",

@@ -7,7 +7,7 @@ import pytest
 
 from collwise.errors import InvalidArgument
 from collwise.measure.statistics import best_ratio_interval
-from collwise.tuning.grid import Grid, Launch, rooms_of
+from collwise.tuning.grid import Grid, Launch, ranks_per_host_of
 from collwise.tuning.grid_results import Measured, cells, document
 from tests.case import in_case
 from tests.tuning.examples import outcome
@@ -81,10 +81,10 @@ def test_sizes_are_those_of_the_result(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("placement", "rooms"), [("4x2", (2, 2, 2, 2)), ("5+3+8", (5, 3, 8)), ("1x16", (16,))]
+    ("placement", "ranks_per_host"), [("4x2", (2, 2, 2, 2)), ("5+3+8", (5, 3, 8)), ("1x16", (16,))]
 )
-def test_placements(placement: str, rooms: tuple[int, ...]) -> None:
-    assert rooms_of(placement) == rooms
+def test_placements(placement: str, ranks_per_host: tuple[int, ...]) -> None:
+    assert ranks_per_host_of(placement) == ranks_per_host
 
 
 def test_what_is_no_grid_is_refused_with_its_place(tmp_path: Path) -> None:

@@ -90,8 +90,7 @@ class Ranges:
     sizes: tuple[int, ...]
     counts: tuple[int, ...] | None
     measuring_s: float = _MEASURING_S
-    measures: bool = False
-    measured: tuple[int, ...] | None = None
+    measured_sizes: tuple[int, ...] | None = None
 
     @property
     def races(self) -> int:
@@ -317,7 +316,8 @@ def command(
         )
         if record_path is not None and (earlier := _earlier(record_path, resume)):
             sweep = sweep.goes_on(record_path, earlier)
-        return None if raced.measures else profile_for(fingerprint, profile_path), sweep
+        known = None if raced.measured_sizes else profile_for(fingerprint, profile_path)
+        return known, sweep
 
     saved, sweep = on_root(comm, begin)
     named = {"record": record_path, "csv": csv_path, "picture": picture, "report": report_path}
@@ -329,7 +329,7 @@ def command(
 
     def measure(team: "Communicator") -> Profile:
         with Session(team, here.part(range(team.size)), seed=seed) as session:
-            return session.measure(raced.measuring_s, raced.measured, largest=largest)
+            return session.measure(raced.measuring_s, raced.measured_sizes, largest=largest)
 
     def race(team: "Communicator") -> Sweep:
         world = here.part(range(team.size))
@@ -354,7 +354,7 @@ def command(
         output.write(*sweep_lines(sweep, form) if several else ())
         if rank_order is not None:
             output.write("order    the ranks are numbered as --order says")
-        if saved is None and not raced.measures:
+        if saved is None and raced.measured_sizes is None:
             output.write("note     no profile of this machine yet: measured for 3 s to plan with")
         output.write(*here.crowding)
 

@@ -42,7 +42,6 @@ class GridCells:
     path: Path
     numbers: tuple[int, ...]
     counts: tuple[int, ...] | None = None
-    measures: bool = True
     several: bool = True
 
     @cached_property
@@ -65,7 +64,7 @@ class GridCells:
         return self._grid.measuring_s
 
     @property
-    def measured(self) -> tuple[int, ...]:
+    def measured_sizes(self) -> tuple[int, ...]:
         """The message sizes at which to measure, in bytes: the grid's sizes."""
         return self._grid.sizes
 
@@ -161,18 +160,20 @@ class _Runner:
         from collwise.lab import Cluster
 
         for launch in self.grid.launches(0):
-            network, count = self.grid.networks[launch.network], sum(launch.rooms)
+            network, count = self.grid.networks[launch.network], sum(launch.ranks_per_host)
             check_startable(count)
             if network.emulated:
                 with _launcher_beside(self.pythons[launch.library]):
-                    Cluster(**self._hosts(launch)).check(["true"], ranks_per_host=launch.rooms)
+                    Cluster(**self._hosts(launch)).check(
+                        ["true"], ranks_per_host=launch.ranks_per_host
+                    )
 
     def _hosts(self, launch: "Launch") -> dict[str, Any]:
         """The arguments of the cluster on which a launch runs."""
         network = self.grid.networks[launch.network]
         hosts: dict[str, Any] = {"latency": network.latency, "rate": network.rate}
         if network.file is None:
-            return {"hosts": len(launch.rooms), **hosts}
+            return {"hosts": len(launch.ranks_per_host), **hosts}
         return {"network": self.grid.folder / network.file, **hosts}
 
     def run(self) -> None:
@@ -224,13 +225,15 @@ class _Runner:
         network, python = self.grid.networks[launch.network], self.pythons[launch.library]
         budget_s = self.grid.measuring_s + races * (2 * self.grid.race_s + PLANNING_S)
         if not network.emulated:
-            return start_ranks(launch.rooms[0], budget_s, words, python, quiet=self.as_json), ()
+            return start_ranks(
+                launch.ranks_per_host[0], budget_s, words, python, quiet=self.as_json
+            ), ()
         from collwise.lab import Cluster
 
         with Cluster(**self._hosts(launch)) as cluster:
             finished = cluster.run(
                 [python, "-m", "collwise", *words],
-                ranks_per_host=launch.rooms,
+                ranks_per_host=launch.ranks_per_host,
                 timeout_s=budget_s + START_UP_S,
                 capture="stdout" if self.as_json else False,
             )
@@ -259,7 +262,9 @@ class _Runner:
         if (sweep := self._sweep(launch)) is None:
             return
         cells = [self.grid.cells[place] for place in self.grid.cells_of(launch)]
-        tasks = [collective.task(sum(launch.rooms), nbytes) for collective, nbytes in cells]
+        tasks = [
+            collective.task(sum(launch.ranks_per_host), nbytes) for collective, nbytes in cells
+        ]
         raced = [any(race.is_about(task) for race in sweep.races) for task in tasks]
         with suppress(OSError, ValueError):
             warnings = decode_json(read_input(self._ended(launch)), tuple[str, ...])

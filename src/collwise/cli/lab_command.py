@@ -7,7 +7,7 @@ from typing import Literal, NoReturn
 import click
 
 from collwise.cli import output
-from collwise.cli.parameter_types import BUDGET, FILE, POSITIVE, ROOMS
+from collwise.cli.parameter_types import BUDGET, FILE, POSITIVE, RANKS_PER_HOST
 from collwise.system.launcher import ended_by_signals
 
 _HOSTS, _LATENCY, _RATE = 8, "5ms", "10mbit"
@@ -26,7 +26,7 @@ _HOSTS, _LATENCY, _RATE = 8, "5ms", "10mbit"
 @click.option("--ranks", "-n", type=POSITIVE, help="Ranks in all  [default: all hosts full].")
 @click.option(
     "--ranks-per-host",
-    type=ROOMS,
+    type=RANKS_PER_HOST,
     help="Ranks on each host, or of the first, the second, … host: 5+3+8  [default: 1].",
 )
 @click.option(

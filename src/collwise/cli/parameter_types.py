@@ -148,7 +148,7 @@ def _parse_cells(text: str) -> tuple[int, ...]:
     return tuple(map(int, numbers))
 
 
-def _parse_rooms(text: str) -> int | tuple[int, ...]:
+def _parse_ranks_per_host(text: str) -> int | tuple[int, ...]:
     """Numbers of ranks: 4 on every host, or 5+3+8 on the first, second and third host."""
     if not re.fullmatch(r"[1-9][0-9]{0,4}(\+[1-9][0-9]{0,4})*", text):
         seen, remedy = f"{text[:20]!r} is no number of ranks", "give one such as 4, or 5+3+8"
@@ -248,7 +248,7 @@ PICTURE = FilePath(writes=True, suffixes=(".png", ".svg"))
 SIZE = ParsedType("bytes", parse_size)
 SIZES = ParsedType("bytes,first:last:factor,…", _parse_sizes)
 CELLS = ParsedType("numbers", _parse_cells)
-ROOMS = ParsedType("ranks", _parse_rooms)
+RANKS_PER_HOST = ParsedType("ranks", _parse_ranks_per_host)
 COUNTS = ParsedType("ranks,ranks,…", _parse_counts)
 PRECISION = ParsedType("percent", partial(parse_share, what="a precision"))
 BUDGET = ParsedType("seconds", _parse_budget)

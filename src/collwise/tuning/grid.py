@@ -105,15 +105,15 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 class Launch(NamedTuple):
     """Ranks of one library on one network with one placement, which race some cells.
 
-    turn: the round.   rooms: how many ranks each host has.   number: 1, or 2 for the launch that
-    repeats races which the first launch decided.
+    turn: the round.   ranks_per_host: one number for each host.   number: 1, or 2 for the launch
+    that repeats races which the first launch decided.
     """
 
     library: str
     turn: int
     network: str
     placement: str
-    rooms: tuple[int, ...]
+    ranks_per_host: tuple[int, ...]
     number: int
 
     @property
@@ -173,7 +173,9 @@ class Grid(NamedTuple):
         for network in self.networks:
             for placement in self.placements_on(network):
                 for library in self.libraries:
-                    yield Launch(library, turn, network, placement, rooms_of(placement), number)
+                    yield Launch(
+                        library, turn, network, placement, ranks_per_host_of(placement), number
+                    )
 
     def cells_of(self, launch: Launch) -> list[int]:
         """The places in `cells` that a launch races: one size of each collective.
@@ -192,7 +194,7 @@ class Grid(NamedTuple):
 _PAGE = "docs/how-to/grid.md"
 
 
-def rooms_of(placement: str) -> tuple[int, ...]:
+def ranks_per_host_of(placement: str) -> tuple[int, ...]:
     """How many ranks each host has: 4x2 is four hosts of two ranks, 5+3 hosts of five and three."""
     if (match := _PLACEMENT.fullmatch(placement)) is None:
         remedy = "write HOSTSxRANKS, or 5+3+8"
@@ -222,8 +224,8 @@ def _grid(file: _File, path: Path) -> Grid:
         raise InvalidArgument("the names of a grid", seen, "name them apart")
     for launch in launches:
         for collective, nbytes in grid.cells[:: len(sizes)]:
-            collective.task(sum(launch.rooms), nbytes)  # raises for what nobody can race
-        if not grid.networks[launch.network].emulated and len(launch.rooms) > 1:
+            collective.task(sum(launch.ranks_per_host), nbytes)  # raises for what nobody can race
+        if not grid.networks[launch.network].emulated and len(launch.ranks_per_host) > 1:
             seen = f"{launch.placement} on {launch.network}, which has neither latency nor file"
             raise InvalidArgument("a grid", seen, "this machine is one host: write 1xRANKS")
     if not launches:

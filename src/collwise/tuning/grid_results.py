@@ -106,7 +106,7 @@ def cells(grid: Grid, launches: Iterable[Measured]) -> list[GridCell]:
         launch = measured.launch
         for place in grid.cells_of(launch):
             collective, nbytes = grid.cells[place]
-            task = collective.task(sum(launch.rooms), nbytes)
+            task = collective.task(sum(launch.ranks_per_host), nbytes)
             for number, race in enumerate(measured.sweep.races):
                 if race.is_about(task):
                     key = launch.network, launch.placement, place

@@ -232,6 +232,8 @@ class Race(Decision, kw_only=True):
     forms: dict[Literal["blocking", "persistent"], Decision]
     dropped: int
     starts_apart_s: float
+    timed_s: tuple[float, float]
+    cores_busy: float
     competitors: list[Competitor]
 
 

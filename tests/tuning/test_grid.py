@@ -8,7 +8,7 @@ import pytest
 from collwise.errors import InvalidArgument
 from collwise.measure.statistics import best_ratio_interval
 from collwise.tuning.grid import Grid, Launch, ranks_per_host_of
-from collwise.tuning.grid_results import Measured, cells, document
+from collwise.tuning.grid_results import LabNotes, Measured, cells, document
 from tests.case import in_case
 from tests.tuning.examples import outcome
 from tests.tuning.test_race_records import sweep
@@ -121,9 +121,9 @@ def test_cells_join_libraries_and_launches(tmp_path: Path) -> None:
     found = cells(
         grid,
         [
-            Measured(launches[0], sweep(slower), ("late",)),
+            Measured(launches[0], sweep(slower), LabNotes(("late",))),
             Measured(launches[1], sweep(faster, other)),
-            Measured(again, sweep(slower), ("late",)),
+            Measured(again, sweep(slower), LabNotes(("late",))),
         ],
     )
     (cell,) = found  # nothing asks for the other sources
@@ -145,6 +145,13 @@ def test_cells_join_libraries_and_launches(tmp_path: Path) -> None:
     assert mpich.misprediction >= 1
     made = document(grid, found)
     assert (made["wanted"], len(made["cells"])) == (8 * 4 * 3, 1)
+
+
+def test_a_cell_tells_how_long_packets_came_late() -> None:
+    notes = LabNotes(late_windows_s=((0.0, 1.0), (9.5, 12.0), (20.0, 30.0)))
+    assert notes.late(8.0, 10.0) == 0.25
+    assert notes.late(12.0, 20.0) == 0
+    assert notes.late(20.0, 30.0) == 1
 
 
 def test_a_clear_loss_is_told() -> None:

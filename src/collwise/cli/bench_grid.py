@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, wraps
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from collwise.cli import output
 from collwise.cli.grouped_command import said
@@ -24,7 +25,7 @@ from collwise.system.launcher import ended_by_signals, launched
 
 if TYPE_CHECKING:  # the help needs none of them
     from collwise.tuning.grid import Grid, GridCollective, Launch
-    from collwise.tuning.grid_results import GridCell, Measured
+    from collwise.tuning.grid_results import GridCell, LabNotes, Measured
     from collwise.tuning.outcomes import Task
     from collwise.tuning.race_records import Sweep
 
@@ -208,26 +209,28 @@ class _Runner:
         words += ["--json"] * self.as_json
         try:
             with _launcher_beside(self.pythons[launch.library]):
-                code, warnings = self._start(launch, list(map(str, words)), len(places))
+                code, notes = self._start(launch, list(map(str, words)), len(places))
         except CollwiseError as problem:
-            code, warnings = 1, ()
+            code, notes = 1, None
             self._say(f"failed   {problem}")
         if code or not sweep.exists():
             self.failed.append(str(launch))
             self._say(f"failed   {launch}: it ended with code {code}; --resume tries it again")
             return
-        save_text(self._ended(launch), json.dumps(warnings), "launch")
+        save_text(self._ended(launch), msgspec.json.encode(notes).decode(), "launch")
         self._take(launch)
         self._write()
 
-    def _start(self, launch: "Launch", words: list[str], races: int) -> tuple[int, Sequence[str]]:
-        """Run `collwise` with `words` on a launch's ranks; returns exit code and lab's warnings."""
+    def _start(self, launch: "Launch", words: list[str], races: int) -> "tuple[int, LabNotes]":
+        """Run `collwise` with `words` on a launch's ranks; returns exit code and lab's notes."""
+        from collwise.tuning.grid_results import LabNotes
+
         network, python = self.grid.networks[launch.network], self.pythons[launch.library]
         budget_s = self.grid.measuring_s + races * (2 * self.grid.race_s + PLANNING_S)
         if not network.emulated:
             return start_ranks(
                 launch.ranks_per_host[0], budget_s, words, python, quiet=self.as_json
-            ), ()
+            ), LabNotes()
         from collwise.lab import Cluster
 
         with Cluster(**self._hosts(launch)) as cluster:
@@ -237,7 +240,8 @@ class _Runner:
                 timeout_s=budget_s + START_UP_S,
                 capture="stdout" if self.as_json else False,
             )
-        return finished.code, finished.report.warnings
+        report = finished.report
+        return finished.code, LabNotes(report.warnings, report.late_windows_s)
 
     def _places(self, launch: "Launch") -> list[int]:
         """The cells for a launch: all, or in a second launch those that the first ones decided."""
@@ -257,7 +261,7 @@ class _Runner:
 
     def _take(self, launch: "Launch") -> None:
         """Read what a launch has measured, if it has ended with all cells that the grid has now."""
-        from collwise.tuning.grid_results import Measured
+        from collwise.tuning.grid_results import LabNotes, Measured
 
         if (sweep := self._sweep(launch)) is None:
             return
@@ -267,9 +271,9 @@ class _Runner:
         ]
         raced = [any(race.is_about(task) for race in sweep.races) for task in tasks]
         with suppress(OSError, ValueError):
-            warnings = decode_json(read_input(self._ended(launch)), tuple[str, ...])
+            notes = decode_json(read_input(self._ended(launch)), LabNotes)
             if all(raced) or launch.number > 1:
-                self.measured[launch.name] = Measured(launch, sweep, warnings)
+                self.measured[launch.name] = Measured(launch, sweep, notes)
 
     def _sweep(self, launch: "Launch") -> "Sweep | None":
         """What a launch has raced so far; None if there is nothing that can be read."""

@@ -135,7 +135,9 @@ class Race:
     model's time.   dropped: the number of repetitions thrown away because ranks did not start
     together.   libraries: the labels of the MPI library's own forms (blocking, persistent).
     apart_s: the greatest difference of starts in the kept repetitions, in seconds.   bound_s: the
-    lower bound in seconds, with t0 and λ at the lower ends of their intervals.
+    lower bound in seconds, with t0 and λ at the lower ends of their intervals.   timed_s: when the
+    timing began and ended, on the monotonic clock of rank 0's host.   cores_busy: the share of all
+    cores' time that was not idle meanwhile, on the busiest host; 0 if unknown.
     """
 
     collective: str
@@ -148,6 +150,8 @@ class Race:
     libraries: tuple[str, ...] = LIBRARIES
     apart_s: float = 0.0
     bound_s: float = 0.0
+    timed_s: tuple[float, float] = (0.0, 0.0)
+    cores_busy: float = 0.0
 
     @cached_property
     def library(self) -> str:

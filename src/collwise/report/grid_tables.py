@@ -23,18 +23,19 @@ def summary(cells: Sequence[GridCell]) -> list[str]:
                 f" the libraries' own (geometric means of {formatting.count(len(some), 'cell')});"
                 f" {sum(cell.lost for cell in some)} clearly lost"
             )
-    errors = [
-        error
-        for cell in cells
-        for result in cell.libraries.values()
-        if (error := result.misprediction) and not result.warnings
-    ]
-    if errors:
-        near = sum(error <= _NEAR for error in errors) / len(errors)
-        lines.append(
-            f"model    predictions are off by {median(errors) - 1:.1%} in the median; {near:.0%} by"
-            f" at most a factor of {_NEAR:g}, where the lab had nothing to warn of"
-        )
+    results = [result for cell in cells for result in cell.libraries.values()]
+    for limited, where in ((False, ""), (True, ", where the lab's cores were the limit")):
+        errors = [
+            error
+            for result in results
+            if (error := result.misprediction) and result.limited is limited
+        ]
+        if errors:
+            near = sum(error <= _NEAR for error in errors) / len(errors)
+            lines.append(
+                f"model    predictions are off by {median(errors) - 1:.1%} in the median;"
+                f" {near:.0%} of {len(errors)} by at most a factor of {_NEAR:g}{where}"
+            )
     return lines
 
 

@@ -19,6 +19,10 @@ WORST_DEFAULT, WORST_OWN = 0.97, 0.95
 """A cell is lost if the interval of its speed-up over the better default, or over the best of the
 libraries' own algorithms, is wholly below this."""
 
+CORES_BUSY, LATE = 0.5, 0.1
+"""The machine may be the limit of a race in the lab where its cores are busy for a larger share of
+the time, or where packets come late during a larger share of it."""
+
 _Samples = dict[str, list[float]]
 
 
@@ -29,6 +33,8 @@ class LibraryResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     the library's algorithms, the default among them.   ours: the best planned schedule, or the
     default if none ran.   predicted_s: predicted time of `ours`.   lower_bound_s, t0_s, lam: of the
     first launch.   warnings: why the emulated network, not the library, may have set these times.
+    cores_busy: the share of the cores' time that was not idle during the race, in the busiest
+    launch; 0 if unknown.   late: the share of the race during which packets came late.
     """
 
     default: str
@@ -44,6 +50,13 @@ class LibraryResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     repetitions: int
     launches: int
     warnings: tuple[str, ...] = ()
+    cores_busy: float = 0.0
+    late: float = 0.0
+
+    @property
+    def limited(self) -> bool:
+        """Whether this machine's cores, which all emulated hosts share, may have set the times."""
+        return self.cores_busy > CORES_BUSY or self.late > LATE
 
     @property
     def misprediction(self) -> float | None:
@@ -91,12 +104,24 @@ class GridCell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return any(interval is not None and interval[1] < worst for interval, worst in pairs)
 
 
+class LabNotes(msgspec.Struct, frozen=True):
+    """What the lab reported of a launch: two fields of `lab.lab_report.Report`."""
+
+    warnings: tuple[str, ...] = ()
+    late_windows_s: tuple[tuple[float, float], ...] = ()
+
+    def late(self, began_s: float, ended_s: float) -> float:
+        """The share of a time during which packets came late."""
+        spans = (min(ended_s, end) - max(began_s, begin) for begin, end in self.late_windows_s)
+        return sum(span for span in spans if span > 0) / ((ended_s - began_s) or 1)
+
+
 class Measured(NamedTuple):
-    """A launch, the sweep that it wrote, and the lab's warnings about its times."""
+    """A launch, the sweep that it wrote, and the lab's notes."""
 
     launch: Launch
     sweep: Sweep
-    warnings: tuple[str, ...] = ()
+    notes: LabNotes = LabNotes()
 
 
 def cells(grid: Grid, launches: Iterable[Measured]) -> list[GridCell]:
@@ -156,7 +181,12 @@ def _cell(
             repetitions=len(samples[ours]),
             launches=len(races),
             warnings=tuple(
-                dict.fromkeys(line for measured, _ in pairs for line in measured.warnings)
+                dict.fromkeys(line for measured, _ in pairs for line in measured.notes.warnings)
+            ),
+            cores_busy=max(race.get("cores_busy", 0.0) for race in races),
+            late=max(
+                measured.notes.late(*race.get("timed_s", (0.0, 0.0)))
+                for (measured, _), race in zip(pairs, races, strict=True)
             ),
         )
     over_default = best_ratio_interval(kept["default"], kept["ours"])

@@ -5,6 +5,7 @@ Every competitor's result is checked on every rank, before and after the timing.
 
 import gc
 import logging
+import os
 import random
 import time
 from collections.abc import Container, Mapping, Sequence
@@ -24,6 +25,7 @@ from collwise.mpi.runtime.agreement import everywhere
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
+from collwise.system.host import busy_s
 
 log = logging.getLogger("collwise")
 
@@ -131,9 +133,11 @@ def race(
             competitors += added
             running += added
         left_s = budget_s - (time.perf_counter() - begin)
+        began_s, worked_s = time.monotonic(), busy_s()
         samples, timed = time_competitors(
             harness, running, left_s, repetitions, seed, behind=behind, within=within
         )
+        ended_s, worked_s = time.monotonic(), busy_s() - worked_s
         last = max(map(len, samples.values()))
         for competitor in running:
             if len(samples.get(competitor.label, ())) == last:
@@ -141,8 +145,16 @@ def race(
     finally:
         for competitor in competitors:
             competitor.free()
-    about = problem.collective, problem.ranks, problem.nbytes, problem.root
-    return Race(*about, samples, dict(predicted_s), timed.dropped, apart_s=timed.tolerance_s)
+    share = worked_s / (ended_s - began_s) / (os.cpu_count() or 1)
+    return Race(
+        *(problem.collective, problem.ranks, problem.nbytes, problem.root),
+        samples,
+        dict(predicted_s),
+        timed.dropped,
+        apart_s=timed.tolerance_s,
+        timed_s=(began_s, ended_s),
+        cores_busy=harness.comm.allreduce(share, MPI.MAX),
+    )
 
 
 def _own_competitors(

@@ -6,8 +6,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import wraps
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,9 +23,8 @@ from collwise.system.files import decode_json, is_written_in_place, read_input, 
 from collwise.system.launcher import ended_by_signals, launched
 
 if TYPE_CHECKING:  # the help needs none of them
-    from collwise.tuning.grid import Grid, GridCollective, Launch
+    from collwise.tuning.grid import Grid, Launch
     from collwise.tuning.grid_results import GridCell, LabNotes, Measured
-    from collwise.tuning.outcomes import Task
     from collwise.tuning.race_records import Sweep
 
 STARTING_S = 6.0
@@ -34,63 +32,6 @@ STARTING_S = 6.0
 PLANNING_S = 10.0
 """Allowed for planning each race."""
 _TAKEN = ("--grid", "--record", "--resume", "--report", "--json", "--seed")
-
-
-@dataclass(frozen=True)
-class GridCells:
-    """The cells of a grid that one launch races, with the attributes of `bench_command.Ranges`."""
-
-    path: Path
-    numbers: tuple[int, ...]
-    counts: tuple[int, ...] | None = None
-    several: bool = True
-
-    @cached_property
-    def _grid(self) -> "Grid":
-        from collwise.tuning.grid import Grid
-
-        return Grid.load(self.path)
-
-    @cached_property
-    def _cells(self) -> "list[tuple[GridCollective, int]]":
-        cells = self._grid.cells
-        if wrong := [number for number in self.numbers if not 0 <= number < len(cells)]:
-            seen, remedy = f"the last one is {len(cells) - 1}", "leave --cells to bench itself"
-            raise InvalidArgument(f"cell {wrong[0]} of {self.path}", seen, remedy)
-        return [cells[number] for number in self.numbers]
-
-    @property
-    def measuring_s(self) -> float:
-        """Seconds for measuring the machine."""
-        return self._grid.measuring_s
-
-    @property
-    def measured_sizes(self) -> tuple[int, ...]:
-        """The message sizes at which to measure, in bytes: the grid's sizes."""
-        return self._grid.sizes
-
-    @property
-    def collectives(self) -> tuple[str, ...]:
-        """The names of the collectives."""
-        return tuple(dict.fromkeys(collective.name for collective, _ in self._cells))
-
-    @property
-    def races(self) -> int:
-        """The number of races."""
-        return len(self.numbers)
-
-    def budget_s(self, asked: float | None) -> float:
-        """The most seconds for each race."""
-        return asked or self._grid.race_s
-
-    def tasks(self, request: object, ranks: int) -> "list[Task]":
-        """The races on `ranks` ranks."""
-        from collwise.tuning.session import check_raceable
-
-        tasks = [collective.task(ranks, nbytes) for collective, nbytes in self._cells]
-        for task in tasks:
-            check_raceable(task)
-        return tasks
 
 
 def over_networks(run: Callable[..., Any]) -> Callable[..., Any]:

@@ -257,7 +257,7 @@ def command(
     named = {"record": record_path, "csv": csv_path, "picture": picture, "report": report_path}
     paths = {kind: path for kind, path in named.items() if path is not None}
     keeper = SweepKeeper(sweep, form, paths, None if as_json else _shown(raced))
-    what = f"{raced.races} times" if several else str(tasks[counts[-1]][0])
+    what = formatting.count(raced.races, "time") if several else str(tasks[counts[-1]][0])
     limit_s = budget_s + (0 if saved else raced.measuring_s)
     beginning = f"racing {what} on {counts[-1]} ranks for {limit_s:g} s at most"
 

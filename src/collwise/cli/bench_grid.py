@@ -124,11 +124,11 @@ class _Runner:
         first = [launch for turn in range(grid.rounds) for launch in grid.launches(turn)]
         left = sum(launch.name not in self.measured for launch in first)
         each_s = STARTING_S + grid.measuring_s + len(grid.collectives) * grid.race_s
+        others = f"the others take {_duration(left * each_s)} at most" if left else "none is left"
         self._say(
             f"grid     {formatting.count(len(first), 'launch', 'launches')} of"
-            f" {formatting.count(len(grid.collectives), 'race')} on {', '.join(grid.libraries)};"
-            f" {len(first) - left} have run; the others take {_duration(left * each_s)} at most,"
-            " and what they decide is raced once more"
+            f" {formatting.count(len(grid.collectives), 'race')} on {', '.join(grid.libraries)},"
+            f" {len(first) - left} of them done; {others}; what they decide is raced once more"
         )
         with ended_by_signals():
             for turn in range(grid.rounds):

@@ -136,8 +136,8 @@ class Race:
     together.   libraries: the labels of the MPI library's own forms (blocking, persistent).
     apart_s: the greatest difference of starts in the kept repetitions, in seconds.   bound_s: the
     lower bound in seconds, with t0 and λ at the lower ends of their intervals.   timed_s: when the
-    timing began and ended, on the monotonic clock of rank 0's host.   cores_busy: the share of all
-    cores' time that was not idle meanwhile, on the busiest host; 0 if unknown.
+    timing began and ended, on the monotonic clock of rank 0's host.   cores_busy: on emulated
+    hosts, the share of this machine's cores that ranks used while calls ran; elsewhere 0.
     """
 
     collective: str

@@ -90,12 +90,6 @@ def core_limit(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
         return sys.maxsize
 
 
-def busy_s(stat: Path = Path("/proc/stat")) -> float:
-    """Seconds that all cores of this host together have worked since it booted; 0 if unknown."""
-    ticks = [int(word) for word in _line(stat).split()[1:9]]
-    return (sum(ticks) - sum(ticks[3:5])) / os.sysconf("SC_CLK_TCK")  # without idle and iowait
-
-
 def usable_cores() -> int:
     """The number of logical processors that this process's affinity and container allow."""
     return min(len(affinity()) or os.cpu_count() or 1, core_limit())

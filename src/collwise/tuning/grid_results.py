@@ -33,8 +33,8 @@ class LibraryResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     the library's algorithms, the default among them.   ours: the best planned schedule, or the
     default if none ran.   predicted_s: predicted time of `ours`.   lower_bound_s, t0_s, lam: of the
     first launch.   warnings: why the emulated network, not the library, may have set these times.
-    cores_busy: the share of the cores' time that was not idle during the race, in the busiest
-    launch; 0 if unknown.   late: the share of the race during which packets came late.
+    cores_busy: the largest `Race.cores_busy` of the launches.   late: the largest share of a race
+    during which packets came late.
     """
 
     default: str

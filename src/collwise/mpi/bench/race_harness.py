@@ -25,7 +25,7 @@ from collwise.mpi.runtime.agreement import everywhere
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
-from collwise.system.host import busy_s
+from collwise.system.host import LAB
 
 log = logging.getLogger("collwise")
 
@@ -133,11 +133,11 @@ def race(
             competitors += added
             running += added
         left_s = budget_s - (time.perf_counter() - begin)
-        began_s, worked_s = time.monotonic(), busy_s()
-        samples, timed = time_competitors(
+        began_s = time.monotonic()
+        samples, timed, cores_busy = time_competitors(
             harness, running, left_s, repetitions, seed, behind=behind, within=within
         )
-        ended_s, worked_s = time.monotonic(), busy_s() - worked_s
+        ended_s = time.monotonic()
         last = max(map(len, samples.values()))
         for competitor in running:
             if len(samples.get(competitor.label, ())) == last:
@@ -145,7 +145,6 @@ def race(
     finally:
         for competitor in competitors:
             competitor.free()
-    share = worked_s / (ended_s - began_s) / (os.cpu_count() or 1)
     return Race(
         *(problem.collective, problem.ranks, problem.nbytes, problem.root),
         samples,
@@ -153,7 +152,7 @@ def race(
         timed.dropped,
         apart_s=timed.tolerance_s,
         timed_s=(began_s, ended_s),
-        cores_busy=harness.comm.allreduce(share, MPI.MAX),
+        cores_busy=cores_busy,
     )
 
 
@@ -190,16 +189,18 @@ def time_competitors(
     *,
     behind: float = inf,
     within: float = 0.0,
-) -> tuple[dict[str, tuple[float, ...]], Punctual]:
+) -> tuple[dict[str, tuple[float, ...]], Punctual, float]:
     """The slowest rank's seconds, by competitor, in the repetitions that all ranks began together.
 
     Times count from the first rank's start, so no rank looks faster because another was late.  Also
-    returns what `punctual` kept.   budget_s: seconds by rank 0's clock.   behind: a competitor
-    leaves if it takes this many times as long as its form's best.   within: the timing ends early
-    once medians are known to ± this share.
+    returns what `punctual` kept, and `Race.cores_busy`.   budget_s: seconds by rank 0's clock.
+    behind: a competitor leaves if it takes this many times as long as its form's best.
+    within: the timing ends early once medians are known to ± this share.
     """
     comm, line, now = harness.comm, harness.line, harness.clock.now
     tried = behind == inf
+    emulated = LAB in os.environ
+    worked_s, ran_s = 0.0, 0.0  # processor time of all ranks within calls, and time of the calls
     shuffle = random.Random(seed).shuffle
     every: list[NDArray[np.float64]] = []  # of each chunk: times, and how far the starts were apart
     begin = time.perf_counter()
@@ -216,8 +217,10 @@ def time_competitors(
                 shuffle(order)
                 for index in order:
                     began[repetition, index], in_time = line.line_up()
+                    working_s = time.process_time() if emulated else 0.0
                     competitors[index].run()
                     ended[repetition, index] = now()
+                    worked_s += time.process_time() - working_s if emulated else 0.0
                     late[repetition, index] = not in_time
             last[:] = began
             comm.Allreduce(MPI.IN_PLACE, began, MPI.MIN)
@@ -226,6 +229,7 @@ def time_competitors(
             line.adapt(float(late.mean()))
             times = np.where(racing, ended - began, np.nan)
             every.append(np.stack([times, last - began]))
+            ran_s += float(np.nansum(times))
             kept = punctual(*np.concatenate(every[1:] or every, axis=1))  # the first is a warm-up
             have = len(kept.kept) if every[1:] else 0
             if comm.Get_rank() == 0:  # whose clock counts
@@ -245,7 +249,8 @@ def time_competitors(
     for competitor, column in zip(competitors, kept.kept[:repetitions].T, strict=True):
         if timed := tuple(column[~np.isnan(column)].tolist()):
             samples[competitor.label] = timed
-    return samples, kept
+    busy = comm.allreduce(worked_s, MPI.SUM) / (ran_s or 1) / (os.cpu_count() or 1)
+    return samples, kept, busy
 
 
 def _stay(

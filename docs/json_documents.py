@@ -41,7 +41,7 @@ class Problem(Document, kw_only=True):
     nbytes: int
     root: int
     item: int
-    order: Literal["any", "same", "rank"]
+    order: Literal["any", "same", "rank", "fixed"]
     order_because: str
     sources: list[Source] | UnsetType = UNSET
     shape: list[int] | UnsetType = UNSET

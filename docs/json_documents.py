@@ -232,8 +232,7 @@ class Race(Decision, kw_only=True):
     forms: dict[Literal["blocking", "persistent"], Decision]
     dropped: int
     starts_apart_s: float
-    timed_s: tuple[float, float]
-    cores_busy: float
+    load: dict[Literal["began_s", "ended_s", "calls_s", "worked_s"], float]
     competitors: list[Competitor]
 
 

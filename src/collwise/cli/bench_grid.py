@@ -182,7 +182,7 @@ class _Runner:
                 capture="stdout" if self.as_json else False,
             )
         report = finished.report
-        return finished.code, LabNotes(report.warnings, report.late_windows_s)
+        return finished.code, LabNotes(report.warnings, report.windows, os.cpu_count() or 1)
 
     def _places(self, launch: "Launch") -> list[int]:
         """The cells for a launch: all, or in a second launch those that the first ones decided."""

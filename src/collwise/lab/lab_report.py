@@ -1,6 +1,6 @@
 """How well the switch kept time while a command ran, and what may have spoiled the times."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -11,6 +11,15 @@ LATE_SHARE, LATE_S = 0.05, 200e-6
 the shortest latency and this time."""
 BUSY = 0.8
 """The report warns of a switch that used more than this share of a core."""
+
+
+class Window(NamedTuple):
+    """A short time on the monotonic clock: what the switch worked, and the latest packet in it."""
+
+    began_s: float
+    ended_s: float
+    worked_s: float
+    lateness_s: float
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,8 +45,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """Share of one core that the switch used in its busiest quarter of a second."""
     punctual: bool
     """Whether the switch runs before all other processes (SCHED_FIFO)."""
-    late_windows_s: tuple[tuple[float, float], ...] = ()
-    """Spans of the monotonic clock in which some packet came more than 0.5 ms late."""
+    windows: tuple[Window, ...] = ()
+    """The first 1,000 quarters of a second."""
     least_latency_s: float
     quiet: bool
     """Whether waiting ranks sleep (the poll shim)."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from collwise.lab import carrier, control_messages, kernel
 from collwise.lab.carrier import DROPS, NBYTES, PACKETS, WORST_NS
+from collwise.lab.lab_report import Window
 
 try:
     from collwise.lab import _carrier
@@ -20,7 +21,6 @@ else:
 
 _LARGEST_US = 100_000
 _WINDOW_NS = 250_000_000
-_LATE_WINDOW_NS = 500_000
 _MAX_WINDOWS = 1000
 _PRIORITY = 50
 
@@ -39,7 +39,7 @@ class Statistics:
         self._began_ns = self._window_ns = time.monotonic_ns()
         self._began_cpu_ns = self._window_cpu_ns = time.process_time_ns()
         self._busiest = 0.0
-        self._late_windows: list[tuple[float, float]] = []
+        self._windows: list[Window] = []
 
     @property
     def window_ends_ns(self) -> int:
@@ -52,8 +52,9 @@ class Statistics:
         worst = self.counts[WORST_NS]
         self._busiest = max(self._busiest, (cpu - self._window_cpu_ns) / (now - self._window_ns))
         self._worst_ns = max(self._worst_ns, worst)
-        if worst > _LATE_WINDOW_NS and len(self._late_windows) < _MAX_WINDOWS:
-            self._late_windows.append((self._window_ns / 1e9, now / 1e9))
+        if len(self._windows) < _MAX_WINDOWS:
+            times_ns = self._window_ns, now, cpu - self._window_cpu_ns, worst
+            self._windows.append(Window(*(time_ns / 1e9 for time_ns in times_ns)))
         self._window_ns, self._window_cpu_ns, self.counts[WORST_NS] = now, cpu, 0
 
     def quantile_us(self, share: float) -> int:
@@ -79,7 +80,7 @@ class Statistics:
             "switch_drops": self.counts[DROPS],
             "load": load,
             "busiest_load": max(self._busiest, load),
-            "late_windows_s": self._late_windows,
+            "windows": self._windows,
         }
 
 

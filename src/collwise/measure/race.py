@@ -68,6 +68,22 @@ def by_library(name: str) -> bool:
     return name == LIBRARY or own_algorithm(name) is not None
 
 
+class Load(NamedTuple):
+    """What the timing of a race took, in seconds.
+
+    began_s, ended_s: on the monotonic clock of rank 0's host.   calls_s: of all calls, one after
+    another.   worked_s: processor time of all ranks within these calls; known on emulated hosts.
+    """
+
+    began_s: float = 0.0
+    ended_s: float = 0.0
+    calls_s: float = 0.0
+    worked_s: float = 0.0
+
+
+UNKNOWN_LOAD = Load()
+
+
 class Punctual(NamedTuple):
     """The repetitions in which all ranks started together.
 
@@ -135,9 +151,8 @@ class Race:
     model's time.   dropped: the number of repetitions thrown away because ranks did not start
     together.   libraries: the labels of the MPI library's own forms (blocking, persistent).
     apart_s: the greatest difference of starts in the kept repetitions, in seconds.   bound_s: the
-    lower bound in seconds, with t0 and λ at the lower ends of their intervals.   timed_s: when the
-    timing began and ended, on the monotonic clock of rank 0's host.   cores_busy: on emulated
-    hosts, the share of this machine's cores that ranks used while calls ran; elsewhere 0.
+    lower bound in seconds, with t0 and λ at the lower ends of their intervals.   load: what
+    the timing took.
     """
 
     collective: str
@@ -150,8 +165,7 @@ class Race:
     libraries: tuple[str, ...] = LIBRARIES
     apart_s: float = 0.0
     bound_s: float = 0.0
-    timed_s: tuple[float, float] = (0.0, 0.0)
-    cores_busy: float = 0.0
+    load: Load = UNKNOWN_LOAD
 
     @cached_property
     def library(self) -> str:

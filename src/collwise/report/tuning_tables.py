@@ -343,8 +343,7 @@ def race_document(outcome: Outcome) -> dict[str, Any]:
         "forms": forms,
         "dropped": race.dropped,
         "starts_apart_s": race.apart_s,
-        "timed_s": race.timed_s,
-        "cores_busy": race.cores_busy,
+        "load": race.load._asdict(),
         "competitors": [
             {
                 "label": label,

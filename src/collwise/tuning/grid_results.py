@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from collwise.measure.race import BLOCKING, LIBRARIES, own_algorithm
+from collwise.measure.race import BLOCKING, LIBRARIES, Load, own_algorithm
 from collwise.measure.statistics import Interval, best_ratio_interval
 from collwise.tuning.grid import Grid, Launch
 from collwise.tuning.race_records import VERSION, Sweep
@@ -19,10 +19,11 @@ WORST_DEFAULT, WORST_OWN = 0.97, 0.95
 """A cell is lost if the interval of its speed-up over the better default, or over the best of the
 libraries' own algorithms, is wholly below this."""
 
-CORES_BUSY, LATE = 0.5, 0.1
+CORES_BUSY, LATE, LATE_S = 0.5, 0.1, 0.5e-3
 """The machine may be the limit of a race in the lab where its cores are busy for a larger share of
-the time, or where packets come late during a larger share of it."""
+the time, or where packets come later than LATE_S during a larger share of it."""
 
+_Window = tuple[float, float, float, float]
 _Samples = dict[str, list[float]]
 
 
@@ -33,8 +34,8 @@ class LibraryResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     the library's algorithms, the default among them.   ours: the best planned schedule, or the
     default if none ran.   predicted_s: predicted time of `ours`.   lower_bound_s, t0_s, lam: of the
     first launch.   warnings: why the emulated network, not the library, may have set these times.
-    cores_busy: the largest `Race.cores_busy` of the launches.   late: the largest share of a race
-    during which packets came late.
+    cores_busy: the share of this machine's cores that ranks and the switch used while calls ran.
+    late: the share of the race during which packets came late.   Both are of the worst launch.
     """
 
     default: str
@@ -105,15 +106,31 @@ class GridCell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class LabNotes(msgspec.Struct, frozen=True):
-    """What the lab reported of a launch: two fields of `lab.lab_report.Report`."""
+    """What the lab reported of a launch: two fields of `lab.Report`, and the number of cores.
+
+    windows: short times, of each the seconds when it began and ended, for which the switch worked,
+    and by which the latest packet was late.
+    """
 
     warnings: tuple[str, ...] = ()
-    late_windows_s: tuple[tuple[float, float], ...] = ()
+    windows: tuple[_Window, ...] = ()
+    cores: int = 1
 
-    def late(self, began_s: float, ended_s: float) -> float:
-        """The share of a time during which packets came late."""
-        spans = (min(ended_s, end) - max(began_s, begin) for begin, end in self.late_windows_s)
-        return sum(span for span in spans if span > 0) / ((ended_s - began_s) or 1)
+    def cores_busy(self, load: Load) -> float:
+        """The share of the cores that ranks and the switch used during a race's calls."""
+        worked_s = load.worked_s + sum(worked_s for _, _, worked_s, _ in self._within(load))
+        return worked_s / (load.calls_s * self.cores or 1)
+
+    def late(self, load: Load) -> float:
+        """The share of a race during which packets came late."""
+        within = self._within(load)
+        return sum(late_s > LATE_S for *_, late_s in within) / (len(within) or 1)
+
+    def _within(self, load: Load) -> list[_Window]:
+        """The windows whose middle is within the race."""
+        return [
+            one for one in self.windows if load.began_s <= (one[0] + one[1]) / 2 <= load.ended_s
+        ]
 
 
 class Measured(NamedTuple):
@@ -167,6 +184,7 @@ def _cell(
             kept[kind].append(samples[label])
         predicted = {one["label"]: one["predicted_s"] for one in races[0]["competitors"]}
         first = races[0]
+        loads = list(zip(pairs, (Load(**race.get("load", {})) for race in races), strict=True))
         results[library] = LibraryResult(
             default=default,
             default_s=median(samples[default]),
@@ -183,11 +201,8 @@ def _cell(
             warnings=tuple(
                 dict.fromkeys(line for measured, _ in pairs for line in measured.notes.warnings)
             ),
-            cores_busy=max(race.get("cores_busy", 0.0) for race in races),
-            late=max(
-                measured.notes.late(*race.get("timed_s", (0.0, 0.0)))
-                for (measured, _), race in zip(pairs, races, strict=True)
-            ),
+            cores_busy=max(measured.notes.cores_busy(load) for (measured, _), load in loads),
+            late=max(measured.notes.late(load) for (measured, _), load in loads),
         )
     over_default = best_ratio_interval(kept["default"], kept["ours"])
     over_own = best_ratio_interval(kept["own"], kept["ours"])

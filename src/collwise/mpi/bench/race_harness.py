@@ -16,7 +16,7 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from collwise.measure.race import Punctual, Race, contenders, punctual
+from collwise.measure.race import Load, Punctual, Race, contenders, punctual
 from collwise.measure.statistics import FEWEST, median_interval
 from collwise.mpi.bench.clock import CommonClock, StartingLine
 from collwise.mpi.bench.workloads import Competitor, Workload, idle
@@ -133,11 +133,9 @@ def race(
             competitors += added
             running += added
         left_s = budget_s - (time.perf_counter() - begin)
-        began_s = time.monotonic()
-        samples, timed, cores_busy = time_competitors(
+        samples, timed, load = time_competitors(
             harness, running, left_s, repetitions, seed, behind=behind, within=within
         )
-        ended_s = time.monotonic()
         last = max(map(len, samples.values()))
         for competitor in running:
             if len(samples.get(competitor.label, ())) == last:
@@ -151,8 +149,7 @@ def race(
         dict(predicted_s),
         timed.dropped,
         apart_s=timed.tolerance_s,
-        timed_s=(began_s, ended_s),
-        cores_busy=cores_busy,
+        load=load,
     )
 
 
@@ -189,18 +186,18 @@ def time_competitors(
     *,
     behind: float = inf,
     within: float = 0.0,
-) -> tuple[dict[str, tuple[float, ...]], Punctual, float]:
+) -> tuple[dict[str, tuple[float, ...]], Punctual, Load]:
     """The slowest rank's seconds, by competitor, in the repetitions that all ranks began together.
 
     Times count from the first rank's start, so no rank looks faster because another was late.  Also
-    returns what `punctual` kept, and `Race.cores_busy`.   budget_s: seconds by rank 0's clock.
+    returns what `punctual` kept, and the load.   budget_s: seconds by rank 0's clock.
     behind: a competitor leaves if it takes this many times as long as its form's best.
     within: the timing ends early once medians are known to ± this share.
     """
     comm, line, now = harness.comm, harness.line, harness.clock.now
     tried = behind == inf
+    began_s, calls_s, worked_s = time.monotonic(), 0.0, 0.0
     emulated = LAB in os.environ
-    worked_s, ran_s = 0.0, 0.0  # processor time of all ranks within calls, and time of the calls
     shuffle = random.Random(seed).shuffle
     every: list[NDArray[np.float64]] = []  # of each chunk: times, and how far the starts were apart
     begin = time.perf_counter()
@@ -229,7 +226,7 @@ def time_competitors(
             line.adapt(float(late.mean()))
             times = np.where(racing, ended - began, np.nan)
             every.append(np.stack([times, last - began]))
-            ran_s += float(np.nansum(times))
+            calls_s += float(np.nansum(times))
             kept = punctual(*np.concatenate(every[1:] or every, axis=1))  # the first is a warm-up
             have = len(kept.kept) if every[1:] else 0
             if comm.Get_rank() == 0:  # whose clock counts
@@ -249,8 +246,8 @@ def time_competitors(
     for competitor, column in zip(competitors, kept.kept[:repetitions].T, strict=True):
         if timed := tuple(column[~np.isnan(column)].tolist()):
             samples[competitor.label] = timed
-    busy = comm.allreduce(worked_s, MPI.SUM) / (ran_s or 1) / (os.cpu_count() or 1)
-    return samples, kept, busy
+    worked_s = comm.allreduce(worked_s, MPI.SUM)
+    return samples, kept, Load(began_s, time.monotonic(), calls_s, worked_s)
 
 
 def _stay(

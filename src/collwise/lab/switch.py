@@ -10,7 +10,6 @@ from typing import Any
 
 from collwise.lab import carrier, control_messages, kernel
 from collwise.lab.carrier import DROPS, NBYTES, PACKETS, WORST_NS
-from collwise.lab.lab_report import Window
 
 try:
     from collwise.lab import _carrier
@@ -39,7 +38,7 @@ class Statistics:
         self._began_ns = self._window_ns = time.monotonic_ns()
         self._began_cpu_ns = self._window_cpu_ns = time.process_time_ns()
         self._busiest = 0.0
-        self._windows: list[Window] = []
+        self._windows: list[tuple[float, ...]] = []  # the fields of a `Window`
 
     @property
     def window_ends_ns(self) -> int:
@@ -54,7 +53,7 @@ class Statistics:
         self._worst_ns = max(self._worst_ns, worst)
         if len(self._windows) < _MAX_WINDOWS:
             times_ns = self._window_ns, now, cpu - self._window_cpu_ns, worst
-            self._windows.append(Window(*(time_ns / 1e9 for time_ns in times_ns)))
+            self._windows.append(tuple(time_ns / 1e9 for time_ns in times_ns))
         self._window_ns, self._window_cpu_ns, self.counts[WORST_NS] = now, cpu, 0
 
     def quantile_us(self, share: float) -> int:

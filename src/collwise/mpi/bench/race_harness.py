@@ -33,6 +33,9 @@ _FOR_INTERVALS = 20
 """The fewest repetitions after which narrow confidence intervals may end a race."""
 _TRIALS, _TRIAL_SHARE = 5, 0.25
 """A competitor that is behind after these repetitions, or this share of the budget, leaves."""
+_ROOM, _ROOM_S, _FEWEST_IN_CHUNK = 1.5, 1e-3, 3
+"""Between hosts, where agreeing on a start takes long, the next call starts after _ROOM × the
+slowest call so far, and _ROOM_S; and ranks agree on this many repetitions at once."""
 _CHUNK_S = 0.05
 _MAX_IN_CHUNK = 50
 
@@ -202,6 +205,7 @@ def time_competitors(
     every: list[NDArray[np.float64]] = []  # of each chunk: times, and how far the starts were apart
     begin = time.perf_counter()
     plan = np.ones(1 + len(competitors), np.int64)  # repetitions to time next, and who runs
+    gaps_s: list[float] = []  # from a competitor's start to the next start, once that is known
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -210,10 +214,12 @@ def time_competitors(
             began, last, ended = np.zeros((3, count, len(competitors)))
             late = np.zeros((count, len(competitors)), dtype=np.uint8)
             order = np.flatnonzero(racing).tolist()
+            after_s = None
             for repetition in range(count):
                 shuffle(order)
                 for index in order:
-                    began[repetition, index], in_time = line.line_up()
+                    began[repetition, index], in_time = line.line_up(after_s)
+                    after_s = gaps_s[index] if gaps_s else None
                     working_s = time.process_time() if emulated else 0.0
                     competitors[index].run()
                     ended[repetition, index] = now()
@@ -227,10 +233,16 @@ def time_competitors(
             times = np.where(racing, ended - began, np.nan)
             every.append(np.stack([times, last - began]))
             calls_s += float(np.nansum(times))
+            if line.apart:
+                slowest_s = np.nanmax(
+                    np.concatenate([one[0] for one in every[1:] or every]), axis=0
+                )
+                gaps_s = (_ROOM * slowest_s + _ROOM_S).tolist()
             kept = punctual(*np.concatenate(every[1:] or every, axis=1))  # the first is a warm-up
             have = len(kept.kept) if every[1:] else 0
             if comm.Get_rank() == 0:  # whose clock counts
                 each_s = float(np.nansum(times, axis=1).mean()) + line.notice_s * len(order)
+                each_s = sum(gaps_s[index] for index in order) if gaps_s else each_s
                 spent_s = time.perf_counter() - begin
                 if not tried and have and (have >= _TRIALS or spent_s > _TRIAL_SHARE * budget_s):
                     tried = True
@@ -238,6 +250,8 @@ def time_competitors(
                 enough = have >= _FOR_INTERVALS and _narrow(kept.kept[:, plan[1:] > 0], within)
                 left_s = budget_s - spent_s
                 plan[0] = 0 if enough else _next_chunk(left_s, each_s, have, repetitions)
+                if plan[0] and gaps_s and have < FEWEST:  # agreeing on more takes long, too
+                    plan[0] = max(plan[0], _FEWEST_IN_CHUNK)
             comm.Bcast(plan, root=0)
     finally:
         if collecting:

@@ -100,10 +100,10 @@ def sent(ranks: int, rank: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=8)
 def received_by_all(ranks: int) -> NDArray[np.int8]:
-    """Which block each rank receives in each round: table[rank, round in its phase].
+    """The blocks that all ranks receive in a phase of ⌈log2 p⌉ rounds.
 
-    A block's number says in which round of this phase the root sends it; it is negative for blocks
-    of the previous phase.  Row 0, the root's, has no meaning.
+    table[rank, round] is a block's number.  The root sends block b >= 0 in round b of this phase;
+    it sent block −j j rounds before the phase.  Row 0, the root's, has no meaning.
     """
     all_ranks, numbers = np.arange(ranks), skips(ranks)
     table = np.zeros((ranks, len(numbers) - 1), np.int8)
@@ -116,8 +116,9 @@ def received_by_all(ranks: int) -> NDArray[np.int8]:
 
 
 def _narrow(ranks: int, rank: Numbers) -> Iterator[tuple[int, Numbers, Numbers, Numbers]]:
-    """For each round of a phase, from the last on: (round, block sent, whether certain, target).
+    """For each round of a phase, the last first: (round, block sent, whether certain, target).
 
+    A block that is not certain has to be found as the block that the target receives (`received`).
     rank: the sender, or an array of senders; then the last three entries are arrays too.
     """
     numbers = skips(ranks)
@@ -151,7 +152,7 @@ def _first_block(rank: Numbers, numbers: Sequence[int]) -> Numbers:
 
 @dataclass(frozen=True)
 class Circulant(Rounds):
-    """The rounds of a broadcast of `count` pieces; in a round, all ranks send over one distance."""
+    """The rounds of a broadcast of `count` pieces; in a round, all distances (skips) are equal."""
 
     def _round_numbers(self) -> tuple[range, int]:
         """The numbers of all rounds, and q, the number of rounds in a phase.

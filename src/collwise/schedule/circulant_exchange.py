@@ -45,7 +45,7 @@ class Step(NamedTuple):
 def steps_by_round(
     ranks: int, radices: tuple[int, ...], *, gathers: bool
 ) -> tuple[tuple[Step, ...], ...]:
-    """For each round of a reduce-scatter, its steps; if `gathers`, then those of an allgather.
+    """The steps of every round of a reduce-scatter, and of an allgather after it if `gathers`.
 
     The allgather has the same rounds in reverse order.   radices: one for each round; the last one
     is repeated as often as needed.
@@ -189,7 +189,10 @@ class CirculantExchange(Circular):
         return ()
 
     def _turns(self) -> Iterator[tuple[bool, Step]]:
-        """Every step twice, round by round: (True, step) sends it, (False, step) receives it."""
+        """Yield every step twice, in list order: (True, step) to send, (False, step) to receive.
+
+        A receive follows its step's send and at most latency − 1 later sends of the round.
+        """
         for steps in self.rounds():
             sends = [(at, True, step) for at, step in enumerate(steps)]
             receives = [(at + self.latency, False, step) for at, step in enumerate(steps)]

@@ -106,7 +106,7 @@ class ScatterCollect(Scatter):
     ring: bool
 
     def steps(self, kind: type = np.int64) -> tuple[Ints, Ints, Ints]:
-        """The distance, start and stop of every step, in three arrays of the given kind."""
+        """The distance, start and stop of every step, in three arrays of the dtype `kind`."""
         starts: Ints = np.fromiter(self.starts, kind)
         distances = np.ones_like(starts) if self.ring else starts
         return distances, starts, np.append(starts, self.tree.size)[1:]

@@ -1,8 +1,8 @@
 """Rounds for few ranks: each rank sends its newest piece that another rank lacks.
 
 The root first sends every piece once, to the other ranks in turn; then it sends its newest pieces
-again.  Thus many ranks get the last pieces from the root.  With few ranks and a large λ, all pieces
-take up to λ rounds fewer than if the root sends each piece once.
+again.  Thus many ranks get the last pieces from the root.  With few ranks and a high latency of λ
+rounds, all pieces take up to λ rounds fewer than if the root sends each piece once.
 
 On a machine with levels, a message takes as many rounds as the latency of its level.  The root
 sends to the other ranks of its own outermost group.  If such a rank has a piece that another group

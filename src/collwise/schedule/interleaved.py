@@ -46,7 +46,7 @@ class _Arrival(NamedTuple):
 
 
 class _Pattern:
-    """The lists of one piece's program: all ranks', or without a placement only rank 0's.
+    """One piece's operation lists: those of all ranks, or without a placement only rank 0's.
 
     awaited: awaited[rank][step] = n if the operation waits for the first n receives of its rank.
     receivers: maps a send, as (rank, step), to the receive that gets its message.   latency: maps a

@@ -1,4 +1,4 @@
-"""Rounds for latencies above 1: a rank can send on a piece only some rounds after receiving it.
+"""Rounds for a latency of λ > 1: a rank can send on a piece λ rounds after it was sent to it.
 
 In each round all ranks send over the same distance, to lower ranks.  The distances are the numbers
 of ranks N(t) that a postal broadcast reaches by time t, largest first, over and over.  Each rank

@@ -199,6 +199,6 @@ def of_classes(
 
 
 def around_a_circle(ranks: int) -> Class:
-    """One class of all ranks: if rank 0 has the peer q, then rank r has the peer q + r modulo p."""
+    """All ranks as one `Class`: if rank 0 has the peer q, rank r has the peer q + r modulo p."""
     all_ranks = np.arange(ranks, dtype=np.int64)
     return Class(0, all_ranks, lambda peers: np.add.outer(all_ranks, peers) % ranks)

@@ -29,7 +29,7 @@ from collwise.schedule.program import Program
 RADICES = (3, 4, 5, 6, 8, 12, 16, 32)
 """Group sizes that plans try for recursive multiplying."""
 MAX_CORES = 8
-"""How many n < p are tried at most: n ranks exchange; the others first send them their vectors."""
+"""At most this many n < p are tried: n ranks exchange, after the others sent them their vectors."""
 _Best: TypeAlias = tuple[int | float, tuple[Stage, ...]]
 _WRITTEN = re.compile(r"[0-9]{1,9}d?( [0-9]{1,9}d?)*")
 

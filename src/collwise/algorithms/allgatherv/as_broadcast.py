@@ -1,6 +1,6 @@
-"""S-to-p broadcasts that broadcast each contribution by a broadcast algorithm, segmented or not.
+"""Allgathervs that broadcast each contribution by a broadcast algorithm, segmented or not.
 
-With one source an s-to-p broadcast is a broadcast, so plans try all broadcast algorithms.  Several
+With one source an allgatherv is a broadcast, so plans try all broadcast algorithms.  Several
 sources broadcast one after another, without merging messages; plans do not try that.
 """
 

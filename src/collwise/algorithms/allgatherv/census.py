@@ -113,7 +113,7 @@ def census_time(ranks: int, each: int, latency: int, machine: Machine) -> Fracti
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings | Rough]:
     """The settings `latency` to compare, as if all ranks contributed equally.
 
-    Empty if there are too many messages to simulate.
+    Latency 1 only if there is no data; none if there are too many messages to simulate.
     """
     if not problem.nbytes or not alike_or_simulable(problem, machine):
         return [{"latency": 1}] * (not problem.nbytes)

@@ -101,7 +101,7 @@ class AllPorts(Program):
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best `strategy` for one part; empty unless ranks have a port for each direction.
+    """The best `strategy` for one part; empty for p < 4, or without a port for each direction.
 
     Combining counts d-fold, since a processor combines all d parts, one after another.
     """

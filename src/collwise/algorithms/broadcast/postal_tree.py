@@ -33,8 +33,8 @@ LAM = fraction(
 def tree(ranks: int, lam: Fraction) -> SplitTree:
     """The λ-tree over `ranks` ranks.   lam: the latency λ in t0.
 
-    A source splits its ranks into parts.  The state of a part is the index of the `Grade` with
-    the time that is left to inform the part's ranks.
+    The state of a `Part` is the index of the `Grade` with the time that is left to inform the
+    part's ranks.
     """
     grades = postal.doubling(ranks, lam).grades
 

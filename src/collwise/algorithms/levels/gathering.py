@@ -1,4 +1,4 @@
-"""S-to-p broadcasts over levels: gather inside groups, exchange across them, broadcast inside."""
+"""Allgathervs over levels: gather inside groups, exchange across them, broadcast inside."""
 
 from collections.abc import Iterable
 

@@ -13,7 +13,7 @@ from collwise.timing import simulate
 
 
 class SimulatedProber:
-    """A simulated network, and a simulated clock, for probes.
+    """Times probes on a simulated machine, and counts the simulated seconds that they take.
 
     machine: the machine for non-blocking sends.   blocking: the machine for blocking sends; None
     for `machine`.

@@ -64,8 +64,8 @@ class Algorithm:
     """An algorithm for a collective, for any number of ranks and any root.
 
     name: "collective/name".  summary: one line.  source: keys of docs/bibliography.bib, with the
-    section.  time: a formula as text, in t0 (how long a message keeps a port busy) and λ (a
-    message's latency in t0).  build: makes the program of a problem.
+    section.  time: a formula as text; t0 is how long a message keeps a port busy, λ its latency in
+    t0, T_λ(p) the least time of a broadcast in t0.  build: makes the program of a problem.
     choices: returns the settings worth trying on a machine; empty if the algorithm does not apply.
     Of the settings that `choices` returns as `Rough`, plans try only the fastest.
     parameters: the parameters by name.   predicted: deprecated and ignored.

@@ -1,10 +1,10 @@
 """Circulant rounds: a root broadcasts k blocks to all ranks in k − 1 + ⌈log2 p⌉ rounds.
 
 In every round each rank sends to the rank `skip` further on.  The skips 1, …, ⌈⌈p/2⌉/2⌉, ⌈p/2⌉ are
-used in this order, over and over.  A phase is q = ⌈log2 p⌉ rounds, one for each skip; in a phase a
-rank receives one block of each residue modulo q.  A rank computes these blocks from its number
-alone, and sends the block that its target receives [Traeff2024b].  If the rounds are run backwards,
-and blocks are combined instead of copied, they are a reduce.
+used in this order, over and over.  A phase is q = ⌈log2 p⌉ rounds, one for each skip; the numbers
+of the q blocks that a rank receives in it have all residues modulo q.  A rank computes these blocks
+from its number alone, and sends the block that its target receives [Traeff2024b].  If the rounds
+are run backwards, and blocks are combined instead of copied, they are a reduce.
 """
 
 from collections.abc import Iterator, Sequence
@@ -152,7 +152,7 @@ def _first_block(rank: Numbers, numbers: Sequence[int]) -> Numbers:
 
 @dataclass(frozen=True)
 class Circulant(Rounds):
-    """The rounds of a broadcast of `count` pieces; in a round, all distances (skips) are equal."""
+    """The rounds of a broadcast of `count` pieces; in a round all ranks send equally far."""
 
     def _round_numbers(self) -> tuple[range, int]:
         """The numbers of all rounds, and q, the number of rounds in a phase.

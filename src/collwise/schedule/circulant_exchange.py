@@ -1,4 +1,4 @@
-"""Reduce-scatter and allgather around a circle of any number of ranks, for a piece of the vector.
+"""Reduce-scatter and allgather around a circle of any number of ranks.
 
 In each round a rank sends to up to radix − 1 others and keeps about 1/radix of its blocks.  Radix 2
 gives the rounds of [Traeff2024].  With radix p, each block is sent to its rank directly.  All ranks

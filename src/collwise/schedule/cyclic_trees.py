@@ -1,12 +1,12 @@
 """Cyclic trees for a latency of λ rounds: from piece to piece, one tree is shifted by one rank.
 
 In every round the root sends a piece to the leader of the other n ranks; these ranks pass the piece
-down their tree.  In coordinates that rotate with the pieces, each node of the tree has a *row*.  A
-node receives in its row, and sends in this row and the next lower rows, one row for each child.  No
-two nodes may have the same row or send in the same row.  Nor may two nodes be the same rank; a
-node's row and the round in which it receives determine its rank.  So no port is used twice at once.
-k pieces take (k − 1 + λ + T_λ(p − 1)) t0 or a few t0 more.  No schedule whose root sends each piece
-once takes less than (k − 1 + λ + T_λ(p − 1)) t0 [Karp1993].
+down their tree.  In a round, a rank's *row* is (rank − 1 − round) modulo n.  So a node of the tree
+receives all pieces in the same row, and sends in this row and the next lower rows, one row for each
+child.  No two nodes may receive in the same row, or send in the same row.  Nor may two nodes be the
+same rank for one piece.  So no port is used twice at once.
+k pieces take (k − 1 + λ + T_λ(p − 1)) t0 or a few t0 more; T_λ(n) t0 is the least time of a
+broadcast among n ranks.  If the root sends each piece once, no schedule takes less [Karp1993].
 """
 
 from dataclasses import dataclass
@@ -28,10 +28,10 @@ round, and the rounds after it."""
 
 
 class Arrangement(NamedTuple):
-    """A tree whose nodes have the rows of this module's docstring; entry i is about row i."""
+    """A tree as arrays; entry i is about the node that receives in row i (see the module)."""
 
     received: Ints
-    """The round by which piece 0 has arrived at the node in the row."""
+    """The round by which piece 0 has arrived at the node."""
     parent: Ints
     """The rank that sends piece 0 to the node, less 1; −1 is the root."""
 

@@ -131,7 +131,7 @@ class UpTree(Program):
         return operations
 
     def rows(self, *, combines: bool) -> Rows:
-        """All messages, and combines if `combines`; a send waits for earlier receives there."""
+        """All messages, and combines if `combines`; a send waits for receives listed before it."""
         parent, place = self.tree.edges()
         lengths = np.array([piece.length for piece in pieces(self.nbytes, self.segment)], np.int64)
         segment = np.repeat(np.arange(len(lengths)), len(parent))

@@ -25,7 +25,7 @@ class SimulatedProber:
         """Simulated seconds since the prober was made."""
 
     def run(self, probes: Sequence[AnyProbe]) -> list[Seconds]:
-        """The seconds that each probe takes by the clock of rank P_0."""
+        """The exact seconds that each probe takes by the clock of rank 0 (P_0)."""
         samples = [self.sample(probe) for probe in probes]
         self.elapsed_s += float(sum(samples))
         return samples
@@ -44,7 +44,7 @@ class SimulatedProber:
 
 @lru_cache(maxsize=4096)
 def observed(probe: AnyProbe, machine: Machine) -> Fraction:
-    """Exact seconds until rank P_0 has finished a probe, by simulating the probe's schedule.
+    """Exact seconds until rank 0 (P_0) has finished a probe, by simulating the probe's schedule.
 
     On a machine with levels, the schedule has as many ranks as the machine's placement.
     """

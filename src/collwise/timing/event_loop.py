@@ -31,7 +31,7 @@ class PastLimit(Exception):
 
 
 class Columns(NamedTuple):
-    """What happened to the rows: every column has one entry for each row.
+    """When each row (message or combine) was served; every column has one entry for each row.
 
     asked, start, received: ticks, or NEVER.  From `asked` on, a message waits for links only; it
     starts at `start`.  At `received`, a message is received or a combine ends.
@@ -91,7 +91,7 @@ def _play_c(rows: Rows, law: Law, limit: int) -> Played | None:
 
 
 class _Partner:
-    """A rank's latest partner, and when (ticks) exchanges with anyone, and with others, end."""
+    """A rank's latest partner; the ticks when exchanges with any rank, and with others, end."""
 
     def __init__(self) -> None:
         self.rank, self.until, self.others_until = NONE, 0, 0

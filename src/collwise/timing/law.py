@@ -167,7 +167,7 @@ def law_of(
 
     topology: the network whose links messages hold; None if they hold none.   combine: maps
     bytes to the exact seconds for combining them; None for the machine's own costs.   along: the
-    next row of each row's publication, or NONE; None without publications.
+    column `along` of `Law`, or None.
     """
     rendezvous = machine.ports_block
     one_partner, one_processor = machine.law == "one partner", machine.law == "loggp"
@@ -214,7 +214,7 @@ def readers_of(machine: Machine, ranks: int) -> Callable[[int], Collection[int]]
 def joined_publications(
     rows: Rows, lists: Sequence[Sequence[Operation]], machine: Machine, ranks: int
 ) -> Ints:
-    """For each row, the rank's next send of the same bytes in shared memory, or NONE.
+    """For each row, the row of its rank's next send of the same bytes in shared memory, or NONE.
 
     rows: the rows of the ranks' `lists`, rank by rank in list order.   ranks: number of all ranks.
     """
@@ -355,7 +355,7 @@ def _ports_of_links(rows: Rows, ranks: int, links: Links | None) -> Ports:
 
 
 def _number_ports(rank: Ints, key: Ints, use: NDArray[np.bool_], ranks: int) -> tuple[Ints, Ints]:
-    """Number the ports of one direction; return where each rank's begin, and each row's port.
+    """Number the ports of one direction; return the bounds of ranks' ports, and each row's port.
 
     A rank's first port is for rows without a link.   rank, key: each row's rank and link.   use: a
     mask of the rows that use a port; the port of other rows is NONE.

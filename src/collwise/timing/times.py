@@ -207,7 +207,7 @@ class Timing:
         return None if link == NONE else LinkWait(link, int(number[self.played.holder[row]]))
 
     def link_busy(self) -> dict[int, Fraction]:
-        """Maps each used link to the time for which it was held in all, in exact seconds."""
+        """Maps each used link to the total time for which messages held it, in exact seconds."""
         law = self.law
         if law.links is None:
             return {}

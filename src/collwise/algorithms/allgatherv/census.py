@@ -1,4 +1,4 @@
-"""The allgather by census: T_λ(p)·t0 for an integer λ [Bruck1996 §3].
+"""The census: an allgather that takes T_λ(p)·t0 for an integer λ [Bruck1996 §3].
 
 All ranks do the same, relative to their own numbers.  A rank sends a message in every t0, each to a
 different rank.  A message carries all contributions that its sender holds by then.  The census for

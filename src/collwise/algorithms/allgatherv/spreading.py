@@ -58,7 +58,7 @@ def spread_line(line: Sequence[int], holdings: Holdings, rank: int | None) -> It
 
 
 def spread_snake(grid: Grid, holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
-    """Deliveries along the snake of all ranks of the grid.   rank: None for all deliveries."""
+    """Deliveries along the snake through the grid: its rows, every second one backwards."""
     return spread_line(Snake(grid), holdings, rank)
 
 

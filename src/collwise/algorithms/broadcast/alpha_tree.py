@@ -1,4 +1,4 @@
-"""α-trees: of n ranks to inform, a root keeps round(αn), a child gets the others [Bruck1996 §2.4].
+"""α-trees: of n ranks a root keeps round(αn), and gives the others to a child [Bruck1996 §2.4].
 
 Both parts are then divided in the same way.  One α is used for all n, or a small table has one α
 for each triangle of the paper's "Christmas tree" (§2.5); the table always gives an optimal tree.

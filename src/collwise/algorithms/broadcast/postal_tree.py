@@ -71,7 +71,7 @@ BY_LAM_FROM_1 = _by_lam(
 
 
 def _segments(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """Settings for three λ-trees, each with its best segment.
+    """Settings for at most three λ-trees, each with its best segment.
 
     The trees are for the machine's λ for the whole message, for its λ for 4 KiB, and for λ = 1.
     """

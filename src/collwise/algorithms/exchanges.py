@@ -100,8 +100,8 @@ STAGES = Parameter(
 def stages_of(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
     """The stages of the setting `stages`; in a reduce-scatter all of them divide vectors.
 
-    Raises InvalidArgument unless the product of the group sizes is in [p/2, p].  Raises it also if
-    the problem asks for the order "fixed" and the stages do not keep this order.
+    Raises InvalidArgument unless p is 1 or the product of the group sizes is in [p/2, p].  Raises
+    it also if the problem asks for the order "fixed" and the stages do not keep this order.
     """
     scatters = _scatters(problem)
     stages = tuple(s._replace(divided=s.divided or scatters) for s in read(settings["stages"]))

@@ -167,7 +167,7 @@ class CirculantExchange(Circular):
 
     @cached_property
     def _piece(self) -> Blocks:
-        """The piece that is exchanged: of the vector, or of the first block if blocks are cut."""
+        """The piece of the vector that is exchanged; of the first block, if blocks are cut."""
         number, count = self.part
         length = self.problem.nbytes // (self.problem.ranks if self._cuts_blocks else 1)
         return run_of_parts(Block(0, 0, length), number, 1, count, self.problem.itemsize)

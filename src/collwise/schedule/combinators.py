@@ -79,7 +79,7 @@ class KeepOwn(Program):
 
 
 class Task(NamedTuple):
-    """A program for as many ranks as a team has; it works on the bytes from `offset` on."""
+    """The program that a team runs, and the offset that is added to those of its blocks."""
 
     program: Program
     offset: int = 0

@@ -145,7 +145,7 @@ class Exchange(Program):
     def _exchange(self, writer: "_Writer", number: int, blocks: Blocks) -> None:
         """Write the operations of all stages for one of the participating ranks.
 
-        number: the rank's index among the participants.   blocks: the whole vector; in a
+        number: the rank's number among the participants.   blocks: the whole vector; in a
         reduce-scatter, the `_result_blocks`.
         """
         ways_back: list[tuple[_Group, list[Blocks]]] = []

@@ -68,7 +68,7 @@ class Circular(Program):
 
     @property
     def unit(self) -> int:
-        """The number of bytes of which the vector has a multiple if all blocks are equally long."""
+        """All blocks are equally long if the vector's length is a multiple of this many bytes."""
         return self.problem.itemsize * self.problem.ranks
 
     def classes(self) -> list[Class] | None:

@@ -37,7 +37,7 @@ class SimulatedProber:
         return campaign.result()
 
     def sample(self, probe: AnyProbe) -> Seconds:
-        """The exact seconds of one probe."""
+        """The exact seconds that one probe takes."""
         machine = self.blocking if probe.blocking else self.machine
         return observed(_renumbered(probe) if isinstance(probe, Probe) else probe, machine)
 

@@ -155,7 +155,7 @@ class Timing:
     def transfers(self) -> tuple[Transfer, ...]:
         """Every message with its times, in the order of receipt.
 
-        On machines whose messages hold links, the order is that of reserving links.
+        On machines whose messages hold links, they are in the order in which they reserved links.
         """
         order, rows, start = self._order, self.rows, self.played.start
         what = rows.source, rows.target, rows.place_at_source, rows.place_at_target, rows.nbytes

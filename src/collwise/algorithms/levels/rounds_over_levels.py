@@ -60,10 +60,10 @@ LATENCIES = Parameter(_read, _MEANING)
 
 
 def latencies_of(settings: Settings, depth: int) -> tuple[int, ...]:
-    """The latencies in rounds that the setting `latencies` gives, one a level, the outermost last.
+    """The latencies in rounds, by level, that the setting `latencies` gives, the outermost last.
 
     If the setting has more than `depth` latencies, the last `depth` are returned.
-    Raises BeyondLimits if a latency is too long.
+    Raises BeyondLimits if a latency exceeds ROUNDS_UNDER_WAY.
     """
     latencies = tuple(map(int, settings["latencies"].split()))[-depth:]
     if (longest := max(latencies)) > ROUNDS_UNDER_WAY:

@@ -203,8 +203,8 @@ def awaited_receives(
 def overwritten(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
     """For every operation of one rank, the positions of the earlier sends whose data it overwrites.
 
-    Earlier sends of any of these sends' bytes are included.  A simulation does not wait for them:
-    it takes their data to have left the buffer.  An executor with real buffers has to wait.
+    Earlier sends that share bytes with these are included.  A simulation does not wait for them: it
+    takes their data to have left the buffer.  An executor with real buffers has to wait.
     """
     readers = Writers()
     before: dict[int, set[int]] = {}  # maps a send to earlier sends of any of its bytes

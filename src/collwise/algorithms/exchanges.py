@@ -275,7 +275,7 @@ _FAMILY = {
         {"usual": True},
     ),
     "allreduce/halving_doubling": _Member(
-        "exchange and combine halves in every direction, then put them together again",
+        "exchange and combine halves in every direction, then collect them by doubling",
         "2dα + (p − 1)/p·n(2β + γ) for p = 2^d",
         ("vandeGeijn1991 §3.3", "Thakur2005"),
         halved,
@@ -303,7 +303,7 @@ _FAMILY = {
         },
     ),
     "allreduce/gather_combine": _Member(
-        "everybody sends to everybody, and combines in the order of the ranks",
+        "every rank sends to every rank, and combines in the order of ranks",
         "(p − 2 + λ)·t0, and combining",
         ("BarNoyKipnis1994",),
         lambda problem, _: multiplied(problem, {"radix": max(problem.ranks, 2)}),
@@ -320,7 +320,7 @@ _FAMILY = {
         {"segmented": True, **_MIXED},
     ),
     "reduce/halving_gather": _Member(
-        "halve the vectors in every direction, combine halves, gather them at the root",
+        "exchange and combine halves in every direction, then gather at the root",
         "2dα + (p − 1)/p·n(2β + γ) for p = 2^d",
         ("vandeGeijn1991 §5",),
         halved,

@@ -232,11 +232,11 @@ _KINDS: dict[str, tuple[_RoundsOf, Choices, tuple[str, ...], dict[str, Parameter
 """Maps a short name to: the function that makes the rounds; choices, source, parameters."""
 _FAMILY = {
     "broadcast/circulant": (
-        "pieces through a circulant graph, in as few rounds as there can be",
+        "pieces through a circulant graph, in as few rounds as possible",
         "(k − 1 + ⌈log2 p⌉)·t0 for k equal pieces and λ = 1",
     ),
     "broadcast/postal_rounds": (
-        "pieces in rounds of one distance each, the newest first, played for the latency",
+        "pieces in rounds; in a round all ranks send by the same distance, the newest piece first",
         "about (k − 1 + T_λ(p))·t0 for k pieces; simulated",
     ),
     "broadcast/two_trees": (
@@ -244,11 +244,11 @@ _FAMILY = {
         "about (k + (2λ + 1)·log2(p)/2)·t0 for k pieces; played round by round",
     ),
     "reduce/circulant": (
-        "pieces backwards through a circulant graph, in as few rounds as there can be",
+        "the rounds of broadcast/circulant backwards, in as few rounds as possible",
         "(k − 1 + ⌈log2 p⌉)·t0 for k equal pieces and λ = 1, and combining in every round",
     ),
     "reduce/postal_rounds": (
-        "pieces in rounds of one distance each, backwards, played for the latency",
+        "the rounds of broadcast/postal_rounds backwards",
         "about (k − 1 + T_λ(p))·t0 for k pieces, and combining; simulated",
     ),
     "reduce/two_trees": (

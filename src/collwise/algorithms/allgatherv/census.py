@@ -127,7 +127,7 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings | Rough]:
 
 register_allgatherv(
     "census",
-    "all send all the time, to ever other ranks, each message with all that is there by then",
+    "every rank sends all the time, to another rank each time, all data that it has by then",
     ("Bruck1996 §3",),
     "T_k(p)·t0 for λ = k, all messages counted as one size",
     lambda problem, settings: Census(problem, settings["latency"]),

@@ -64,7 +64,7 @@ def _simplest(low: Fraction, high: Fraction) -> Fraction:
 
 register_tree(
     "alpha",
-    "α-tree with one fixed α: of n ranks keep round(αn), send to one of the others",
+    "α-tree with one fixed α: of n ranks the root keeps round(αn) and sends to one of the others",
     "A(n) = max(A(n′) + 1, A(n − n′) + λ) in t0, n′ = min(round(αn), n − 1)",
     lambda problem, settings: fixed(problem.ranks, settings["alpha"]),
     source=("Bruck1996 §2.4",),

@@ -191,8 +191,8 @@ def parameters(collective: str, example: str) -> dict[str, Parameter]:
 
 register_multilevel(
     "broadcast/multilane",
-    "scatter in the root's node, broadcast the parts side by side across, collect in every node",
-    "the sum of the three",
+    "scatter in the root's node, broadcast the parts side by side, collect in every node",
+    "the sum of the three steps",
     _broadcast,
     choices,
     source=("Traeff2020",),
@@ -201,8 +201,8 @@ register_multilevel(
 )
 register_multilevel(
     "allreduce/multilane",
-    "reduce-scatter in the nodes, allreduce the parts side by side across, collect in every node",
-    "the sum of the three",
+    "reduce-scatter in nodes, allreduce the parts side by side between them, collect in nodes",
+    "the sum of the three steps",
     allreduce,
     choices,
     source=("Traeff2020",),

@@ -184,12 +184,12 @@ def _register(collective: str, summary: str, time: str, **more: Any) -> None:
 
 _register(
     "broadcast",
-    "pieces in rounds that span levels, each crossing early and side by side with others",
-    "about k rounds for k pieces, and the way of the last one; simulated",
+    "pieces in rounds over all levels; pieces cross between groups early and side by side",
+    "about k rounds for k pieces, and the way of the last piece; simulated",
 )
 _register(
     "reduce",
-    "pieces in rounds that span levels, backwards, each crossing side by side with others",
-    "about k rounds for k pieces, and the way of the first one; simulated",
+    "the rounds of broadcast/multilevel_rounds backwards",
+    "about k rounds for k pieces, and the way of the first piece; simulated",
     order=in_no_order,
 )

@@ -26,7 +26,7 @@ def rounded_latency(lam: Fraction) -> Fraction:
 
 
 def positive_time(x: Number, name: str) -> Fraction:
-    """The parameter `name` of a machine in exact seconds; InvalidArgument unless it is above 0."""
+    """Return a machine's parameter in exact seconds.  Raises InvalidArgument unless it is > 0."""
     value = exact(x, name)
     if value <= 0:
         remedy = "give a time above 0, in seconds"

@@ -15,7 +15,7 @@ from collwise.model.machine import Machine
 
 @dataclass(frozen=True)
 class LevelPreset:
-    """A kind of machine with levels.
+    """A kind of machine with levels, such as "cluster"; `machine` places ranks on it.
 
     costs: the costs of all levels as text, such as "1us,2; 5us,4", the innermost level first.
     groups: the words for groups, the innermost level's first.   notes: for each level's name, a

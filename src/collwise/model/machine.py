@@ -49,7 +49,7 @@ Law: TypeAlias = Literal[
 
 
 class Machine:
-    """The laws of communication of a machine.
+    """What messages and combining cost on a machine.
 
     Build one with `postal`, `hockney`, `loggp`, `wormhole`, `memory` or `levels`.
     """
@@ -112,7 +112,7 @@ class Machine:
         """A machine with the same costs on which only ranks' own ports delay messages.
 
         If ranks receive in the order of their lists, no schedule takes longer on the new machine.
-        A machine whose ranks share memory is returned unchanged.
+        A machine is returned unchanged if its ranks share memory, or if it is such a machine.
         """
         return self if self.independent_ports or self.shares_memory else PortsOnly(self)
 
@@ -145,6 +145,7 @@ class Machine:
     def loggp(*, L_s: Number, o_s: Number, g_s: Number, G_s: Number) -> "LogGP":  # noqa: N803
         """A LogGP machine, in seconds: latency L, overhead o, gap g per message, G per byte.
 
+        Raises InvalidArgument for a time below 0.
         Source: [Alexandrov1995]; the rules are those of LogGOPSim [Hoefler2010].
         """
         return LogGP(*not_negative_times(L_s=L_s, o_s=o_s, g_s=g_s, G_s=G_s))
@@ -213,7 +214,7 @@ class Machine:
 
 
 def checked_machine(machine: object, asked: str) -> Machine:
-    """Return `machine`; InvalidArgument, which says what was `asked`, if it is no Machine."""
+    """Return `machine`, or raise InvalidArgument if it is no Machine or its law is unknown."""
     if isinstance(machine, Machine):
         if machine.law not in get_args(Law):
             remedy = 'give its class law = "postal" or "hockney", or derive it from one that has it'

@@ -253,8 +253,8 @@ class Placement(KeptHash):
     def describe(self, names: Sequence[str] = ()) -> str:
         """The placement as text: "2 racks × 4 nodes × 16 ranks", or "3 nodes × 2 to 5 ranks".
 
-        names: words for groups at each level but the last, the innermost first; without them, the
-        text has numbers only.
+        names: words for groups at each level but the last, the innermost first; without them only
+        ranks are named ("2 × 4 × 16 ranks").
         """
         return " × ".join(reversed(list(self._words(names or [""] * len(self.groups)))))
 

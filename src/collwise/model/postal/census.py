@@ -70,8 +70,7 @@ def deficiencies(n: int, lam: Number) -> tuple[int, ...]:
 
 
 def census_rounds(n: int, lam: Number) -> tuple[CensusRound, ...]:
-    """The messages of the census of n ranks, in the order of sending; the last arrives in round
-    T_λ(n).
+    """The messages of the census of n ranks in sending order; the last arrives in round T_λ(n).
 
     n: number of ranks, >= 1.   lam: latency in units of t0, an integer >= 1.
     No message is sent in a round in which S would be sent but is still empty.  Every T_i combines

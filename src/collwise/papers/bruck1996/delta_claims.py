@@ -15,14 +15,14 @@ def _lams(blocking: bool = True) -> dict[int, float]:
 
 
 def _model_gain(lam: Fraction) -> float:
-    """By how many percent the best α beats α = ½ on 64 ranks in the postal model."""
+    """Percent of time that the best α saves over α = ½ on 64 ranks in the postal model."""
     times = alpha_steps(lam, [Fraction(x, 100) for x in range(50, 90)])
     floats = list(map(float, times.values()))
     return 100 * (1 - min(floats) / floats[0])
 
 
 def _ordered_saves(orders: tuple[tuple[int, ...], ...]) -> float:
-    """Percent that a congestion-free order saves over `orders`: binomial tree, 64 KB."""
+    """Percent of time that the congestion-free order saves over `orders`: binomial tree, 64 KB."""
     ordered, others = (
         delta.broadcast_s(Fraction(1, 2), 65536, which) for which in (delta.IN_ROWS, orders)
     )
@@ -46,7 +46,7 @@ def _why_not_21(value: float) -> str:
 
 
 def _who_waits(ratios: Mapping[str, tuple[float, float]]) -> str:
-    """A text: non-blocking over blocking t0, at sizes where non-blocking λ is not larger."""
+    """A text with the ratios of non-blocking to blocking t0 where non-blocking λ is not larger."""
     same = {size: t0 for size, (lam, t0) in ratios.items() if lam <= 1}
     return (
         f"λ is not larger at {len(same)} of {len(ratios)} sizes; there t0 of a non-blocking send"

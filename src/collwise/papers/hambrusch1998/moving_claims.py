@@ -64,7 +64,7 @@ def _from_ideal(
 
 @cache
 def _worst_meshes(quarter: bool, columns: tuple[int, ...] = (8, 10, 12)) -> Numbers:
-    """By distribution, br_lin's time over its time on the best distribution: the worst ratio.
+    """By distribution, the most of br_lin's time over that on the best one, among all meshes.
 
     Meshes have 8 to 12 rows.   columns: the meshes' numbers of columns.
     quarter: True for a quarter of the ranks as sources, False for as many sources as rows.
@@ -99,7 +99,7 @@ def _by_placement() -> dict[str, Numbers]:
 
 
 def _won(side: int, kind: str) -> int:
-    """In how many of 16 cases on a square mesh partitioning beats repositioning."""
+    """In how many of 16 cases on a square mesh part_`kind` is faster than repos_`kind`."""
     return sum(
         runs.time_on(f"part_{kind}", (side, side), d, s, 6144)
         < runs.time_on(f"repos_{kind}", (side, side), d, s, 6144)
@@ -131,17 +131,17 @@ def _moving() -> str:
 
 
 def _saved_ms(cases: Mapping[str, Sequence[Case]]) -> Callable[[], Numbers]:
-    """A function: by name of a group of cases, the mean milliseconds that moving saves."""
+    """Return a function that gives the mean milliseconds that moving data first saves, by name."""
     return lambda: {n: mean(runs.saved_from(*c)[0] for c in some) for n, some in cases.items()}
 
 
 def _at_their_cost(cost_ms: float) -> Callable[[Numbers], bool]:
-    """A condition: moving at the paper's cost of `cost_ms` would save nothing."""
+    """Return a condition: if moving data took `cost_ms`, as in the paper, it would save nothing."""
     return lambda saved: max(saved.values()) + _added()[1] <= cost_ms
 
 
 def _cheap_moves(cost_ms: float, more: Callable[[], str] = str) -> Callable[[Numbers], str]:
-    """A function that makes a text: what moving at the paper's cost would save."""
+    """Return a function that says what moving would save if it took `cost_ms`, as in the paper."""
 
     def because(saved: Numbers) -> str:
         at_cost = {name: x + _added()[1] - cost_ms for name, x in saved.items()}

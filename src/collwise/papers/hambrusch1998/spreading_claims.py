@@ -34,7 +34,7 @@ def _on(distribution: str) -> Numbers:
 def _behind(
     distribution: str, counts: dict[int, int], machine: cw.Machine = runs.PARAGON
 ) -> Numbers:
-    """By p, xor's time over the best BRANCHING algorithm's.   counts: sources by side √p."""
+    """By p, xor's time over that of the best BRANCHING algorithm.   counts: sources, by √p."""
     return {
         f"p = {r * r}": runs.time_on("xor", (r, r), distribution, s, 4096, machine)
         / min(runs.time_on(a, (r, r), distribution, s, 4096, machine) for a in runs.BRANCHING)

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 
 _NS_BITS = 8_000_000_000
-"""Nanoseconds per second × bits per byte."""
+"""Nanoseconds per second times bits per byte."""
 _DELIVERED = -1
-"""Stands for a port in the event of a packet's delivery."""
+"""Stands in the place of a port if the event is a packet's delivery."""
 
 
 class LinkModel:

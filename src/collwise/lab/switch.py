@@ -25,7 +25,7 @@ _PRIORITY = 50
 
 
 class Statistics:
-    """How late packets were delivered, and how busy the switch was.
+    """How late packets were delivered, and how busy the switch was, also in windows of 0.25 s.
 
     counts: packets, bytes and drops; counts[WORST_NS] is the worst lateness in the current
     window.   lateness: numbers of packets, by microseconds late.
@@ -42,7 +42,7 @@ class Statistics:
 
     @property
     def window_ends_ns(self) -> int:
-        """When the current window is over, on the monotonic clock."""
+        """When the current window is over, in nanoseconds on the monotonic clock."""
         return self._window_ns + _WINDOW_NS
 
     def close_window(self) -> None:
@@ -57,7 +57,7 @@ class Statistics:
         self._window_ns, self._window_cpu_ns, self.counts[WORST_NS] = now, cpu, 0
 
     def quantile_us(self, share: float) -> int:
-        """The lateness in microseconds that this share of the packets does not exceed."""
+        """The lateness in µs that this share of the packets does not exceed; 0 without packets."""
         left = share * self.counts[PACKETS]
         for late_us, count in enumerate(self.lateness):
             left -= count
@@ -84,7 +84,7 @@ class Statistics:
 
 
 def _become_realtime() -> bool:
-    """Have the kernel run this process before any other; False if that is not permitted."""
+    """Have the kernel run this process before all others; return False if it refuses."""
     kernel.prctl(kernel.PR_SET_TIMERSLACK, 1)
     gc.collect()
     gc.freeze()

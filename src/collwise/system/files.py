@@ -22,7 +22,7 @@ MAX_READ = 64 << 20
 """Bytes of the largest file that is read; a large profile has some hundred kilobytes."""
 
 LOCK_LIMIT_S = 60.0
-"""How long one process waits for another that changes a file."""
+"""How many seconds one process waits for another that changes a file."""
 
 _KINDS = {
     stat.S_IFCHR: "a device",
@@ -95,7 +95,7 @@ def replace_file(path: Path, content: bytes) -> None:
 def save_text(path: Path, text: str, what: str) -> None:
     """Give a file new text, all or nothing.   what: the error's word for the file.
 
-    Raises InvalidArgument if the file cannot be written.
+    Raises InvalidArgument if the file cannot be written; it is then unchanged.
     """
     with refusing(f"write the {what} {path}", "make room, or name another file"):
         replace_file(path, text.encode())

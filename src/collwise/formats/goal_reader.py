@@ -126,7 +126,7 @@ def read_goal(path: Path) -> Goal:
 
 @dataclass
 class _Reader:
-    """Reads one file.
+    """Reads one GOAL file.
 
     operations: in the order of lines; an operation's place is its index in this list.   labels:
     maps (rank, label) to a place.   needs: for each operation, the places of operations it needs.
@@ -139,7 +139,7 @@ class _Reader:
     needs: list[list[int]] = field(default_factory=list)
 
     def read(self, text: str) -> None:
-        """Read all lines."""
+        """Read all lines of a program.  Raises InvalidArgument, with the line, for wrong ones."""
         lines = _lines(text)
         number, first = next(lines, (1, ""))
         header = re.fullmatch(rf"num_ranks ({_NUMBER})", first)
@@ -189,7 +189,10 @@ class _Reader:
         self.needs.append([])
 
     def _relate(self, number: int, rank: int, later: str, how: str, earlier: str) -> None:
-        """Record that the operation labelled `later` waits for `earlier`; irequires: its start."""
+        """Record that `later` waits for the end of `earlier`, or (irequires) for its start.
+
+        later, earlier: labels of operations.   how: "requires" or "irequires".
+        """
         for label in (later, earlier):
             if (rank, label) not in self.labels:
                 self._refuse(number, f"there is no label {label} above", "define it on this rank")

@@ -43,9 +43,9 @@ _COMPOSITIONS = ".compositions"
 _LETTERS = {1: "alpha", 2: "beta", 3: "gamma", 4: "delta"}
 """The last words of the compositions' names, by the library's numbers for them."""
 _ONE_EACH = "comm_avg_ppn<=1"
-"""The test of programs' communicators with one rank on each node; leaders do not pass it."""
+"""A test that communicators with one rank on each node pass, but the leaders' does not."""
 _NODES = re.compile(r"(\d+)x(\d+)")
-"""The number of nodes, and of the ranks on each of them."""
+"""Matches text such as "4x16": the number of nodes, and of the ranks on each of them."""
 _TOTAL = ("Allgatherv", "Reduce_scatter_block")
 """Methods for which the table tests the bytes of all ranks together, as collwise counts them."""
 

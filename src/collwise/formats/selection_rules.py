@@ -8,7 +8,7 @@ from collwise.errors import InvalidArgument
 from collwise.system import formatting
 
 _MARK = "collwise export: rules for"
-"""Is in the first line of every file of rules."""
+"""The mark in the first line of every file of rules."""
 _FLAT = re.compile(r"1x\d+|\d+x1|")
 """Matches placements with one node, or with one rank on each node."""
 
@@ -23,8 +23,8 @@ class Named(NamedTuple):
 class Installed(NamedTuple):
     """What an installed library says about itself (`mpi/library/description.py`).
 
-    library: name and version.   algorithms: by method of MPI and the library's name.   tables: the
-    JSON tables by which it chooses, and accepted: the algorithms that such a table may name; both
+    library: name and version.   algorithms: by MPI's method and the algorithm's name.   tables: the
+    JSON tables by which it chooses.   accepted: the algorithms that such a table may name.   Both
     are empty unless it is an MPICH.
     """
 

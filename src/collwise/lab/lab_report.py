@@ -14,7 +14,10 @@ BUSY = 0.8
 
 
 class Window(NamedTuple):
-    """A short time on the monotonic clock: what the switch worked, and the latest packet in it."""
+    """A quarter of a second of the switch; begin and end are on the monotonic clock.
+
+    worked_s: processor time of the switch.   lateness_s: of the latest packet.
+    """
 
     began_s: float
     ended_s: float
@@ -46,7 +49,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     punctual: bool
     """Whether the switch runs before all other processes (SCHED_FIFO)."""
     windows: tuple[Window, ...] = ()
-    """The first 1,000 quarters of a second."""
+    """The first 1,000 quarters of a second of the command."""
     least_latency_s: float
     quiet: bool
     """Whether waiting ranks sleep (the poll shim)."""

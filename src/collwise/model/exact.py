@@ -21,7 +21,7 @@ def seconds(x: Fraction) -> float:
 
 
 def rounded_latency(lam: Fraction) -> Fraction:
-    """A measured λ, raised to 1 if smaller and rounded to a fraction with a small denominator."""
+    """A measured λ as a fraction >= 1 with a denominator of at most LARGEST_DENOMINATOR."""
     return max(Fraction(1), lam.limit_denominator(LARGEST_DENOMINATOR))
 
 

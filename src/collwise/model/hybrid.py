@@ -107,8 +107,8 @@ def to_root_time(
     ranks got the result.  So the time is that of `time`, and `best` is optimal here too.  (0, …, 0)
     is the spanning tree, and (1, …, 1) is halving and gathering.
     nitems, alpha, beta, gamma: >= 0, or InvalidArgument.   Returns the time in alpha's unit.
-    Source: [vandeGeijn1991] §5.  In its Fig 6 every rank sends in the gather; here only ranks do
-    whose bits below the direction are all 0 (31 messages instead of 36 at d = 3).
+    Source: [vandeGeijn1991] §5.  In its Fig 6 every rank sends in the gather.  Here a rank sends
+    only if its bits below the direction are all 0 (31 messages instead of 36 at d = 3).
     """
     return time(strategy, nitems, alpha, beta, gamma)
 

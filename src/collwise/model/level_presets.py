@@ -31,7 +31,7 @@ class LevelPreset:
     def machine(self, placement: str) -> Levels:
         """A machine of this kind with the ranks of `placement`, such as "4x16".
 
-        Raises InvalidArgument for a placement with another number of levels.
+        Raises InvalidArgument for text that is no placement, or has another number of levels.
         """
         laws, ports = parse_costs(self.costs)
         where = parse_placement(placement)

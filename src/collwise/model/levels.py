@@ -69,7 +69,7 @@ class Levels(KeptHash, Machine):
         return self._level(level).law.message(nbytes)
 
     def between(self, source: int, target: int, nbytes: int) -> Cost:
-        """The cost of a message from one rank to another."""
+        """The cost of a message between two ranks.  Raises InvalidArgument if they are the same."""
         if not (level := self.placement.meeting(source, target)):
             seen = f"a message from rank {source} to itself"
             raise InvalidArgument(ASKED, seen, "give two ranks")

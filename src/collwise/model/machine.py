@@ -84,11 +84,11 @@ class Machine:
         return None
 
     def sizes(self) -> tuple[int, ...]:
-        """Message sizes in bytes at which the cost changes its slope; empty for a straight line."""
+        """Message sizes in bytes at which the cost bends or jumps; empty for a straight line."""
         return ()
 
     def combining_sizes(self) -> tuple[int, ...]:
-        """Vector sizes in bytes at which the cost of combining changes its slope."""
+        """Vector sizes in bytes at which the cost of combining bends; empty for a straight line."""
         return ()
 
     def planning_lam(self, nbytes: int) -> Fraction:
@@ -338,7 +338,7 @@ class LogGP(Machine):
         return Cost(max(self.o, self.g + body), self.L + 2 * self.o + body)
 
     def receipt(self, nbytes: int) -> Fraction:
-        """Seconds between two receipts: the larger of o and g, plus G for each further byte."""
+        """Seconds between two receipts: the larger of o and g, plus G per byte but the first."""
         return max(self.o, self.g) + max(checked_nbytes(nbytes) - 1, 0) * self.G
 
     def sizes(self) -> tuple[int, ...]:

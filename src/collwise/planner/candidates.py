@@ -123,7 +123,7 @@ def tried(
     reason: str,
     score: Score,
 ) -> Tried:
-    """Search the fastest candidate of each of the algorithms `among` for a problem.
+    """Search for the fastest candidate of each of the algorithms `among`.
 
     topology: None for no contention on links.   reason: why contributions have to be combined in
     the problem's order.   score: predicts the time of a candidate.

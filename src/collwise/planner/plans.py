@@ -91,7 +91,7 @@ class Candidate:
         return "≈ " * self.estimate + formatting.time(self.predicted_s)
 
     def schedule(self, problem: Problem) -> Schedule:
-        """The candidate's schedule for a problem."""
+        """The candidate's schedule for a problem; an MPI library's algorithm has none."""
         return ALGORITHMS[self.name].solve(problem, self.settings)
 
 

@@ -102,9 +102,9 @@ def race_result(
 ) -> RaceResult:
     """The record, for a profile, of a race of `choice` against the MPI library's own collective.
 
-    choice: the best candidate.   ours: its median, in seconds.   library: the median of the
-    library's collective.   gain: the library's time divided by ours.   more: other fields of
-    `RaceResult`.
+    choice: the best candidate.   ours, library: the intervals of its median and of the median of
+    the library's collective, in seconds.   gain: the interval of the library's time over ours.
+    more: other fields of `RaceResult`.
     """
     return RaceResult(
         collective=problem.collective,
@@ -147,7 +147,7 @@ def verdict(races: Iterable[RaceResult], problem: Problem, form: Form) -> Verdic
 
 
 def sizes_decided(winners: Mapping[int, Winner]) -> list[tuple[int, int, Winner]]:
-    """The ranges of message sizes that races of one kind decide, by the rules of `verdict`.
+    """The ranges of sizes that races which differ in size only decide, by the rules of `verdict`.
 
     winners: maps the bytes of a race to its winner; 0 bytes count as 1.
     Returns the first size, the last size and the winner of each range.  Ranges ascend, and

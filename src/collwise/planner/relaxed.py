@@ -166,8 +166,8 @@ def load(lists: Mapping[int, Sequence[Operation]], machine: Machine) -> Fraction
     """A lower bound of the time in seconds: the busy time of the busiest port of some ranks.
 
     lists: maps some of the ranks to their operations.   A rank sends one message after another, in
-    the order of its list, and receives one after another.  In shared memory the same blocks of a
-    slot count once, whether or not they are published again.
+    the order of its list, and receives one after another.  In shared memory all sends of the same
+    blocks of a slot count as one, even if the blocks are published again.
     """
     least = Fraction(0)
     message, receipt = cache(machine.message), cache(machine.receipt)

@@ -31,7 +31,7 @@ MOST_SLOWER = 3
 def worth_a_race(
     estimate: Plan, algorithm: str | None = None
 ) -> tuple[Plan, tuple[Candidate, ...]]:
-    """The plan with candidates of fewer messages added, and the candidates to race, choice first.
+    """The plan with candidates of fewer messages added, and those to race, its choice first.
 
     algorithm: the only algorithm from which candidates may be added; None for all.
     """

@@ -95,7 +95,7 @@ def replace_file(path: Path, content: bytes) -> None:
 def save_text(path: Path, text: str, what: str) -> None:
     """Give a file new text, all or nothing.   what: the error's word for the file.
 
-    Raises InvalidArgument if the file cannot be written; it is then unchanged.
+    Raises InvalidArgument if the file cannot be written.
     """
     with refusing(f"write the {what} {path}", "make room, or name another file"):
         replace_file(path, text.encode())

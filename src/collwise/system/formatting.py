@@ -48,7 +48,7 @@ class Scale(NamedTuple):
 
 
 def scale_for(longest_s: Time, t0: Time | None = None) -> Scale:
-    """The unit in which times up to `longest_s` read well.   t0: seconds of a t0, to have that."""
+    """The unit for times up to `longest_s` seconds: t0 if its seconds are given, else s, ms, …."""
     unit, length = (T0, t0) if t0 else _unit(abs(float(longest_s)))
     return Scale(unit, length, max(_places(float(longest_s / length)), 1))
 

@@ -182,7 +182,7 @@ def _check_shared_ports(lists: Lists, timing: Timing, machine: Levels) -> None:
 
 
 def _ports_of(t: Transfer, machine: Machine, topology: Topology | None) -> tuple[int, int]:
-    """The ports of a transfer: (at its source, at its target)."""
+    """The numbers of the ports that a transfer uses: (at its source, at its target)."""
     if not machine.all_port:
         return 0, 0
     route = topology.route(t.source, t.target) if topology else ()

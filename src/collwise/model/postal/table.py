@@ -111,7 +111,7 @@ def corners(n: int, lam: Number) -> Triangle:
 
 
 class AsymptoticTriangle(NamedTuple):
-    """The limits of the α of the three corners as n → ∞, floats."""
+    """The limits, as n → ∞, of the α of a `Triangle`'s corners, as floats."""
 
     top: float
     left: float

@@ -113,7 +113,7 @@ def _earlier(_: object) -> str:
 
 
 def _contributions_as_printed(n: int, k: int) -> int:
-    """How many contributions T_i combines in the end in the census of n ranks for λ = k.
+    """How many contributions T_i combines at the end of the census that is printed; λ = k.
 
     Rank i starts with T_i = d_i and S_i empty.  In every round it combines both with what another
     rank sent k − 1 rounds earlier: that rank's S where ε = 0, that rank's T where ε = 1.  All ranks

@@ -64,7 +64,7 @@ def _from_ideal(
 
 @cache
 def _worst_meshes(quarter: bool, columns: tuple[int, ...] = (8, 10, 12)) -> Numbers:
-    """By distribution, the most of br_lin's time over that on the best one, among all meshes.
+    """By distribution, br_lin's time over its time on the best distribution, on the worst mesh.
 
     Meshes have 8 to 12 rows.   columns: the meshes' numbers of columns.
     quarter: True for a quarter of the ranks as sources, False for as many sources as rows.
@@ -160,7 +160,7 @@ def _saved(d: str) -> Numbers:
 
 
 def _little_to_gain(saved: Numbers) -> str:
-    """A text: by how many percent E(s) is slower than ideal places where moving does not pay."""
+    """A text: how much slower equal sources are than ideal ones where moving does not pay."""
     slower = {
         f"s = {s}": 100
         * (

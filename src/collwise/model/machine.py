@@ -32,7 +32,7 @@ class Cost(NamedTuple):
     """What one message costs, in exact seconds."""
 
     gap: Fraction
-    """t0: the sender's port is busy this long; consecutive receipts are at least this far apart."""
+    """t0: the sender's port is busy this long; for the receiver's there is `Machine.receipt`."""
     latency: Fraction
     """λ·t0: from the start of the send until the receiver holds the message."""
 
@@ -59,8 +59,7 @@ class Machine:
     """The law that messages obey; the simulator and the checks depend on it."""
     independent_ports: bool = True
     """False if only simulation gives the times of schedules: messages delay each other elsewhere
-    than at ranks' own ports, cost more between some ranks, or are published in shared memory.
-    """
+    than at ranks' own ports, cost more between some ranks, or are published in shared memory."""
     ports_block: ClassVar[bool] = False
     """True if a send waits until its receiver's port is free for it."""
     all_port: bool = False
@@ -98,6 +97,7 @@ class Machine:
     def with_overhead(self, overhead_s: Number) -> "Machine":
         """A machine like this one on which every message takes overhead_s seconds longer.
 
+        With levels, messages between outermost groups do, and others in proportion to their t0.
         A machine whose law has no such term (LogGP, wormhole) is returned unchanged.  Raises
         InvalidArgument if overhead_s < 0.
         """

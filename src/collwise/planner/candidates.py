@@ -125,6 +125,8 @@ def tried(
 ) -> Tried:
     """Search for the fastest candidate of each of the algorithms `among`.
 
+    Where only ranks' own ports delay messages, algorithms that are neither `searched` nor `usual`
+    are left out, unless a single one is given, or the order is "fixed".
     topology: None for no contention on links.   reason: why contributions have to be combined in
     the problem's order.   score: predicts the time of a candidate.
     """

@@ -105,7 +105,7 @@ class Plan:
     """The network on whose links messages contend; None for no contention on links."""
     choice: Candidate
     candidates: tuple[Candidate, ...]
-    """All candidates, ordered by predicted time; after a race the choice may stand first instead.
+    """All candidates, ordered by predicted time; a race's winner may stand first or last instead.
 
     The verdict of each says why it is, or is not, the choice.
     """

@@ -128,8 +128,8 @@ def verdict(races: Iterable[RaceResult], problem: Problem, form: Form) -> Verdic
     The distance of a race is the ratio of the message sizes times the ratio of the numbers of
     sources.  Among races whose two ratios are at most REACH, the nearest decides; in a tie the
     race of the smaller size decides, then the race with fewer sources.  If there is no such race,
-    the races of the next smaller and the next larger size decide if both have the same winner.
-    Otherwise the MPI library runs the call.
+    the races with as many sources of the next smaller and the next larger size decide, if both have
+    the same winner.  Otherwise the MPI library runs the call.
     If all ranks are sources, only races with all ranks as sources count; otherwise only races with
     fewer sources count, because libraries run other algorithms then.  All ranks agree.
     """

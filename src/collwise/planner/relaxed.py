@@ -81,9 +81,10 @@ def about(
 
 
 def by_parts(program: Program, problem: Problem, machine: Levels) -> Fraction | None:
-    """A rough time of a program in seconds: the sum of its parts' times; None if it has no parts.
+    """A rough time of a program in seconds, from the times of its parts; None if it has no parts.
 
-    If segments move down or up a tree, the first few are simulated; the rest is extrapolated.
+    Parts that follow each other add up; of parts side by side the slowest counts.  If segments move
+    down or up a tree, the first few are simulated; the rest is extrapolated.
     """
     match program:
         case Then():

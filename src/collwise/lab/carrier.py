@@ -23,7 +23,7 @@ _ADDRESS = slice(16, 20)
 
 
 class Carrier(LinkModel):
-    """The ports of a network, attached to the devices of its hosts."""
+    """The switch: the ports of an emulated network, attached to the devices of its hosts."""
 
     def attach(self, tuns: Sequence[int], addresses: bytes, control: int) -> None:
         """Begin to listen to the hosts' devices and to `control`.

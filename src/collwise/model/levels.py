@@ -88,7 +88,7 @@ class Levels(KeptHash, Machine):
         return min(level.law.receipt(nbytes) for level in self.by_level)
 
     def receipt_at(self, level: int, nbytes: int) -> Fraction:
-        """The least seconds between two receipts at a rank; the second has nbytes, at this level.
+        """The least seconds from one receipt at a rank to that of nbytes sent at this level.
 
         This is t0, or the time of a read in shared memory.   level: from 1 to the number of levels.
         """

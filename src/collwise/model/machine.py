@@ -32,7 +32,7 @@ class Cost(NamedTuple):
     """What one message costs, in exact seconds."""
 
     gap: Fraction
-    """t0: the sender's port is busy this long; for the receiver's there is `Machine.receipt`."""
+    """t0: for so long the sender's port is busy (the receiver's port: `Machine.receipt`)."""
     latency: Fraction
     """λ·t0: from the start of the send until the receiver holds the message."""
 

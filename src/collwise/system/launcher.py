@@ -177,10 +177,11 @@ def ask(
     environment: Mapping[str, str] | None = None,
     limit_s: float | None = None,
 ) -> tuple[list[Answer], str]:
-    """Run a command; returns the answers of its processes, and a line of text on what failed.
+    """Run a command; return the answers of its processes, and a line of text on what failed.
 
-    An answer is JSON after "collwise:".  The line is the first on standard error with NO_PROVIDER,
-    else the last, or says that there was no message, no answer in time, or no start.
+    An answer is JSON after "collwise:".  The text is the first line on standard error that has
+    NO_PROVIDER in it, or else the last line.  Otherwise it says that there was no message, that no
+    answer came in time, or why the command did not start.
     environment: additional variables.   limit_s: seconds for the command; None: ANSWER_S.
     """
     limit_s = ANSWER_S if limit_s is None else limit_s

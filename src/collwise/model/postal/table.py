@@ -1,8 +1,8 @@
 """The small look-up table of α, and the triangles that it comes from.
 
-The numbers of ranks n with equal T_λ(n) form a triangle in the plane of (α, n).  Its top is the
-largest of these n, N_λ(t), for which only one split is optimal.  For smaller n more splits are
-optimal [Bruck1996 §2.5].
+The numbers of ranks n with equal T_λ(n), each with its optimal α, form a triangle in the plane of
+(α, n).  Its top is the largest of these n, N_λ(t), for which only one split is optimal.  For
+smaller n more splits are optimal [Bruck1996 §2.5].
 """
 
 from bisect import bisect_left

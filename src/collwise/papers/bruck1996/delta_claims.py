@@ -46,7 +46,7 @@ def _why_not_21(value: float) -> str:
 
 
 def _who_waits(ratios: Mapping[str, tuple[float, float]]) -> str:
-    """A text with the ratios of non-blocking to blocking t0 where non-blocking λ is not larger."""
+    """A text: t0 of non-blocking over that of blocking sends, where the former's λ is no larger."""
     same = {size: t0 for size, (lam, t0) in ratios.items() if lam <= 1}
     return (
         f"λ is not larger at {len(same)} of {len(ratios)} sizes; there t0 of a non-blocking send"

@@ -109,7 +109,7 @@ def _won(side: int, kind: str) -> int:
 
 
 def _halves(nbytes: int = 6144, machine: cw.Machine = runs.PARAGON) -> Numbers:
-    """By algorithm, from ideal places: time of 32 sources on 128 ranks over that of 64 on 256."""
+    """By algorithm, the time from 32 ideal places on 128 ranks over that from 64 on 256 ranks."""
     return {
         name: _from_ideal(name, 32, (8, 16), nbytes, machine)
         / _from_ideal(name, 64, WIDE, nbytes, machine)

@@ -8,8 +8,8 @@ operators and counts for which a rule's algorithm is wrong.
 With several ranks on each of several nodes the library composes: a second table chooses how.  An
 algorithm then runs among one rank of each node, the leaders, and inside nodes.  The library asks
 the first table for these parts, so a rule stands there for as many leaders as there were nodes, and
-for as many ranks as a node had.  The table cannot tell how many ranks the leaders' nodes have, nor
-leaders from a program's communicator with one rank on each of as many nodes.
+for as many ranks as a node had.  The table cannot tell how many ranks the leaders' nodes have.  Nor
+can it tell leaders from a program's communicator with one rank on each of as many nodes.
 Only one composition lets an algorithm run among all ranks: the one of communicators without
 hierarchy.  Rules that were raced with it need a second file, which replaces the second table.
 """

@@ -21,7 +21,7 @@ class Named(NamedTuple):
 
 
 class Installed(NamedTuple):
-    """What an installed library says about itself (`mpi/library/description.py`).
+    """An installed MPI library's description of itself (`mpi/library/description.py`).
 
     library: name and version.   algorithms: by MPI's method and the algorithm's name.   tables: the
     JSON tables by which it chooses.   accepted: the algorithms that such a table may name.   Both

@@ -17,7 +17,7 @@ KINDS = ("net", "uts", "ipc", "mnt")
 """The kinds of namespaces that every host has for itself.  PID is not among them: a launcher on
 the first host must be able to enter the other hosts."""
 SHARED = "/dev/shm"
-"""Where the supervisor mounts a file system of its own, which vanishes with the supervisor."""
+"""The folder on which the supervisor mounts a file system that vanishes with the supervisor."""
 SHARED_FROM_HOSTS = f"/proc/1/root{SHARED}"
 """The path of SHARED on hosts, through process 1 of the lab, the supervisor."""
 DEVICE = "eth0"

@@ -26,7 +26,7 @@ class Window(NamedTuple):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What the switch and the hosts counted during one command."""
+    """The counts of the switch and of the hosts during one command."""
 
     network: str
     elapsed_s: float
@@ -61,7 +61,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What may have spoiled times that were taken during the command."""
+        """Sentences on what may have spoiled times that were taken during the command."""
         late, resent = formatting.time(self.lateness_p95_s), self.resent and not self.drops
         spoiled = {
             f"packets came late ({late} at the 95th percentile): times are too long; use fewer"

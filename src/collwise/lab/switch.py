@@ -42,7 +42,7 @@ class Statistics:
 
     @property
     def window_ends_ns(self) -> int:
-        """When the current window is over, in nanoseconds on the monotonic clock."""
+        """The end of the current window, in nanoseconds on the monotonic clock."""
         return self._window_ns + _WINDOW_NS
 
     def close_window(self) -> None:

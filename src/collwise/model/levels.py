@@ -141,7 +141,7 @@ class Levels(KeptHash, Machine):
         return self.by_level[-1].law.planning_lam(nbytes)
 
     def placed(self, placement: Placement) -> "Levels":
-        """The same levels with the ranks placed by `placement`.
+        """A machine with these levels and the ranks placed by `placement`.
 
         Raises InvalidArgument for a placement with another number of levels.
         """

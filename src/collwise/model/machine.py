@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Cost(NamedTuple):
-    """What one message costs, in exact seconds."""
+    """The cost of one message, in exact seconds."""
 
     gap: Fraction
     """t0: for so long the sender's port is busy (the receiver's port: `Machine.receipt`)."""
@@ -49,7 +49,7 @@ Law: TypeAlias = Literal[
 
 
 class Machine:
-    """What messages and combining cost on a machine.
+    """The costs of messages and of combining on a machine.
 
     Build one with `postal`, `hockney`, `loggp`, `wormhole`, `memory` or `levels`.
     """

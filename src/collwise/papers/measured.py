@@ -144,7 +144,7 @@ def combining(names: Mapping[str, str], lengths: Sequence[int]) -> Measure:
 
 
 def overheads(names: Sequence[str], nbytes: int) -> Measure:
-    """Return a measurement: how much slower algorithms are than their messages by mpi4py alone.
+    """Return a measurement of how much time algorithms lose over their messages by mpi4py alone.
 
     names: allgatherv algorithms.   nbytes: of each source's message; every second rank is a source.
     The value: percent of time by name, with the ends of the 95 % interval.

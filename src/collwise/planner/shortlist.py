@@ -73,8 +73,8 @@ def _with_fewer_messages(
 ) -> Candidate | None:
     """The candidate that would be the best if each message took `share` × t0 longer.
 
-    t0 is that of the root's first message in the chosen schedule.   algorithm: the only one to
-    consider; None for all.
+    t0 is that of the root's first message in the chosen schedule (with levels, `gap_outside`).
+    algorithm: the only one to consider; None for all.
     None if it is the choice, if it is predicted to take over MOST_SLOWER times as long, if the
     root's first message is the whole vector or does not exist, or if there are too many ranks.
     """

@@ -1,4 +1,4 @@
-"""What this machine is: its processor, and the cores this process may use."""
+"""Describes this machine: its processor, its network, and the cores this process may use."""
 
 import os
 import platform

@@ -57,7 +57,7 @@ _PREFIXES = ("PMI", "HYDI_", "MPI_LOCAL", "OMPI_", "PRTE_")
 
 
 def launched(environment: Mapping[str, str] = os.environ) -> Launched | None:
-    """What the environment says about the launcher of this process; None if there was none."""
+    """The launcher of this process, by its environment variables; None if there was none."""
     for launcher, rank, size in _VARIABLES:
         if rank in environment and size in environment:
             try:
@@ -167,7 +167,7 @@ def start(
 
 
 Answer: TypeAlias = dict[str, Any]
-"""What a process found out about MPI, as a JSON object."""
+"""A process's facts about MPI, as a JSON object."""
 ANSWER_S = 60.0
 """How many seconds another process may take to answer."""
 

@@ -30,7 +30,7 @@ def _ordered_saves(orders: tuple[tuple[int, ...], ...]) -> float:
 
 
 def _within_6(times: Mapping[str, float]) -> float:
-    """By how many percent the slowest of 0.56 ≤ α ≤ 0.66 is slower than the best α of all."""
+    """The percentage by which the slowest of 0.56 ≤ α ≤ 0.66 is slower than the best α of all."""
     near = (times[f"α = {x / 100:g}"] for x in range(56, 67, 2))
     return 100 * (max(near) / min(times.values()) - 1)
 
@@ -46,7 +46,7 @@ def _why_not_21(value: float) -> str:
 
 
 def _who_waits(ratios: Mapping[str, tuple[float, float]]) -> str:
-    """A text: t0 of non-blocking over that of blocking sends, where the former's λ is no larger."""
+    """Say how t0 of non-blocking sends compares to that of blocking ones where λ is no larger."""
     same = {size: t0 for size, (lam, t0) in ratios.items() if lam <= 1}
     return (
         f"λ is not larger at {len(same)} of {len(ratios)} sizes; there t0 of a non-blocking send"

@@ -99,7 +99,7 @@ def _censuses(n: int, lam: Fraction) -> dict[str, Fraction]:
 
 
 def _earlier(_: object) -> str:
-    """A text: how often a census run as early as possible ends before or after the paper's time."""
+    """Say how often a census run as early as possible ends before or after the paper's time."""
     signs = [
         (ours > paper) - (ours < paper)
         for n in range(2, 41)

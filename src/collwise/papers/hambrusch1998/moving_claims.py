@@ -79,7 +79,7 @@ def _worst_meshes(quarter: bool, columns: tuple[int, ...] = (8, 10, 12)) -> Numb
 
 
 def _by_columns(quarter: bool, _: object) -> str:
-    """A text: how sensitive left diagonals are to the number of columns."""
+    """Say how sensitive left diagonals are to the number of columns."""
     worst = {f"{c} columns": _worst_meshes(quarter, (c,))["left_diagonal"] for c in (8, 10, 12)}
     diagonals = runs.time_on("br_lin", WIDE, "left_diagonal", 64, 6144)
     worked_out = _from_ideal("br_lin", 64)
@@ -160,7 +160,7 @@ def _saved(d: str) -> Numbers:
 
 
 def _little_to_gain(saved: Numbers) -> str:
-    """A text: how much slower equal sources are than ideal ones where moving does not pay."""
+    """Say how much slower equal sources are than ideal ones where moving does not pay."""
     slower = {
         f"s = {s}": 100
         * (
@@ -176,7 +176,7 @@ def _little_to_gain(saved: Numbers) -> str:
 
 
 def _by_side(kind: str, _: object) -> str:
-    """A text: by side, times of repositioning and partitioning, and what busiest ranks send."""
+    """Say, by side of the mesh, how long two algorithms take and what their busiest ranks send."""
     sides, texts = (8, 10, 14, 16), []
     for name in (f"repos_{kind}", f"part_{kind}"):
         times = [runs.time_on(name, (r, r), "equal", 32, 6144) for r in sides]
@@ -193,7 +193,7 @@ def _by_side(kind: str, _: object) -> str:
 
 
 def _crossed() -> str:
-    """A text: why a cross of many sources is slow, by what the busiest rank sends."""
+    """Say why a cross of many sources is slow, by what the busiest rank sends."""
     (sent, largest), (ideal, ideal_largest) = (
         runs.busiest(a, WIDE, "cross", 192) for a in ("br_xy_source", "repos_xy_source")
     )
@@ -204,7 +204,7 @@ def _crossed() -> str:
 
 
 def _more_than_half(_: object) -> str:
-    """A text: the ratios of `_halves` with longer messages, no start-ups, or no copies."""
+    """Give the ratios of `_halves` with longer messages, no start-ups, or no copies, as text."""
     free = replace(runs.PARAGON, send=Fraction(0), receive=Fraction(0))
     return (
         f"With messages of 16 KB, {shown(_halves(nbytes=16384))}, of 64 KB,"

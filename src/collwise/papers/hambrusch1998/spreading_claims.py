@@ -81,7 +81,7 @@ def _copying(names: tuple[str, ...], low: int, high: int) -> str:
 
 
 def _who_loses(lost: Mapping[str, tuple[float, float, float]]) -> str:
-    """A text: which algorithms lose more than 5 % beyond doubt.   lost: median and interval."""
+    """Say which algorithms lose more than 5 % beyond doubt.   lost: median, interval by name."""
     sure = [name for name, (_, low, _) in lost.items() if low > 5]
     return f"Even the low end of its interval is above 5 % for {shown(sure)} of {len(lost)}."
 

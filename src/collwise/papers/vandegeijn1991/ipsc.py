@@ -31,7 +31,7 @@ VERSIONS: dict[str, tuple[str, ClosedForm]] = {
     "Version 3": ("halving_doubling", cw.hybrid.version3),
     "hybrid": ("hybrid", _best_time),
 }
-"""By Version, the name of its algorithm and the closed form of its time in µs."""
+"""Maps each Version to the name of its algorithm and the closed form of its time in µs."""
 
 
 def unpadded_cost(nitems: int) -> Fraction:

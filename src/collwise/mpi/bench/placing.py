@@ -24,8 +24,9 @@ _TAG = 0
 class NamedPlacement:
     """Where the ranks are, and what the groups of each level are called.
 
-    names: what a group of each level is called, without the last level.   groups: by host, the
-    numbers of its groups at the levels beyond nodes; empty if a host's ranks differ in groups.
+    names: what a group of each level is called, such as "node", innermost level first; without the
+    last level, all ranks.   groups: for each host, the numbers of the groups that it belongs to at
+    the levels beyond nodes; empty if ranks of one host belong to different groups.
     """
 
     placement: Placement

@@ -41,7 +41,9 @@ _MAX_IN_CHUNK = 50
 
 
 class RaceHarness:
-    """Where races are run: a private communicator with a common clock.  Making one is collective.
+    """Everything that a race runs on: a private communicator with a common clock.
+
+    Making one is collective.
 
     oversubscribed: whether there are more ranks than cores on some node.
     """
@@ -92,13 +94,14 @@ def race(
 
     op, dtype: the operator and the elements of vectors.   budget_s: seconds for this race.
     repetitions: the most to time.   bare_sends: race messages by plain calls of mpi4py, too.
-    own: the library's own algorithms to race, name and settings by label; labels of blocking calls
-    end with BLOCKING, the others are persistent requests.  Only the first ones are raced if
-    _TRIAL_SHARE of the time allows no more.
-    neighbours: other problems on which the library's blocking call is timed, by label, on all ranks
-    or on all but the last one; then compositions race, too.   only: the labels of all that is
-    timed.
-    behind: a competitor leaves early if it takes this many times as long as its form's best.
+    own: for each label, the name and settings of one of the library's own algorithms; labels of
+    blocking calls end with BLOCKING, the others are persistent requests.  Only the first ones are
+    raced if _TRIAL_SHARE of the time allows no more.
+    neighbours: for each label, another problem, of as many ranks or one less, on which the
+    library's blocking call is timed; with any, COMPOSITIONS race, too.   only: the labels of all
+    that is timed; None for everything.
+    behind: a competitor leaves early if it takes this many times as long as the best of its form
+    (blocking or persistent).
     within: the race ends once medians are known to ± this share.
     Raises WrongResult, on all ranks, if a competitor leaves a wrong byte on any rank, and
     UnknownName for an operator that races do not support.
@@ -163,7 +166,7 @@ def _own_competitors(
     default: Competitor,
     budget_s: float,
 ) -> list[Competitor]:
-    """The library's own algorithms that can run; only the first if time is short."""
+    """Make competitors of the library's own algorithms that can run; of a few if time is short."""
     began_s = time.perf_counter()
     default.run()
     each_s = harness.comm.allreduce(time.perf_counter() - began_s, MPI.MAX) + harness.line.notice_s
@@ -190,11 +193,12 @@ def time_competitors(
     behind: float = inf,
     within: float = 0.0,
 ) -> tuple[dict[str, tuple[float, ...]], Punctual, Load]:
-    """The slowest rank's seconds, by competitor, in the repetitions that all ranks began together.
+    """Time competitors: the slowest rank's seconds in the repetitions that all began together.
 
-    Times count from the first rank's start, so no rank looks faster because another was late.  Also
-    returns what `punctual` kept, and the load.   budget_s: seconds by rank 0's clock.
-    behind: a competitor leaves if it takes this many times as long as its form's best.
+    Times count from the first rank's start, so no rank looks faster because another was late.
+    Returns (times by label, what `punctual` kept, the load).   budget_s: seconds by rank 0's clock.
+    behind: a competitor leaves if it takes this many times as long as the best of its form
+    (blocking or persistent).
     within: the timing ends early once medians are known to ± this share.
     """
     comm, line, now = harness.comm, harness.line, harness.clock.now

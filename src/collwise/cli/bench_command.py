@@ -91,7 +91,10 @@ def _check(options: dict[str, Any]) -> None:
 
 
 def _earlier(record: Path, resume: bool) -> "Sweep | None":
-    """The sweep in `record` to go on with, None for a new one; InvalidArgument without --resume."""
+    """The sweep that the file `record` holds, to go on with; None if it is missing or empty.
+
+    Raises InvalidArgument if it is not empty and `resume` is false, or if it holds no sweep.
+    """
     from collwise.tuning.race_records import read_sweep
 
     if not (record.is_file() and record.stat().st_size):
@@ -208,7 +211,8 @@ def command(
 
     Competitors: mpi4py's method (Comm.Bcast, Comm.Allgatherv, …), the library's persistent form,
     its other algorithms as blocking calls, and planned schedules, as persistent requests and as
-    blocking calls.  The slowest rank's time is what counts.  Who is 1.5 times behind leaves early.
+    blocking calls.  The slowest rank's time counts.  Who takes 1.5 times as long as the best of the
+    same form leaves early.
 
     Several sizes, collectives or numbers of ranks make a sweep: a row for each race, as it ends.
     Interrupted sweeps go on with --record FILE --resume.  --grid races on one network and placement

@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # the help needs none of them
 STARTING_S = 6.0
 """About what emulated hosts and ranks take to start and to end, in seconds."""
 PLANNING_S = 10.0
-"""Allowed for planning each race."""
+"""Seconds allowed for planning each race."""
 _TAKEN = ("--grid", "--record", "--resume", "--report", "--json", "--seed")
 
 
@@ -111,7 +111,7 @@ class _Runner:
                     )
 
     def _hosts(self, launch: "Launch") -> dict[str, Any]:
-        """The arguments of the cluster on which a launch runs."""
+        """The keyword arguments of `lab.Cluster` for the hosts on which a launch runs."""
         network = self.grid.networks[launch.network]
         hosts: dict[str, Any] = {"latency": network.latency, "rate": network.rate}
         if network.file is None:
@@ -185,7 +185,7 @@ class _Runner:
         return finished.code, LabNotes(report.warnings, report.windows, os.cpu_count() or 1)
 
     def _places(self, launch: "Launch") -> list[int]:
-        """The cells for a launch: all, or in a second launch those that the first ones decided."""
+        """The numbers of a launch's cells: all, or if it is a second one, those the first decided."""
         places = self.grid.cells_of(launch)
         if launch.number == 1:
             return places

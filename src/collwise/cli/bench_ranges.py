@@ -19,14 +19,18 @@ if TYPE_CHECKING:  # the help needs none of them
 _MEASURING_S = 3.0
 """Seconds to measure where there is no profile."""
 NBYTES = 512
-"""The default size."""
+"""The default size in bytes."""
 ALONE_S, EACH_S = 5.0, 1.5
 """The most seconds for a race: for one alone, for each of several."""
 
 
 @dataclass(frozen=True)
 class Ranges:
-    """What to race: every collective and size, on each of `counts` ranks; None: on all ranks."""
+    """Races of every one of `collectives` with every one of `sizes` in bytes.
+
+    counts: the numbers of ranks to race on; None for all ranks.   measuring_s: seconds to measure
+    where there is no profile.   measured_sizes: None, as no sizes are given for measuring.
+    """
 
     collectives: tuple[str, ...]
     sizes: tuple[int, ...]
@@ -60,7 +64,7 @@ class Ranges:
 
 @dataclass(frozen=True)
 class GridCells:
-    """The cells of a grid that one launch races, with the attributes of `bench_command.Ranges`."""
+    """The cells of a grid that one launch races, with the attributes of `Ranges`."""
 
     path: Path
     numbers: tuple[int, ...]

@@ -112,7 +112,7 @@ def _parse_sizes(text: str) -> tuple[int, ...]:
 
 
 def size_range(first: int, last: int, factor: Fraction) -> tuple[int, ...]:
-    """Sizes in bytes from `first` up to `last`, each `factor` times the size before.
+    """Sizes first·factor^k up to `last` in bytes, rounded down; (first,) if `first` equals `last`.
 
     Raises InvalidArgument for a range without sizes, or with more than MAX_SIZES.
     """

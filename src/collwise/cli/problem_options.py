@@ -29,7 +29,7 @@ MAX_SIMULATED, MAX_PLANNED = 1 << 20, 1 << 24
 
 COLLECTIVE_NAMES = "{} or {}".format(", ".join(list(COLLECTIVES)[:-1]), list(COLLECTIVES)[-1])
 _ABOUT = {**ABOUT, "pattern": ABOUT["sources"]}
-"""By option, the collectives to which it applies."""
+"""For each option, the collectives to which it applies."""
 
 BYTES_HELP = (
     "Bytes, such as 512 or 64k: of the message, of everybody's vector, or of each source's"

@@ -215,7 +215,7 @@ class Trial(Tally):
         return spent, -elapsed, planning
 
     def _judge(self) -> None:
-        """Keep a round's times, add to `spent_s` the time lost on the default, drop HOPELESS ones."""
+        """Keep a round's times, add to `spent_s` the time lost, and drop HOPELESS candidates."""
         took = {k: np.maximum(b[:, 1] - b[:, 0], 1) / 1e9 for k, b in self._block.items()}
         usual_s = float(np.median(took[LIBRARY][1:]))
         for label, times in took.items():

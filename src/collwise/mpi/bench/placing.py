@@ -37,7 +37,7 @@ class NamedPlacement:
 def find_placement(comm: MPI.Intracomm, world: World) -> NamedPlacement:
     """Find the levels of the machine, the same on all ranks.  Collective.
 
-    Leaves out levels at which no two ranks meet.
+    Leaves out levels as `worth_measuring` does.
     """
     first: dict[int, int] = {}
     for rank, node in enumerate(world.nodes):
@@ -52,7 +52,7 @@ def find_placement(comm: MPI.Intracomm, world: World) -> NamedPlacement:
 
 
 def worth_measuring(world: World, placement: Placement) -> NamedPlacement:
-    """The placement without levels that have one group, or at which no two ranks meet."""
+    """The placement without levels that have one group, or groups of one inner group each."""
     names = GROUP_NAMES if placement.groups[:1] == (world.nodes,) else GROUP_NAMES[1:]
     rows: dict[str, tuple[int, ...]] = {}
     for level, row in enumerate(placement.groups, 1):

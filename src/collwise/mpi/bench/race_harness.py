@@ -166,7 +166,7 @@ def _own_competitors(
     default: Competitor,
     budget_s: float,
 ) -> list[Competitor]:
-    """Make competitors of the library's own algorithms that can run; of a few if time is short."""
+    """Make competitors of the library's own algorithms that can run; of few if time is short."""
     began_s = time.perf_counter()
     default.run()
     each_s = harness.comm.allreduce(time.perf_counter() - began_s, MPI.MAX) + harness.line.notice_s

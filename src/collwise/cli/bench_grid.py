@@ -185,7 +185,7 @@ class _Runner:
         return finished.code, LabNotes(report.warnings, report.windows, os.cpu_count() or 1)
 
     def _places(self, launch: "Launch") -> list[int]:
-        """The numbers of a launch's cells: all, or if it is a second one, those the first decided."""
+        """Numbers of a launch's cells: all, or in a second launch those that the first decided."""
         places = self.grid.cells_of(launch)
         if launch.number == 1:
             return places

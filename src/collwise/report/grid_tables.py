@@ -8,7 +8,7 @@ from collwise.system import formatting
 from collwise.tuning.grid_results import GridCell, LibraryResult
 
 _NEAR = 1.25
-"""The factor up to which a prediction is near."""
+"""A prediction counts as near if measured and predicted time differ by at most this factor."""
 
 
 def summary(cells: Sequence[GridCell]) -> list[str]:
@@ -74,7 +74,10 @@ def _ratio(middle: float, interval: tuple[float, float] | None) -> str:
 
 
 def grid_page(title: str, cells: Sequence[GridCell], wanted: int) -> str:
-    """The page: a summary, what was lost, heat maps, all cells.   wanted: cells of all rounds."""
+    """The HTML page of a grid of races: a summary, the cells that collwise clearly lost, heat maps.
+
+    A table of all cells ends it.   cells: those raced so far.   wanted: their number in all rounds.
+    """
     from collwise.figures.heat_map import heat_map
     from collwise.figures.page_templates import template
     from collwise.figures.report_pictures import Picture

@@ -48,7 +48,7 @@ NEXT, TWICE, FEWER, HALFWAY, END = NEIGHBOURS = (
     "a size halfway",
     "the larger size",
 )
-"""The labels, in scans, of the default's calls of other problems."""
+"""The labels of calls of the library's default on problems near the raced one, which scans time."""
 
 BY_HAND = " (by hand)"
 """The suffix in the label of a schedule whose messages mpi4py alone sends and receives."""
@@ -189,7 +189,10 @@ class Race:
 
     @cached_property
     def best(self) -> str:
-        """The fastest that ran to the end, except the library's defaults; `library` if none did."""
+        """The label of the fastest that ran to the end, without the library's defaults.
+
+        `library` if no other competitor ran to the end.
+        """
         return self._fastest(label for label in self.samples if label not in self.libraries)
 
     @cached_property

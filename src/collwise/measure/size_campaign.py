@@ -72,7 +72,7 @@ BATCH = 1024
 
 
 def usual_sizes(largest: int | None = None) -> tuple[int, ...]:
-    """The sizes to measure by default, up to the first size >= `largest`; None: all of them."""
+    """The sizes to measure by default: all, or FEWEST_SIZES and up to the first >= `largest`."""
     if largest is None:
         return SIZES
     return SIZES[: max(FEWEST_SIZES, 1 + sum(nbytes < largest for nbytes in SIZES))]

@@ -67,7 +67,7 @@ class LibraryResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class GridCell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One cell.   Speed-ups: the fastest of all libraries' calls over our fastest on any library.
+    """One cell.   Speed-ups: the least time of the libraries' calls over ours, on any library.
 
     Intervals are of 95 %, by a bootstrap over the repetitions of all launches; None: unknown.
     """

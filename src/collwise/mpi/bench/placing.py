@@ -16,7 +16,7 @@ from collwise.mpi.runtime.world import World
 from collwise.profiles.level_machine import NODE
 
 MAX_NODES = 1024
-"""With more nodes, no times between them are measured."""
+"""The most nodes between which message times are measured, to find groups of nodes."""
 _TAG = 0
 
 
@@ -24,9 +24,9 @@ _TAG = 0
 class NamedPlacement:
     """Where the ranks are, and what the groups of each level are called.
 
-    names: what a group of each level is called, such as "node", innermost level first; without the
-    last level, all ranks.   groups: for each host, the numbers of the groups that it belongs to at
-    the levels beyond nodes; empty if ranks of one host belong to different groups.
+    names: what a group of each level is called, such as "node", innermost level first; the last
+    level, where all ranks are one group, has no name.   groups: for each host, the numbers of its
+    groups at the levels beyond nodes; empty if ranks of one host belong to different groups.
     """
 
     placement: Placement

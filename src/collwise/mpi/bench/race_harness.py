@@ -32,10 +32,11 @@ log = logging.getLogger("collwise")
 _FOR_INTERVALS = 20
 """The fewest repetitions after which narrow confidence intervals may end a race."""
 _TRIALS, _TRIAL_SHARE = 5, 0.25
-"""A competitor that is behind after these repetitions, or this share of the budget, leaves."""
+"""A competitor that is behind after this many repetitions, or this share of the budget, leaves."""
 _ROOM, _ROOM_S, _FEWEST_IN_CHUNK = 1.5, 1e-3, 3
-"""Between hosts, where agreeing on a start takes long, the next call starts after _ROOM × the
-slowest call so far, and _ROOM_S; and ranks agree on this many repetitions at once."""
+"""Between hosts, where agreeing on a start takes long, ranks agree on the starts of this many
+repetitions at once.  Each call starts _ROOM × the slowest call so far, and _ROOM_S seconds more,
+after the call before."""
 _CHUNK_S = 0.05
 _MAX_IN_CHUNK = 50
 

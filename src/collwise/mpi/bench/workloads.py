@@ -129,12 +129,12 @@ class Workload:
             self._own[:] = data[self.private.rank]
 
     def default(self, label: str = LIBRARY) -> Competitor:
-        """The library's blocking call."""
+        """The competitor that makes the library's blocking call."""
         call = partial(getattr(self.comm, self.kind.methods[0]), *self._arguments())
         return Competitor(label, self._as_comm(call, planned=False))
 
     def libraries(self) -> list[Competitor]:
-        """The library's collective: the blocking call, and the persistent form if it has one."""
+        """The library's competitors: its blocking call, and its persistent form if it has one."""
         name, arguments, blocking = self.kind.methods[0], self._arguments(), self.default()
         try:
             request = getattr(self.comm, f"{name}_init")(*arguments)
@@ -186,7 +186,9 @@ class Workload:
     def own(
         self, calls: OwnCalls, label: str, name: str, settings: Mapping[str, Any]
     ) -> Competitor | str:
-        """One of the library's own algorithms, or why it is not raced.  Collective.
+        """The competitor for one of the library's own algorithms, or why it is not raced.
+
+        Collective.
 
         label: ends with BLOCKING for a blocking call; otherwise a persistent request is raced.
         An algorithm is not raced if the library silently replaces it, if it leaves wrong data, or

@@ -77,7 +77,7 @@ class OwnAlgorithm(NamedTuple):
 
 
 class Catalogue(NamedTuple):
-    """The library's own algorithms for a method of MPI in one form.
+    """The library's own algorithms for one form of an MPI method, such as blocking calls of Bcast.
 
     algorithms: by name.   left_out: why other algorithms are not used, by name; "" stands for all.
     """
@@ -142,7 +142,7 @@ SETTINGS: Mapping[str, str] = {
 
 @cache
 def catalogue(method: str, form: CallForm) -> Catalogue:
-    """The library's own algorithms for a method of MPI, such as "Bcast", in one form."""
+    """The library's own algorithms for an MPI method, such as "Bcast", in one form of calls."""
     if not variables():
         return Catalogue(left_out={"": missing()})
     for naming in _NAMINGS:

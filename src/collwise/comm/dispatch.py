@@ -289,7 +289,7 @@ class Dispatch:
         return self._cached((asked, form, timed), self.decision.chosen, asked, form, timed)
 
     def slow(self, method: str, nbytes: int) -> bool:
-        """Whether something else than the library's default serves, since the default is slow.
+        """Whether something else than the library's default serves, and the default is slow.
 
         It is slow if a race shows that it takes over SLOW_S seconds, or if there is no race.
         method: an MPI method that combines nothing.   nbytes: bytes of each rank.

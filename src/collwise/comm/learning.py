@@ -56,7 +56,7 @@ class Learning:
     """Budget and results of learning on a `Comm` and on the communicators derived from it.
 
     share: the share of the time, since this object was made, that learning may take.
-    results: what was learned on communicators whose rank 0 this process is.
+    results: what was learned on communicators on which this process is rank 0.
     """
 
     def __init__(self, share: float) -> None:

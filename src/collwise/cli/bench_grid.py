@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # the help needs none of them
     from collwise.tuning.race_records import Sweep
 
 STARTING_S = 6.0
-"""About what emulated hosts and ranks take to start and to end, in seconds."""
+"""About how many seconds emulated hosts and ranks take to start and to end."""
 PLANNING_S = 10.0
 """Seconds allowed for planning each race."""
 _TAKEN = ("--grid", "--record", "--resume", "--report", "--json", "--seed")

@@ -29,7 +29,7 @@ class Ranges:
     """Races of every one of `collectives` with every one of `sizes` in bytes.
 
     counts: the numbers of ranks to race on; None for all ranks.   measuring_s: seconds to measure
-    where there is no profile.   measured_sizes: None, as no sizes are given for measuring.
+    where there is no profile.   measured_sizes: always None; a grid's cells have sizes to measure.
     """
 
     collectives: tuple[str, ...]

@@ -46,7 +46,7 @@ _OPTIONAL = ("gamma", "copy", "all_port")
 _ARGUMENTS = {name: f"{name}_s" for options in _KINDS.values() for name in options}
 _ARGUMENTS |= {"lam": "lam", "all_port": "all_port"}
 _ARGUMENTS |= {"latency": "L_s", "overhead": "o_s", "gap": "g_s", "per_byte": "G_s"}
-"""For each of these options, the constructor's argument that it gives."""
+"""For each option that describes a machine, the constructor's argument that it gives."""
 MACHINE_OPTIONS = ("profile_path", "placement", "preset", "levels", *_ARGUMENTS, "topology")
 """The names of all options that `machine_from` reads."""
 

@@ -26,7 +26,7 @@ T = TypeVar("T")
 MAX_SIZES = 1000
 """The most sizes in a range."""
 LONGEST_S = 10_000_000
-"""Seconds, 115 days: clocks of the system cannot wait for much more."""
+"""The longest budget, 115 days in seconds: clocks of the system cannot wait for much more."""
 
 
 class ParsedType(click.ParamType[T]):

@@ -87,7 +87,7 @@ class ProblemOptions(NamedTuple):
     shape: tuple[int, int] | None
 
     def check(self, collectives: Sequence[str]) -> None:
-        """Raise InvalidArgument for options that contradict each other, or apply to no collective.
+        """Raise InvalidArgument for options that contradict each other, or apply to none of these.
 
         collectives: the names of the collectives that the user asks for.
         """
@@ -159,7 +159,7 @@ class ProblemOptions(NamedTuple):
 
 
 PROBLEM = ProblemOptions._fields
-"""The names of these options."""
+"""The names of the options about the problem."""
 
 
 def check_amount(ranks: int, sources: int, most: int, why: str) -> None:

@@ -33,7 +33,7 @@ else:
 _WORKING = "working"
 """The status that ranks leave once they have begun."""
 _KILLED = (-signal.SIGKILL, signal.SIGKILL, 128 + signal.SIGKILL)
-"""What launchers end with when a rank, or they themselves, were killed."""
+"""Exit codes of launchers when a rank, or they themselves, were killed."""
 START_UP_S = 120.0
 """Seconds allowed on top of a command's budget, for starting Python on all ranks and ending MPI."""
 MAX_PER_CORE, MAX_PER_MACHINE = 16, 64

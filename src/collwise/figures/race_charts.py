@@ -86,7 +86,7 @@ def speedups(
 
 
 def _with_speedup(races: Iterable[Race]) -> list[Race]:
-    """The comparable races of messages in which another competitor than the defaults finished."""
+    """The comparable races of > 0 bytes in which others than the library's defaults finished."""
     return [
         race
         for race in comparable_races(races)

@@ -40,7 +40,7 @@ def summary(cells: Sequence[GridCell]) -> list[str]:
 
 
 def cells_table(title: str, cells: Sequence[GridCell]) -> Table:
-    """One row for each cell."""
+    """A table with one row for each cell."""
     return Table(title, [_row(cell) for cell in cells], ("network", "warnings"))
 
 

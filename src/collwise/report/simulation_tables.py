@@ -20,7 +20,10 @@ MAX_LINKS_NAMED = 4
 
 
 def heading(first: Simulation, origin: str, reason: str = "") -> list[str]:
-    """Lines on problem and machine.   origin: where the machine is from.   reason: of the order."""
+    """Lines on problem and machine.
+
+    origin: where the machine comes from.   reason: why contributions are combined in this order.
+    """
     trace, problem = first.trace, first.problem
     lines = [str(problem), *source_lines(problem)]
     if reason:

@@ -131,9 +131,9 @@ class ReadProbe(AnyProbe):
 
 
 def level_team(placement: Placement, level: int) -> tuple[int, ...]:
-    """The most ranks of one group of `level` that are in different groups of the level below.
+    """The largest set of ranks of one group of `level`, all in different groups of the level below.
 
-    It is a single rank if each group has one inner group only.  In a tie the first group counts.
+    A single rank if each group has one inner group only.  In a tie the first group counts.
     """
     return max((_parts(placement, level, ranks) for ranks in placement.members[level - 1]), key=len)
 

@@ -48,7 +48,7 @@ NEXT, TWICE, FEWER, HALFWAY, END = NEIGHBOURS = (
     "a size halfway",
     "the larger size",
 )
-"""The labels of calls of the library's default on problems near the raced one, which scans time."""
+"""The labels, in scans, of calls of the library's default on problems near the raced one."""
 
 BY_HAND = " (by hand)"
 """The suffix in the label of a schedule whose messages mpi4py alone sends and receives."""

@@ -95,7 +95,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The measurements and races of a machine.  `Profile.load` reads it, `save` writes it.
 
     A profile is immutable.  Points, verdict and machine are those of `measurements`, the newest.
-    `at` returns a profile with measurements of another number or placement of ranks in use.
+    `at` returns a profile that uses the measurements with another number or placement of ranks.
     """
 
     fingerprint: Fingerprint

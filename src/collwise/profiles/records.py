@@ -290,7 +290,7 @@ class RacedOwn(ProfileRecord, frozen=True, kw_only=True):
 
 
 class RaceResult(ProfileRecord, frozen=True, kw_only=True):
-    """The result of a race: collwise's best algorithm against the library's own collective."""
+    """The result of a race: the fastest competitor against the library's default."""
 
     collective: str
     form: Form

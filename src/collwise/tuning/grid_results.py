@@ -67,8 +67,9 @@ class LibraryResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class GridCell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One cell.   Speed-ups: the least time of the libraries' calls over ours, on any library.
+    """The results of one cell on all libraries.
 
+    Speed-ups: the least time of the libraries' calls over our least time, each on any library.
     Intervals are of 95 %, by a bootstrap over the repetitions of all launches; None: unknown.
     """
 
@@ -108,8 +109,8 @@ class GridCell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class LabNotes(msgspec.Struct, frozen=True):
     """What the lab reported of a launch: two fields of `lab.Report`, and the number of cores.
 
-    windows: short times, of each the seconds when it began and ended, for which the switch worked,
-    and by which the latest packet was late.
+    windows: for each of many short times, in seconds: its begin, its end, the processor time of the
+    switch, and by how much the latest packet was late.
     """
 
     warnings: tuple[str, ...] = ()

@@ -35,8 +35,8 @@ _TRIALS, _TRIAL_SHARE = 5, 0.25
 """A competitor that is behind after this many repetitions, or this share of the budget, leaves."""
 _ROOM, _ROOM_S, _FEWEST_IN_CHUNK = 1.5, 1e-3, 3
 """Between hosts, where agreeing on a start takes long, ranks agree on the starts of this many
-repetitions at once.  Each call starts _ROOM × the slowest call so far, and _ROOM_S seconds more,
-after the call before."""
+repetitions or more at once.  Each call starts _ROOM × the slowest call so far plus _ROOM_S seconds
+after the call before it."""
 _CHUNK_S = 0.05
 _MAX_IN_CHUNK = 50
 

@@ -120,6 +120,9 @@ def choices(problem: Problem, machine: Levels) -> list[Settings]:
         costs = _costs(problem, machine, segment)
         levels = 1
         while levels < len(costs) and costs[-levels - 1].gap * EVEN >= costs[-1].gap:
+            group = teams.depth - levels
+            if machine.port(group, segment) * teams.largest(group) > costs[-1].gap:
+                break  # the ranks of a group would wait for their port
             levels += 1
         gap = max(cost.gap for cost in costs[-levels:])
         latencies = [rounds_under_way(cost.latency, gap) for cost in costs[-levels:]]

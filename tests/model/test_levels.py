@@ -9,6 +9,7 @@ import pytest
 
 import collwise as cw
 from collwise.errors import InvalidArgument
+from collwise.model.bounds import broadcast
 from collwise.model.level_notation import load, parse
 from collwise.model.level_presets import LEVEL_PRESETS, LevelPreset
 from collwise.model.levels import Levels, OneLevel
@@ -47,6 +48,23 @@ def test_lower_bounds_know_where_combining_changes_its_slope() -> None:
         assert problem.lower_bounds(machine) == problem.lower_bounds(law)
         assert machine.planning_lam(8) == 2
     assert OneLevel(levels, 2).describe() == f"level 2 of {levels.describe()}"
+
+
+def test_all_bytes_of_a_broadcast_leave_the_roots_group() -> None:
+    machine = parse("2x2: 1us+1ns/B,2us+1ns/B,1us+10ns/B; 1us+2ns/B,9us+10ns/B")
+    bound = broadcast(machine, 4, 1000)
+    assert bound.time == 19 * US  # in one message, as halves would wait for the group's port
+    assert "all bytes leave the root's" in bound.argument
+    machine = parse("2x2: 1us+1ns/B,2us+1ns/B; 1ns+10ns/B,9us+10ns/B")
+    assert broadcast(machine, 4, 1000).time == 14 * US  # one of two ranks sends 500 bytes
+
+
+@pytest.mark.parametrize("placement", ["4x4", "8x2", "3x5"])
+def test_long_broadcasts_come_near_to_their_bound(placement: str) -> None:
+    machine = LEVEL_PRESETS["emulated"].machine(placement)
+    ranks = machine.placement.ranks
+    made = cw.plan("broadcast", ranks=ranks, nbytes=100_000, machine=machine)
+    assert made.bound.time <= made.choice.predicted <= made.bound.time * F(5, 4)
 
 
 def test_an_outer_level_may_be_faster_and_it_is_said() -> None:

@@ -56,8 +56,43 @@ def broadcast(machine: Machine, ranks: int, nbytes: int) -> Bound:
     λ·t0 of one publication and one read, and this λ·t0 grows with the size of the message.  The
     root still publishes every byte once, for at least t0(x)/x, and every other rank reads each
     byte.
+
+    On a machine with levels, all bytes must also leave the root's group of every level.
     """
-    return _pipelined(machine, ranks, nbytes, LEAVING)
+    bound = _pipelined(machine, ranks, nbytes, LEAVING)
+    if bound != NOTHING and isinstance(machine, Levels) and machine.placement.ranks == ranks:
+        for level in range(2, machine.placement.depth + 1):
+            name = machine.by_level[level - 2].name
+            words = f"all bytes leave the root's {name}, and the last one arrives"
+            leaving = Bound(_leaving(machine, level, nbytes), words)
+            bound = max(bound, leaving, key=lambda bound: bound.time)
+    return bound
+
+
+def _leaving(machine: Levels, level: int, nbytes: int) -> Fraction:
+    """The least seconds for a group of level − 1 to send nbytes to other groups.
+
+    Let x bytes be the size of the last message.  Before it starts, the group's port has been busy
+    with all other bytes.  Or, if the group has up to q ranks, let x be the size of the last message
+    of the rank that sends most: its own port has been busy with all but x of nbytes/q bytes.
+    """
+    most = max(map(len, machine.placement.members[level - 2]))
+    sizes = {*_sizes(machine, nbytes, 1), -(-nbytes // most)}
+    costs = {
+        x: [machine.at(at, x) for at in range(level, machine.placement.depth + 1)] for x in sizes
+    }
+    rates = (
+        min(machine.port(level - 1, x) / x for x in sizes),
+        min(min(cost.gap for cost in costs[x]) / x for x in sizes),
+    )
+    shares = Fraction(nbytes), Fraction(nbytes, most)
+    return max(
+        min(
+            max(share - x, Fraction(0)) * rate + min(cost.latency for cost in costs[x])
+            for x in sizes
+        )
+        for share, rate in zip(shares, rates, strict=True)
+    )
 
 
 def _pipelined(machine: Machine, ranks: int, nbytes: int, move: str) -> Bound:

@@ -238,10 +238,10 @@ def time_competitors(
             times = np.where(racing, ended - began, np.nan)
             every.append(np.stack([times, last - began]))
             calls_s += float(np.nansum(times))
-            timed = np.concatenate(every[1:] or every, axis=1)  # the first is a warm-up
+            trials = np.concatenate(every[1:] or every, axis=1)  # the first is a warm-up
             if line.apart:
-                gaps_s = (_ROOM * np.nanmax(timed[0], axis=0) + _ROOM_S).tolist()
-            kept = punctual(*timed)
+                gaps_s = (_ROOM * np.nanmax(trials[0], axis=0) + _ROOM_S).tolist()
+            kept = punctual(*trials)
             have = len(kept.kept) if every[1:] else 0
             if comm.Get_rank() == 0:  # whose clock counts
                 each_s = float(np.nansum(times, axis=1).mean()) + line.notice_s * len(order)

@@ -52,12 +52,14 @@ def test_a_row_has_the_fastest_of_all_libraries() -> None:
 
 
 def test_the_summary_tells_networks_and_memory_apart() -> None:
-    networks, memory, model = summary([CELL, CELL, LOST])
+    networks, memory, *models = summary([CELL, CELL, LOST])
     assert networks.startswith("networks 2.00× as fast as the better default, 1.50× as the best")
     assert networks.endswith("(geometric means of 2 cells); 0 clearly lost")
     assert memory.startswith("memory   0.50× as fast")
     assert memory.endswith("1 clearly lost")
-    assert "50% of 6 by at most a factor of 1.25" in model
+    for model, count, where in zip(models, (4, 2), ("1.25", "in memory"), strict=True):
+        assert f"50% of {count} by at most a factor of 1.25" in model
+        assert model.endswith(where)
 
 
 def test_the_summary_counts_predictions_apart_where_cores_or_packets_set_the_times() -> None:

@@ -1,5 +1,6 @@
 """A grid of races: its summary, its cells, and its page with heat maps."""
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from statistics import geometric_mean, median
 
@@ -23,19 +24,19 @@ def summary(cells: Sequence[GridCell]) -> list[str]:
                 f" the libraries' own (geometric means of {formatting.count(len(some), 'cell')});"
                 f" {sum(cell.lost for cell in some)} clearly lost"
             )
-    results = [result for cell in cells for result in cell.libraries.values()]
-    for limited, where in ((False, ""), (True, ", where the lab's cores were the limit")):
-        errors = [
-            error
-            for result in results
-            if (error := result.misprediction) and result.limited is limited
-        ]
-        if errors:
-            near = sum(error <= _NEAR for error in errors) / len(errors)
-            lines.append(
-                f"model    predictions are off by {median(errors) - 1:.1%} in the median;"
-                f" {near:.0%} of {len(errors)} by at most a factor of {_NEAR:g}{where}"
-            )
+    errors_of = defaultdict[str, list[float]](list)
+    for cell in cells:
+        for result in cell.libraries.values():
+            where = "" if cell.emulated else ", in memory"
+            where += ", where the lab's cores were the limit" * result.limited
+            if error := result.misprediction:
+                errors_of[where].append(error)
+    for where, errors in sorted(errors_of.items()):
+        near = sum(error <= _NEAR for error in errors) / len(errors)
+        lines.append(
+            f"model    predictions are off by {median(errors) - 1:.1%} in the median; {near:.0%} of"
+            f" {len(errors)} by at most a factor of {_NEAR:g}{where}"
+        )
     return lines
 
 

@@ -27,10 +27,12 @@ if TYPE_CHECKING:  # the help needs none of them
     from collwise.tuning.grid_results import GridCell, LabNotes, Measured
     from collwise.tuning.race_records import Sweep
 
-STARTING_S = 6.0
+STARTING_S = 30.0
 """About how many seconds emulated hosts and ranks take to start and to end."""
 PLANNING_S = 10.0
 """Seconds allowed for planning each race."""
+_PATIENCE = 4
+"""Where calls are slow, a race may take this many times as long as it should."""
 _TAKEN = ("--grid", "--record", "--resume", "--report", "--json", "--seed")
 
 
@@ -123,8 +125,9 @@ class _Runner:
         grid = self.grid
         first = [launch for turn in range(grid.rounds) for launch in grid.launches(turn)]
         left = sum(launch.name not in self.measured for launch in first)
-        each_s = STARTING_S + grid.measuring_s + len(grid.collectives) * grid.race_s
-        others = f"the others take {_duration(left * each_s)} at most" if left else "none is left"
+        races_s = len(grid.collectives) * (grid.race_s + PLANNING_S)
+        each_s = STARTING_S + grid.measuring_s + races_s
+        others = f"the others take about {_duration(left * each_s)}" if left else "none is left"
         self._say(
             f"grid     {formatting.count(len(first), 'launch', 'launches')} of"
             f" {formatting.count(len(grid.collectives), 'race')} on {', '.join(grid.libraries)},"
@@ -167,7 +170,7 @@ class _Runner:
         from collwise.tuning.grid_results import LabNotes
 
         network, python = self.grid.networks[launch.network], self.pythons[launch.library]
-        budget_s = self.grid.measuring_s + races * (2 * self.grid.race_s + PLANNING_S)
+        budget_s = self.grid.measuring_s + races * _PATIENCE * (self.grid.race_s + PLANNING_S)
         if not network.emulated:
             return start_ranks(
                 launch.ranks_per_host[0], budget_s, words, python, quiet=self.as_json

@@ -171,3 +171,22 @@ def test_measured_reads_make_a_machine_that_shares_memory() -> None:
     assert machine.message(8) == profile.machine_for("nonblocking").message(8)
     assert profile.machine_combining("sum", "float64").shares_memory
     assert Profile.from_json(profile.to_json()) == profile
+
+
+@pytest.mark.parametrize("level", [1, 2])
+def test_one_size_of_a_level_tells_nothing_of_long_messages(level: int) -> None:
+    """There was no time for more, as with sites on a slow network: the other level knows."""
+    machine = parse("2x8: 2us+8ns/B,14us+8ns/B; 3us+8ns/B,210us+8ns/B")
+    profile = measure(machine)
+    known = profile.measurements
+    if level == 1:
+        few = tuple(point for point in known.levels[0].points if point.nbytes == SIZES[0])
+        inside = msgspec.structs.replace(known.levels[0], points=few)
+        known = msgspec.structs.replace(known, levels=(inside,))
+    else:
+        few = tuple(point for point in known.points if point.nbytes == SIZES[0])
+        known = msgspec.structs.replace(known, points=few)
+    again = msgspec.structs.replace(profile, measurements=known).machine_on(machine.placement)
+    assert isinstance(again, Levels)
+    for nbytes in SIZES:
+        assert again.at(level, nbytes) == machine.at(level, nbytes)

@@ -1,6 +1,7 @@
 """Builds the machine that measurements describe: with one level, or with all levels."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import groupby
 
@@ -10,7 +11,13 @@ from collwise.errors import InvalidArgument
 from collwise.model.exact import exact
 from collwise.model.levels import GROUP_NAMES, Levels
 from collwise.model.machine import Machine
-from collwise.model.measured_machine import Measured, interpolated, measured, times_by_size
+from collwise.model.measured_machine import (
+    Measured,
+    Point,
+    interpolated,
+    measured,
+    times_by_size,
+)
 from collwise.model.placement import Placement
 from collwise.profiles.records import MeasuredSize, Measurements, Mode, PortTime, ReadTime
 from collwise.system.formatting import count
@@ -70,11 +77,28 @@ def level_machine(
             strict=True,
         )
     ]
+    known = max(reversed(laws), key=lambda law: len(law.sizes()))
+    laws = [_as_far_as(law, known) for law in laws]
     first = laws[0]
     assert isinstance(first, Measured)
     laws[0] = sharing(first.with_combining(combining), measurements.reading)
     ports = [_rising(level.port) for level in inner]
     return Machine.levels(laws, placement, ports=ports, names=[level.name for level in inner])
+
+
+def _as_far_as(law: Machine, other: Machine) -> Machine:
+    """`law`, whose costs grow with the size as those of `other` do if only one size was measured.
+
+    On a slow network there may be time for one size of a level: it tells nothing of longer ones.
+    """
+    assert isinstance(law, Measured)
+    assert isinstance(other, Measured)
+    last, end = law.segments[-1][-1], other.segments[-1][-1]
+    if len(law.sizes()) > 1 or end.nbytes <= last.nbytes:
+        return law
+    at = other.message(last.nbytes)
+    more = Point(end.nbytes, last.gap + end.gap - at.gap, last.latency + end.latency - at.latency)
+    return replace(law, segments=((last, more),))
 
 
 def sharing(machine: Measured, reading: Sequence[ReadTime]) -> Machine:

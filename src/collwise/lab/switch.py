@@ -53,7 +53,7 @@ class Statistics:
         self._worst_ns = max(self._worst_ns, worst)
         if len(self._windows) < _MAX_WINDOWS:
             times_ns = self._window_ns, now, cpu - self._window_cpu_ns, worst
-            self._windows.append(tuple(time_ns / 1e9 for time_ns in times_ns))
+            self._windows.append(tuple(round(time_ns / 1e9, 6) for time_ns in times_ns))
         self._window_ns, self._window_cpu_ns, self.counts[WORST_NS] = now, cpu, 0
 
     def quantile_us(self, share: float) -> int:

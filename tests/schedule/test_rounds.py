@@ -1,15 +1,20 @@
-"""Rounds that turn λ-trees with the pieces, and rounds with free choice: legal, alike, short."""
+"""Rounds of any kind: legal, the same for one rank and for all, and as short as they are said."""
 
+import numpy as np
 import pytest
 
+from collwise.algorithms import ALGORITHMS
+from collwise.errors import InvalidArgument
 from collwise.model import postal
 from collwise.model.limits import ARRANGED_RANKS
+from collwise.schedule.circulant import Circulant
 from collwise.schedule.cyclic_trees import CyclicTrees, arrangement
 from collwise.schedule.dependencies import dependencies
 from collwise.schedule.free_rounds import FreeRounds
 from collwise.schedule.operations import Block
-from collwise.schedule.postal_rounds import PostalRounds
+from collwise.schedule.postal_rounds import PostalRounds, distances
 from collwise.schedule.rounds import DownRounds, Rounds, UpRounds
+from collwise.schedule.two_trees import TwoTrees
 from collwise.verifier.deadlock import check_progress
 
 
@@ -28,13 +33,27 @@ def last_there(rounds: Rounds) -> int:
             sent[source, number], received[target, number] = (target, piece), (source, piece)
         since |= {(target, piece): number for _, target, piece in news}
     assert len(since) == rounds.ranks * rounds.count
-    for rank in range(rounds.ranks):
-        own = list(enumerate(rounds.of(rank)))
-        out = {(rank, n): (one.to, one.sent) for n, one in own if one.sent is not None}
-        got = {(rank, n): (one.source, one.received) for n, one in own if one.received is not None}
-        assert out == {key: value for key, value in sent.items() if key[0] == rank}
-        assert got == {key: value for key, value in received.items() if key[0] == rank}
+    own = [(rank, n, one) for rank in range(rounds.ranks) for n, one in enumerate(rounds.of(rank))]
+    out = {(rank, n): (one.to, one.sent) for rank, n, one in own if one.sent is not None}
+    got = {
+        (rank, n): (one.source, one.received) for rank, n, one in own if one.received is not None
+    }
+    assert (out, got) == (sent, received)
     return max(since.values(), default=-rounds.latency) + rounds.latency
+
+
+# --- around a circulant graph: tests/schedule/test_circulant.py has the paper's conditions ---
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 7, 8, 9, 33])
+def test_circulant_rounds(ranks: int) -> None:
+    """All have all pieces after k − 1 + ⌈log2 p⌉ rounds."""
+    for count in (1, 2, 5, 8):
+        last = last_there(Circulant(ranks, count, 1))
+        assert last == (count - 1 + (ranks - 1).bit_length()) * (ranks > 1)
+
+
+# --- trees that turn with the pieces ---
 
 
 @pytest.mark.parametrize(
@@ -56,6 +75,9 @@ def test_where_no_trees_fit() -> None:
     assert arrangement(12, 1) is not None  # after several attempts
 
 
+# --- rounds of one distance each, and rounds with free choice ---
+
+
 @pytest.mark.parametrize("latency", [1, 2, 4, 20])
 @pytest.mark.parametrize("ranks", [1, 2, 3, 8, 17, 33])
 def test_free_rounds(ranks: int, latency: int) -> None:
@@ -66,6 +88,21 @@ def test_free_rounds(ranks: int, latency: int) -> None:
         assert last <= last_there(played) + (5 if latency == 1 else 2)
         if count == 1:
             assert last == postal.broadcast_time(ranks, latency)
+
+
+def test_few_rounds_more_than_there_can_be() -> None:
+    for ranks in (5, 13, 34, 65):
+        for latency in (2, 4):
+            last = len(PostalRounds(ranks, 16, latency).every()) - 1 + latency
+            least = 16 - 1 + postal.broadcast_time(ranks, latency)
+            assert least - 16 < last <= least + 7
+
+
+def test_distances() -> None:
+    assert distances(1, 3) == []
+    assert distances(2, 1000) == [1]
+    assert distances(14, 2) == [13, 8, 5, 3, 2, 1]
+    assert distances(16, 1) == [8, 4, 2, 1]
 
 
 def test_free_rounds_over_levels() -> None:
@@ -106,3 +143,35 @@ def test_where_ranks_would_wait_in_a_circle() -> None:
         check_progress(lists := program.every(8), [dependencies(own) for own in lists])
     heard = [sum(one.received is not None for one in rounds.of(rank)) for rank in range(8)]
     assert heard == [0, *[12] * 7]
+
+
+# --- two trees ---
+
+
+@pytest.mark.parametrize("latency", [1, 2, 5])
+def test_two_trees(latency: int) -> None:
+    for ranks in (*range(1, 24), 31, 32, 33, 34, 66, 127, 128):
+        for count in (0, 5):
+            rounds = TwoTrees(ranks, count, latency)
+            last = last_there(rounds)
+            assert last == (count - 1 + rounds.later + latency if count and ranks > 1 else 0)
+
+
+def test_a_rank_has_children_in_one_of_two_trees_and_they_are_not_deep() -> None:
+    for ranks in (3, 40, 65):
+        first, second = TwoTrees(ranks, 1, 1).places(np.arange(1, ranks))
+        assert not set(first.parent.tolist()) & set(second.parent.tolist()) - {0}
+        assert TwoTrees(ranks, 1, 1).later <= 2 * ranks.bit_length()
+
+
+# --- what would take too long ---
+
+
+@pytest.mark.parametrize("name", ["two_trees", "postal_rounds"])
+def test_a_latency_that_leaves_rounds_empty_is_refused(name: str) -> None:
+    """It would take minutes to pass 10^9 rounds."""
+    for collective in ("broadcast", "reduce"):
+        algorithm = ALGORITHMS[f"{collective}/{name}"]
+        with pytest.raises(InvalidArgument, match="give a latency of at most 64"):
+            algorithm.schedule(5, 40, latency=10**9, segment=8)
+        algorithm.schedule(5, 40, latency=64, segment=8).rank(1)

@@ -106,7 +106,7 @@ GRID: dict[str, list[Any]] = json.loads(
 )
 """By parameter, the values that are tried by hand; of `stages`, how many ranks are in a group."""
 
-MANY = 42
+MANY = 24
 """Settings of one algorithm; of more so many are tried, at random."""
 
 

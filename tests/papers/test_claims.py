@@ -14,8 +14,8 @@ QUICK = {
     "bruck1996": ("B-c1", "B-c2", "B-c3", "B-c5", "B-c6", "B-c7", "B-c8", "B-c9", "B-c10", "B-c11",
                   "B-c12", "B-c15", "B-c16", "B-c17", "B-c20", "B-c21", "B-c22", "B-e1", "B-e3",
                   "B-e4"),
-    "vandegeijn1991": ("G-c3", "G-c4", "G-c5c", "G-c6c", "G-c7", "G-c8", "G-c10", "G-c11", "G-c12",
-                       "G-e1", "G-e2"),
+    "vandegeijn1991": ("G-c1", "G-c3", "G-c4", "G-c5c", "G-c6c", "G-c6d", "G-c7", "G-c8",
+                       "G-c10", "G-c11", "G-c12", "G-e1", "G-e2"),
     "hambrusch1998": ("H-c3", "H-c4", "H-c5b", "H-c9a", "H-c12", "H-c15"),
 }  # fmt: skip
 """Claims that take a moment; all are judged under `exhaustive`."""

@@ -1,15 +1,13 @@
 """S-to-p broadcasts told slowly and plainly: rounds of pairs, sets of what ranks hold.
 
-The twins of the algorithms, written from the papers' text.  A mesh is a list of rows of ranks.
+The twins of the algorithms of [Hambrusch1998], from its text.  A mesh is a list of rows of ranks.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
 from itertools import chain, zip_longest
 from typing import Any, TypeAlias
 
-from collwise.algorithms import ALGORITHMS
 from collwise.algorithms.allgatherv.ideal_places import rows, snake
 from collwise.schedule.operations import Send
 from collwise.schedule.program import Schedule
@@ -170,113 +168,30 @@ def partitioned(places: Any, spread: Callable[[Told, Mesh], None]) -> Callable[.
     return tell
 
 
-# --- those that see no mesh ---
-
-
-def ring(told: Told, p: int, sources: Sequence[int]) -> None:
-    for turn in range(p - 1):
-        told.those([((s + turn) % p, (s + turn + 1) % p, frozenset([s])) for s in sources])
-
-
-def xor(told: Told, p: int, sources: Sequence[int]) -> None:
+def xor(told: Told, mesh: Mesh) -> None:
     """H5: turns of partners i xor k, those beyond the last rank skipped."""
+    p, sources = len(mesh) * len(mesh[0]), [*told.held]
     for k in range(1, 2 ** (p - 1).bit_length()):
         told.those([(s, s ^ k, frozenset([s])) for s in sources if s ^ k < p])
 
 
-def bruck(told: Told, p: int, sources: Sequence[int]) -> None:
-    """In round k rank i gets what it lacks from rank i + 2^k."""
-    for k in range((p - 1).bit_length()):
-        pairs = [((i + 2**k) % p, i) for i in range(p)]
-        told.those(
-            [(a, b, told.held.get(a, NOTHING) - told.held.get(b, NOTHING)) for a, b in pairs]
-        )
-
-
-def census(told: Told, p: int, sources: Sequence[int], latency: int) -> None:
-    """In every round all send what they hold to the rank whose part ends where theirs begins.
-
-    Messages are on their way for `latency` rounds; none brings what is there or on its way.
-    """
-    held, promised = ([{r} for r in range(p)] for _ in range(2))
-    on_their_way = []
-    while (distance := len(promised[0])) < p:
-        pairs = [((r + distance) % p, r) for r in range(p)]
-        sent = [(a, b, frozenset(held[a] - promised[b])) for a, b in pairs]
-        told.rounds.append([(a, b, what & {*sources}) for a, b, what in sent if what & {*sources}])
-        for _, b, what in sent:
-            promised[b] |= what
-        on_their_way.append(sent)
-        if len(on_their_way) >= latency:
-            for _, b, what in on_their_way.pop(0):
-                held[b] |= what
-
-
-def doubling(told: Told, p: int, sources: Sequence[int]) -> None:
-    """Ranks beyond the largest cube hand over first, and get everything last."""
-    cube = 2 ** (p.bit_length() - 1)
-    late = range(cube, p)
-    told.handed_over((r, r - cube) for r in late if r in told.held)
-    for k in range(cube.bit_length() - 1):
-        told.all([(r, r ^ 2**k) for r in range(cube)])
-    told.all([(r - cube, r) for r in late])
-
-
-@cache
-def tree_rounds(p: int, root: int, lam: Any) -> list[Pair]:
-    """The edges of the broadcast's own schedule, parents before children."""
-    schedule = ALGORITHMS["broadcast/postal_tree"].schedule(p, 1, root, lam=lam)
-    todo, edges = [root], []
-    for rank in todo:
-        children = [op.peer for op in schedule.rank(rank) if isinstance(op, Send)]
-        edges += [(rank, child) for child in children]
-        todo += children
-    return edges
-
-
-def broadcasts(told: Told, p: int, sources: Sequence[int], lam: Any) -> None:
-    for s in sources:
-        for a, b in tree_rounds(p, s, lam):
-            told.those([(a, b, frozenset([s]))])
-
-
-def source_tree(told: Told, p: int, sources: Sequence[int], lam: Any) -> None:
-    told.all([(s, sources[0]) for s in sources[1:]])
-    for a, b in tree_rounds(p, sources[0], lam):
-        told.those([(a, b, frozenset(sources))])
-
-
-ON_MESHES: dict[str, Callable[[Told, Mesh], None]] = {
+TWINS: dict[str, Callable[[Told, Mesh], None]] = {
     "br_lin": along_snake,
     "br_xy_source": by_sources,
     "br_xy_dim": by_shape,
     "two_step": two_step,
+    "xor": xor,
     "repos_lin": repositioned(snake, along_snake),
     "repos_xy_source": repositioned(rows, by_sources),
     "part_lin": partitioned(snake, along_snake),
     "part_xy_source": partitioned(rows, by_sources),
 }
-ON_RANKS: dict[str, Callable[..., None]] = {
-    "ring": ring,
-    "xor": xor,
-    "bruck": bruck,
-    "census": census,
-    "recursive_doubling": doubling,
-    "broadcasts": broadcasts,
-    "source_tree": source_tree,
-}
 
 
-def told_of(
-    name: str, shape: tuple[int, int], sources: Iterable[int], **settings: Any
-) -> list[list[Message]]:
+def told_of(name: str, shape: tuple[int, int], sources: Iterable[int]) -> list[list[Message]]:
     """The messages of every round, rounds without any left out."""
-    sources = sorted(sources)
-    told = Told({rank: frozenset([rank]) for rank in sources})
-    if name in ON_MESHES:
-        ON_MESHES[name](told, mesh_of(shape))
-    else:
-        ON_RANKS[name](told, shape[0] * shape[1], sources, **settings)
+    told = Told({rank: frozenset([rank]) for rank in sorted(sources)})
+    TWINS[name](told, mesh_of(shape))
     return [messages for messages in told.rounds if messages]
 
 

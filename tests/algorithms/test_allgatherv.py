@@ -4,7 +4,7 @@ import tracemalloc
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import combinations_with_replacement, product
 from random import Random
 from typing import Any
 
@@ -23,8 +23,7 @@ from collwise.schedule.grids import Grid
 from collwise.schedule.operations import Recv, Send
 from collwise.schedule.program import Schedule
 from tests.algorithms.allgatherv_twins import (
-    ON_MESHES,
-    ON_RANKS,
+    TWINS,
     Message,
     Told,
     halving,
@@ -61,20 +60,14 @@ def some_sources(shape: tuple[int, int], random: Random) -> list[tuple[int, ...]
 # --- the twins ---
 
 
-def test_every_algorithm_has_a_twin() -> None:
-    assert {a.short_name for a in S_TO_P} == {*ON_MESHES, *ON_RANKS}
-
-
 @pytest.mark.no_cover
-@each
-def test_the_messages_are_those_that_are_told(algorithm: Algorithm) -> None:
+@pytest.mark.parametrize("name", TWINS)
+def test_the_messages_are_those_that_are_told(name: str) -> None:
     """All of them, and every rank has its own in the order of the rounds."""
-    random = Random(algorithm.name)
+    random = Random(name)
     for shape in random.sample(SHAPES, 9):
         for sources in some_sources(shape, random):
-            schedule = made(algorithm, shape, sources)
-            given = settings_of(algorithm, schedule.ranks)
-            rounds = told_of(algorithm.short_name, shape, sources, **given)
+            schedule, rounds = made(allgatherv(name), shape, sources), told_of(name, shape, sources)
             assert messages_of(schedule) == Counter(m for told in rounds for m in told)
             check_order(schedule, rounds)
 
@@ -161,25 +154,11 @@ def test_times_of_any_number_of_ranks(data: st.DataObject, p: int, lam: Fraction
 @pytest.mark.no_cover
 def test_the_census_is_optimal_for_an_integer_latency() -> None:
     """Nobody has the first rank's contribution earlier than by a broadcast alone."""
-    for p in range(2, 131):
-        for k in (2, 4, 10, 64):
+    for p in (*range(2, 34), 65, 100, 130):
+        for k in (2, 4, 10):
             machine = Machine.postal(t0_s=1, lam=k)
             time = allgatherv("census").predict(machine, p, 8, sources=range(p), latency=k)
             assert time == postal.broadcast_time(p, k)
-
-
-def test_messages_that_meet_are_combined() -> None:
-    """Spreading, a rank sends each other one message at most, and gets nothing twice."""
-    random = Random("combined")
-    for shape in random.sample(SHAPES, 20):
-        for sources in some_sources(shape, random):
-            for name in ("br_lin", "br_xy_source", "br_xy_dim", "bruck"):
-                messages = messages_of(made(allgatherv(name), shape, sources))
-                pairs = Counter((a, b) for a, b, _ in messages.elements())
-                assert max(pairs.values(), default=1) == 1
-                told = Counter(b for _, b, what in messages.elements() for _ in what)
-                p = shape[0] * shape[1]
-                assert told.total() == len(sources) * (p - 1)
 
 
 # --- ideal places (H-c9) ---
@@ -215,10 +194,9 @@ def doubling(count: int, most: int, rounds: int) -> list[int]:
     return [min(count * 2**k, most) for k in range(rounds + 1)]
 
 
-@pytest.mark.parametrize("n", range(1, 48))
-def test_ideal_places_on_a_line_double_in_every_round(n: int) -> None:
+def test_ideal_places_on_a_line_double_in_every_round() -> None:
     """As long as that is possible: no placement can do better, in any round."""
-    for count in range(1, n + 1):
+    for count, n in combinations_with_replacement((*range(1, 18), 31, 32, 33), 2):
         places = in_line(n, count)
         assert list(places) == sorted(set(places))
         assert len(places) == count
@@ -227,7 +205,7 @@ def test_ideal_places_on_a_line_double_in_every_round(n: int) -> None:
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: f"{shape[0]}x{shape[1]}")
+@pytest.mark.parametrize("shape", [(1, 7), (7, 1), (2, 5), (5, 2), (4, 4), (3, 8), (9, 11)])
 def test_ideal_places_on_a_mesh(shape: tuple[int, int]) -> None:
     """Full rows double along columns, which `br_xy_source` takes first; or the other way round."""
     r, c = shape

@@ -8,28 +8,24 @@ from typing import Any
 
 import pytest
 
-from collwise.algorithms import ALGORITHMS, Algorithm
+from collwise.algorithms import ALGORITHMS
 from collwise.algorithms.exchanges import best_strategy, by_strategy, cube_dimension, multiplied
 from collwise.algorithms.reduce import segmented
-from collwise.algorithms.registry import algorithms_for
 from collwise.algorithms.search import program_time, settings_to_try
 from collwise.errors import InvalidArgument
 from collwise.model import hybrid, postal
 from collwise.model.machine import Hockney, Machine
 from collwise.schedule.exchange import Exchange, Stage
-from collwise.schedule.operations import Operation, Send, Slot, reads, size_of, writes
+from collwise.schedule.operations import Send, size_of
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.timing import ideal
 from collwise.verifier import verify
-from tests.algorithms.examples import LATENCIES, MACHINES, settings_of
+from tests.algorithms.examples import LATENCIES, MACHINES
 
 F = Fraction
 ITEM = 4
 LOGGP = Machine.loggp(L_s=1e-5, o_s=2e-6, g_s=3e-6, G_s=1e-9)
-COMBINING = [a for a in ALGORITHMS.values() if a.kind.combines]
-each = pytest.mark.parametrize("algorithm", COMBINING, ids=lambda a: a.name)
-WHOLE = (1, 2, 3, 4, 7)
 NUMBERS = [*range(1, 35), *range(35, 131, 6)]
 """Of ranks, where formulas are compared."""
 
@@ -48,6 +44,13 @@ class Cube:
         alpha, beta, gamma = self.law
         return Machine.hockney(alpha_s=alpha, beta_s=beta / ITEM, gamma_s=gamma / ITEM)
 
+    def cost(self, items: int) -> Fraction:
+        """Of a message."""
+        return self.law[0] + items * self.law[1]
+
+    def combine(self, items: int) -> Fraction:
+        return items * self.law[2]
+
 
 def time(
     name: str, machine: Machine, p: int, count: int, root: int = 0, /, **given: Any
@@ -64,51 +67,23 @@ def time(
 # --- van de Geijn ---
 
 
-@pytest.mark.parametrize("d", range(8))
-def test_g_c1_closed_forms_of_versions_1_2_3(d: int) -> None:
-    """And G-c4: Version 1 always exceeds Version 2 by d(α + nβ)."""
-    for seed, parts in ((d, 1), (d + 1, 3)):
-        cube, p, n = Cube(seed), 2**d, parts * 2**d
-        one, two, three = (
-            time(f"allreduce/{name}", cube.machine, p, n)
-            for name in ("reduce_broadcast", "recursive_doubling", "halving_doubling")
-        )
-        assert one == hybrid.version1(n, d, *cube.law)
-        assert two == hybrid.version2(n, d, *cube.law)
-        assert three == hybrid.version3(n, d, *cube.law)
-        assert one - two == d * (cube.law[0] + n * cube.law[1])
-
-
 @pytest.mark.no_cover
 @pytest.mark.parametrize("d", range(5))
 def test_g4_g6_every_strategy_takes_the_time_of_the_recursion(d: int) -> None:
-    for seed, strategy in enumerate(product((0, 1), repeat=d)):
-        cube, n = Cube(seed), (1 + seed % 2) * 2**d
-        expected = hybrid.time(strategy, n, *cube.law)
-        assert hybrid.to_root_time(strategy, n, *cube.law) == expected
-        for name in ("allreduce/hybrid", "reduce/hybrid"):
-            assert time(name, cube.machine, 2**d, n, strategy=strategy) == expected
-
-
-@pytest.mark.no_cover
-@pytest.mark.parametrize("d", range(5))
-def test_lengths_that_do_not_divide_take_no_longer_than_the_larger_half(d: int) -> None:
-    """`time_for` lets both of a pair wait for the larger half; with two ports one need not."""
-    for seed, (strategy, n) in enumerate(product(product((0, 1), repeat=d), (1, 3, 2**d + 1))):
+    """If lengths do not divide, one of a pair need not wait for the other's larger half."""
+    every = product(product((0, 1), repeat=d), (2**d, 1, 3, 2**d + 1))
+    for seed, (strategy, n) in enumerate(every):
         cube = Cube(seed)
-        cost, combine = (
-            lambda m, law=cube.law: law[0] + m * law[1],
-            lambda m, law=cube.law: m * law[2],
-        )
         for name in ("allreduce/hybrid", "reduce/hybrid"):
             to_root = name == "reduce/hybrid"
-            most = hybrid.time_for(strategy, cost, combine, n, to_root=to_root)
-            assert time(name, cube.machine, 2**d, n, strategy=strategy) <= most
+            most = hybrid.time_for(strategy, cube.cost, cube.combine, n, to_root=to_root)
+            spent = time(name, cube.machine, 2**d, n, strategy=strategy)
+            assert spent <= most
+            if n == 2**d:
+                assert spent == hybrid.time(strategy, n, *cube.law)
 
 
-@pytest.mark.no_cover
 def test_g_c3_the_strategy_that_is_chosen_is_theorem_1s() -> None:
-    """On a straight line it is S̄, and its schedule takes the time of Corollary 4."""
     kinds = set()
     for seed in range(18):
         cube, d = Cube(seed), 1 + seed % 6
@@ -119,9 +94,6 @@ def test_g_c3_the_strategy_that_is_chosen_is_theorem_1s() -> None:
                 chosen = best_strategy(problem, cube.machine)
                 assert chosen == hybrid.best(n, d, *cube.law)
                 kinds.add(sum(chosen))
-                if parts < 2 or (seed < 6 and parts < 100):
-                    spent = time(f"{collective}/hybrid", cube.machine, 2**d, n, strategy=chosen)
-                    assert spent == hybrid.corollary4(n, d, *cube.law)
                 algorithm = ALGORITHMS[f"{collective}/hybrid"]
                 assert settings_to_try(algorithm, problem, cube.machine) == [{"strategy": chosen}]
     assert kinds == set(range(7))
@@ -152,73 +124,34 @@ def sends(schedule: Schedule) -> list[list[int]]:
 
 
 def test_g6_messages_of_halving_and_gathering() -> None:
-    """31 at d = 3: 24 halves, and 7 in the gather, to which only those send with low bits 0."""
-    messages = {}
+    """d·2^d halves, and 2^d − 1 in the gather, to which only those send with low bits 0."""
     for d in range(1, 7):
         schedule = ALGORITHMS["reduce/halving_gather"].schedule(2**d, 2**d * ITEM, itemsize=ITEM)
         counts = [len(sent) for sent in sends(schedule)]
-        messages[d] = sum(counts)
-        assert messages[d] == d * 2**d + 2**d - 1
+        assert sum(counts) == d * 2**d + 2**d - 1
         assert counts[0] == d
-    assert messages[3] == 31
-
-
-def test_a_reduce_of_whole_vectors_is_a_tree() -> None:
-    schedule = ALGORITHMS["reduce/hybrid"].schedule(8, 8, strategy=(0, 0, 0))
-    assert [len(sent) for sent in sends(schedule)] == [0] + [1] * 7
+    whole = ALGORITHMS["reduce/hybrid"].schedule(8, 8, strategy=(0, 0, 0))
+    assert [len(sent) for sent in sends(whole)] == [0] + [1] * 7, "a tree"
 
 
 # --- the postal model ---
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("lam", [F(k) for k in WHOLE], ids=str)
-def test_b8_the_census_finishes_at_t_lambda(lam: Fraction) -> None:
+@pytest.mark.parametrize("lam", [*map(F, ("1", "3/2", "9/5", "2", "5/2", "7"))], ids=str)
+def test_censuses_and_time_reversed_trees_take_the_times_of_the_model(lam: Fraction) -> None:
+    """Which tests/model compares with the paper's: a census is optimal for an integer λ."""
     machine = Machine.postal(t0_s="1/1000", lam=lam)
-    for n in NUMBERS:
-        least = postal.broadcast_time(n, lam) / 1000
-        for name in ("census_delay_receive", "census_delay_send"):
-            census = ALGORITHMS[f"allreduce/{name}"]
-            assert census.predict(machine, n, 8, lam=lam) == least
-        if n % 16 == lam:
-            assert ideal(census.schedule(n, 8, lam=lam), machine).completion == least
-
-
-@pytest.mark.no_cover
-@pytest.mark.parametrize("lam", ["3/2", "9/5", "5/2"])
-def test_b9_otherwise_it_is_no_later_than_the_paper_and_usually_earlier(lam: str) -> None:
-    value, machine, earlier = F(lam), Machine.postal(t0_s=1, lam=lam), 0
-    delay_receive, delay_send = (
-        ALGORITHMS[f"allreduce/census_{name}"] for name in ("delay_receive", "delay_send")
-    )
-    for n in NUMBERS[1:]:
-        times = (
-            delay_receive.predict(machine, n, 8, lam=lam),
-            delay_send.predict(machine, n, 8, lam=lam),
-        )
-        paper = postal.delay_receive_time(n, value), postal.delay_send_time(n, value)
-        assert times[0] <= paper[0] - (ceil(value) - value)
-        assert times[1] <= paper[1]
-        assert times == tuple(postal.census_time(n, k(value), value) for k in (ceil, floor))
-        assert min(times) >= postal.broadcast_time(n, value)
-        earlier += min(times) < min(paper)
-    assert earlier > 24
-
-
-@pytest.mark.no_cover
-@pytest.mark.parametrize("lam", LATENCIES, ids=str)
-def test_the_time_reversed_lambda_tree_is_optimal(lam: Fraction) -> None:
-    machine = Machine.postal(t0_s="1.7e-3", lam=lam)
     for p in NUMBERS:
-        least = postal.broadcast_time(p, lam) * F(17, 10_000)
-        for root in {0, p - 1}:
-            reduce = ALGORITHMS["reduce/postal_tree"]
-            assert reduce.predict(machine, p, 100, root, lam=lam) == least
+        least = postal.broadcast_time(p, lam) / 1000
+        for name, k in (("delay_receive", ceil(lam)), ("delay_send", floor(lam))):
+            census = ALGORITHMS[f"allreduce/census_{name}"]
+            time = postal.census_time(p, k, lam) / 1000
+            assert census.predict(machine, p, 8, lam=lam) == time >= least
+        tree = ALGORITHMS["reduce/postal_tree"]
+        assert {tree.predict(machine, p, 8, root, lam=lam) for root in (0, p - 1)} == {least}
         both = ALGORITHMS["allreduce/postal_reduce_broadcast"]
-        assert both.predict(machine, p, 100, lam=lam) == 2 * least
-        if p % 5 == lam.numerator % 5 and p < 100:
-            schedule = reduce.schedule(p, 100, p // 2, lam=lam)
-            assert ideal(schedule, machine).completion == least
+        assert both.predict(machine, p, 8, lam=lam) == 2 * least
 
 
 @pytest.mark.parametrize("lam", LATENCIES, ids=str)
@@ -266,20 +199,20 @@ def test_the_times_in_words_where_combining_takes_time() -> None:
 # --- Träff's circulant ---
 
 
-@pytest.mark.parametrize("p", range(2, 131))
-def test_traeffs_circulant_in_rounds(p: int) -> None:
+def test_traeffs_circulant_in_rounds() -> None:
     """At most 2⌈log2 p⌉ messages of every rank, and no byte more than has to be."""
-    for count in (1, p, 1000):
-        schedule = ALGORITHMS["allreduce/circulant"].schedule(p, count * ITEM, itemsize=ITEM)
+    for p, count in product((*range(2, 34), 63, 64, 65, 129), (1, None, 1000)):
+        nbytes = (count or p) * ITEM
+        schedule = ALGORITHMS["allreduce/circulant"].schedule(p, nbytes, itemsize=ITEM)
         for rank in (0, 1, p // 2, p - 1):
             sent = [size_of(op) for op in schedule.rank(rank) if isinstance(op, Send)]
             assert len(sent) <= 2 * ceil(log2(p))
-            if count == p:
+            if count is None:  # a block for each rank
                 assert len(sent) == 2 * ceil(log2(p))
                 assert sum(sent) == 2 * (p - 1) * ITEM
 
 
-@pytest.mark.parametrize("d", range(1, 8))
+@pytest.mark.parametrize("d", [1, 3, 5])
 def test_of_a_cube_it_takes_the_time_of_halving_and_doubling(d: int) -> None:
     cube, p = Cube(d), 2**d
     for count in (p, 5 * p):
@@ -300,9 +233,8 @@ def test_recursive_multiplying_by_2_is_recursive_doubling() -> None:
         assert both[0].lists == both[1].lists
 
 
-@pytest.mark.parametrize("radix", [2, 3, 5, 8, 16])
-def test_groups_leave_less_than_half_of_the_ranks_over(radix: int) -> None:
-    for p in range(1, 600):
+def test_groups_leave_less_than_half_of_the_ranks_over() -> None:
+    for radix, p in product((2, 3, 5, 16), range(1, 300)):
         groups = multiplied(Problem("allreduce", p, 8), {"radix": radix})
         exchange = Exchange(Problem("allreduce", p, 8), groups)
         assert 0 <= 2 * exchange.extra < max(p, 1)
@@ -332,32 +264,11 @@ def test_groups_of_any_size_whole_or_divided(parts: tuple[Stage, ...]) -> None:
             verify(Schedule(problem, Exchange(problem, parts)))
 
 
-# --- reduce-scatter ---
-
-
-@pytest.mark.parametrize(
-    "algorithm", algorithms_for("reduce_scatter_block"), ids=lambda a: a.short_name
-)
-def test_a_reduce_scatter_leaves_the_output_of_others_alone(algorithm: Algorithm) -> None:
-    """A rank's output has room for its own block only, wherever the others come by."""
-    for p in (2, 3, 5, 8):
-        schedule = algorithm.schedule(p, p * 12, itemsize=4, **settings_of(algorithm, p))
-        for rank, operations in enumerate(schedule.lists):
-            (own,) = schedule.problem.output_of(rank)
-            blocks = (b for op in operations if Slot.OUTPUT in slots(op) for b in op.blocks)
-            named = {position for b in blocks for position in range(b.offset, b.end)}
-            assert named == {*range(own.offset, own.end)}
-
-
-def slots(op: Operation) -> set[int | None]:
-    return {*reads(op), writes(op)}
-
-
 # --- choices ---
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("machine", [*MACHINES, LOGGP], ids=str)
+@pytest.mark.parametrize("machine", [MACHINES[0], *MACHINES[-3:], LOGGP], ids=str)
 def test_segments_are_chosen_as_if_all_were_played(machine: Machine) -> None:
     """Those after the first few follow at their pace."""
     for name, p, count in product(("chain", "postal_tree"), (2, 3, 5), (3, 40)):
@@ -389,14 +300,6 @@ def test_where_an_algorithm_does_not_apply() -> None:
         assert not list(
             settings_to_try(algorithm, Problem("allreduce", most + 1, 1 << 20), machine)
         )
-
-
-@each
-def test_nothing_is_combined_of_nothing_and_alone_it_is_a_copy(algorithm: Algorithm) -> None:
-    assert not any(algorithm.schedule(5, 0, itemsize=8, **settings_of(algorithm, 5)).lists)
-    for nbytes in (0, 8):
-        lists = algorithm.schedule(1, nbytes, itemsize=8, **settings_of(algorithm, 1)).lists
-        assert [len(ops) for ops in lists] == [nbytes // 8]
 
 
 # --- groups of any size ---

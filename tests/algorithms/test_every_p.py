@@ -46,8 +46,6 @@ FEW_RANKS = 8
 """Up to so many ranks the sample has every algorithm."""
 SOME_RANKS = 14
 """Up to so many it has every collective; beyond, each p occurs with one collective, in turn."""
-MAX_TIMED_OPERATIONS = 100
-"""Operations to time for one algorithm and p in a run that is not exhaustive."""
 MAX_LIGHT_OPERATIONS = 30
 """Operations of one of 64 ranks: an algorithm with more of them occurs with few great p."""
 SEGMENTS = (1, 2, 3, 5)
@@ -149,10 +147,9 @@ class Case:
 
     @cached_property
     def machines(self) -> list[Any]:
-        """All of them where that is quick, else some, in turn."""
-        count = MAX_TIMED_OPERATIONS // max(sum(map(len, self.schedule(LATENCIES[0]).lists)), 1)
-        count = max(1 + 2 * (self.p <= FEW_RANKS), min(len(MACHINES), count))
-        return [MACHINES[(3 * self.number + i) % len(MACHINES)] for i in range(count)]
+        """Three on few ranks, one on more, in turn."""
+        first, count = 3 * self.number, 3 if self.p <= FEW_RANKS else 1
+        return [MACHINES[(first + i) % len(MACHINES)] for i in range(count)]
 
 
 @cache

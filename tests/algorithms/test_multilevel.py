@@ -47,12 +47,13 @@ def problem_on(
 
 
 def check(algorithm: Algorithm, problem: Problem, machine: Levels, settings: Any) -> None:
-    """Proved, predicted exactly, the same for one rank as for all, within the ports."""
+    """Proved, within the ports and bounds, predicted exactly, the same for one rank as for all."""
     schedule = algorithm.solve(problem, settings)
     check_flow(schedule)
     timing = ideal(schedule, machine)
     assert algorithm.time_of(problem, machine, settings) == timing.completion
     check_ports(schedule, timing, machine)
+    assert timing.completion >= problem.lower_bounds(machine)[not algorithm.segmented].time
     for rank in {0, problem.root, problem.ranks - 1}:
         assert schedule.rank(rank) == schedule.lists[rank]
 
@@ -241,10 +242,10 @@ def test_without_a_placement(algorithm: Algorithm) -> None:
         algorithm.schedule(16, 640, placement=Placement.regular(16), **given, **settings)
 
 
-@pytest.mark.parametrize("every", [32, 1])
+@pytest.mark.parametrize("every", [16, 1])
 def test_allgatherv_on_many_ranks(every: int) -> None:
-    machine = parse("32x32: 1us,2,2us; 9us,4")
-    problem = Problem.of("allgatherv", 1024, 64, sources=list(range(0, 1024, every)))
+    machine = parse("16x16: 1us,2,2us; 9us,4")
+    problem = Problem.of("allgatherv", 256, 64, sources=list(range(0, 256, every)))
     plan = plan_for(problem, machine, "multilevel")
     assert plan.problem.placement == machine.placement
     completion = cw.simulate(plan.schedule, machine=machine).completion
@@ -319,12 +320,10 @@ def test_lanes_pay_where_a_rank_does_not_fill_the_card(algorithm: Algorithm, fil
     card = "1us+1ns/B" if filled else "200ns+0.2ns/B"
     machine = parse(f"4x4: 100ns+0.01ns/B,200ns+0.01ns/B,{card}; 1us+1ns/B,4us+1ns/B")
     given: dict[str, Any] = {"ranks": 16, "nbytes": 1 << 20, "machine": machine}
-    best = cw.plan(algorithm.collective, **given)
     lanes, one = (
         cw.plan(algorithm.collective, algorithm=name, **given)
         for name in ("multilane", "multilevel")
     )
-    assert best.choice.predicted <= lanes.choice.predicted
     assert (lanes.choice.predicted * 2 < one.choice.predicted) is not filled
 
 

@@ -40,6 +40,19 @@ each = pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=lambda a: a
 POSTAL = Machine.postal(t0_s=1, lam=2)
 
 
+def some() -> list[Algorithm]:
+    """The first of every collective, and the first with every parameter: all share the rest."""
+    chosen: dict[Any, str] = {}
+    for algorithm in ALGORITHMS.values():
+        parameters = [(name, one.meaning) for name, one in algorithm.parameters.items()]
+        for what in (algorithm.collective, *parameters):
+            chosen.setdefault(what, algorithm.name)
+    return [ALGORITHMS[name] for name in sorted(set(chosen.values()))]
+
+
+of_some = pytest.mark.parametrize("algorithm", some(), ids=lambda a: a.name)
+
+
 @each
 def test_an_algorithm_tells_of_itself(algorithm: Algorithm) -> None:
     assert ALGORITHMS[algorithm.name] is algorithm
@@ -117,7 +130,7 @@ PROBLEMS_THAT_ARE_NONE: list[tuple[tuple[Any, ...], str]] = [
 ]
 
 
-@each
+@of_some
 def test_problems_that_are_none(algorithm: Algorithm) -> None:
     more = {**sources_for(algorithm, 4), **settings_of(algorithm, 4)}
     for arguments, broadcast in PROBLEMS_THAT_ARE_NONE:
@@ -130,7 +143,7 @@ def test_problems_that_are_none(algorithm: Algorithm) -> None:
             assert str(caught.value) == text
 
 
-@each
+@of_some
 def test_settings_that_are_none(algorithm: Algorithm) -> None:
     """They are read even where they could not matter."""
     for ranks, nbytes in ((5, 40), (1, 8), (5, 0)):
@@ -178,7 +191,7 @@ BAD: dict[str, list[Any]] = {
 }
 
 
-@each
+@of_some
 def test_values_that_are_none(algorithm: Algorithm) -> None:
     for name in algorithm.parameters:
         for value in BAD[name]:
@@ -197,10 +210,10 @@ LOGGP = Machine.loggp(L_s=1e-5, o_s=2e-6, g_s=3e-6, G_s=1e-9)
 
 
 def cases(algorithm: Algorithm) -> Iterator[tuple[Machine, int, int]]:
-    """A seventh of a product, another one for each algorithm."""
-    every = product([MACHINES[2], *MACHINES[-3:], LOGGP], (1, 2, 3, 8, 13, 21), (0, 1, 90, 2000))
+    """A fourteenth of a product, another one for each algorithm."""
+    every = product([MACHINES[2], *MACHINES[-3:], LOGGP], (1, 2, 3, 8, 13), (0, 1, 90, 2000))
     place = [*ALGORITHMS].index(algorithm.name)
-    return (case for number, case in enumerate(every) if (number + place) % 7 == 0)
+    return (case for number, case in enumerate(every) if (number + place) % 14 == 0)
 
 
 @pytest.mark.no_cover
@@ -243,7 +256,7 @@ def test_a_prediction_of_earlier_versions_is_ignored() -> None:
 
 
 @pytest.mark.no_cover
-@each
+@of_some
 def test_numpys_integers_will_do(algorithm: Algorithm) -> None:
     plain = {**sources_for(algorithm, 9), **settings_of(algorithm, 9)}
     root = root_of(algorithm, 2)
@@ -272,7 +285,7 @@ def test_parameters() -> None:
             count.read(bad)
 
 
-@each
+@of_some
 def test_every_error_is_ours(algorithm: Algorithm) -> None:
     """Odd things of odd types: a CollwiseError, never a bare TypeError from deep inside."""
     settings = settings_of(algorithm, 4)
@@ -297,7 +310,7 @@ def test_every_error_is_ours(algorithm: Algorithm) -> None:
                     algorithm.schedule(4, 8, **{**good, name: odd})
 
 
-@each
+@of_some
 def test_elements_that_do_not_fit(algorithm: Algorithm) -> None:
     one: dict[str, Any] = {name: [2] for name in sources_for(algorithm, 4)}
     with pytest.raises(InvalidArgument) as caught:
@@ -309,7 +322,7 @@ def test_elements_that_do_not_fit(algorithm: Algorithm) -> None:
 
 
 @pytest.mark.parametrize(
-    "algorithm", [a for a in ALGORITHMS.values() if not a.kind.rooted], ids=lambda a: a.name
+    "algorithm", [a for a in some() if not a.kind.rooted], ids=lambda a: a.name
 )
 def test_where_there_is_no_root(algorithm: Algorithm) -> None:
     with pytest.raises(InvalidArgument, match=r"with root 1: it has no root: .*; leave the root"):
@@ -321,38 +334,17 @@ def test_where_there_is_no_root(algorithm: Algorithm) -> None:
     [a for a in ALGORITHMS.values() if "strategy" in a.parameters],
     ids=lambda a: a.name,
 )
-@pytest.mark.parametrize(
-    ("ranks", "strategy"), [(4, (1,)), (4, (0, 1, 1)), (7, ()), (8, (0, 0)), (1, (1,)), (2, "01")]
-)
-def test_a_strategy_for_another_cube(
-    algorithm: Algorithm, ranks: int, strategy: tuple[int, ...]
-) -> None:
-    d = ranks.bit_length() - 1
-    for nbytes in (0, 8):
-        with pytest.raises(InvalidArgument) as caught:
-            algorithm.schedule(ranks, nbytes, strategy=strategy)
-        assert str(caught.value) == (
-            f"a hybrid strategy: {len(strategy)} choices for {d} directions; "
-            f"{1 << d} ranks are a cube of dimension {d}: give S_0 … S_(d−1)"
-        )
-    if ranks > 1:
-        with pytest.raises(InvalidArgument, match="choices for"):
-            algorithm.predict(POSTAL, ranks, 8, strategy=strategy)
-
-
-@pytest.mark.parametrize(
-    ("strategy", "text"),
-    [
-        (5, "a hybrid strategy: it is 5; give S_0 … S_(d−1), such as (0, 1)"),
-        (None, "a hybrid strategy: it is None; give S_0 … S_(d−1)"),
-        ((0, 2), "a hybrid strategy: S_1 = 2; give 1 where vectors are halved, 0 where they are"),
-        ("0x", "a hybrid strategy: S_1 = 'x'; give 1 where vectors are halved"),
-    ],
-)
-def test_what_is_said_of_no_strategy(strategy: Any, text: str) -> None:
-    with pytest.raises(InvalidArgument) as caught:
-        find("allreduce/hybrid").schedule(4, 8, strategy=strategy)
-    assert str(caught.value).startswith(text)
+def test_a_strategy_for_another_cube(algorithm: Algorithm) -> None:
+    cases: list[tuple[int, Any]] = [(4, (1,)), (7, ()), (1, (1,)), (2, "01")]
+    for ranks, strategy in cases:
+        d = ranks.bit_length() - 1
+        for nbytes in (0, 8):
+            with pytest.raises(InvalidArgument) as caught:
+                algorithm.schedule(ranks, nbytes, strategy=strategy)
+            assert str(caught.value) == (
+                f"a hybrid strategy: {len(strategy)} choices for {d} directions; "
+                f"{1 << d} ranks are a cube of dimension {d}: give S_0 … S_(d−1)"
+            )
 
 
 def test_a_strategy_as_it_is_written() -> None:

@@ -14,7 +14,6 @@ from collwise.model import hybrid
 GAMMA = Fraction(35, 100)
 costs = st.fractions(0, 1000, max_denominator=50)
 lengths = st.fractions(0, 10**6, max_denominator=64)
-dimensions = st.integers(0, 12)
 
 
 def literal(
@@ -38,16 +37,6 @@ def test_time_is_the_recursion(
     expected = literal(tuple(choices), n, alpha, beta, gamma)
     assert hybrid.time(choices, n, alpha, beta, gamma) == expected
     assert hybrid.to_root_time(choices, n, alpha, beta, gamma) == expected
-
-
-@given(lengths, dimensions, costs, costs, costs)
-def test_closed_forms(
-    n: Fraction, d: int, alpha: Fraction, beta: Fraction, gamma: Fraction
-) -> None:
-    machine = alpha, beta, gamma
-    assert hybrid.version2(n, d, *machine) == hybrid.time((0,) * d, n, *machine)
-    assert hybrid.version3(n, d, *machine) == hybrid.time((1,) * d, n, *machine)
-    assert hybrid.version1(n, d, *machine) == 2 * d * (alpha + n * beta) + d * n * gamma
 
 
 def machines(seed: int, count: int) -> Iterator[tuple[int, int, int, int]]:
@@ -85,17 +74,6 @@ def test_theorem_1_is_optimal_among_all_strategies(count: int) -> None:
             if gamma or (alpha and n):
                 assert sum(strategy) == max(halvings)
     assert ties > count / 5
-
-
-@pytest.mark.no_cover
-@given(lengths, dimensions, costs, costs, costs)
-def test_corollary_4_for_any_fraction(
-    n: Fraction, d: int, alpha: Fraction, beta: Fraction, gamma: Fraction
-) -> None:
-    machine = alpha, beta, gamma
-    expected = hybrid.time(hybrid.best(n, d, *machine), n, *machine)
-    assert hybrid.corollary4(n, d, *machine) == expected
-    assert expected <= min(hybrid.version2(n, d, *machine), hybrid.version3(n, d, *machine))
 
 
 def test_theorem_1_where_its_quotient_is_infinite() -> None:
@@ -222,10 +200,10 @@ def test_theorem_1_is_a_special_case(
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("to_root", [False, True])
-@pytest.mark.parametrize("d", range(8))
+@pytest.mark.parametrize("d", range(7))
 def test_dynamic_programming_is_optimal_among_all_strategies(d: int, to_root: bool) -> None:
     random = Random(d)
-    for n in [0, 1, 2, 3] + [random.randrange(200) for _ in range(16)]:
+    for n in [0, 1, 2, 3] + [random.randrange(200) for _ in range(8)]:
         cost, combine = curve(random).__getitem__, curve(random).__getitem__
         every = {
             s: hybrid.time_for(s, cost, combine, n, to_root=to_root)
@@ -256,23 +234,6 @@ def fig_8(m: int) -> int:
 
 def adding(m: int) -> Fraction:
     return GAMMA * m
-
-
-@pytest.mark.no_cover
-def test_at_least_as_good_as_the_papers_rule() -> None:
-    """Its rule halves too often: up to 12 % slower, in 1,516 of the 1,600 lengths it is for."""
-    worse, worst = 0, Fraction(1)
-    for n in range(1, 25 * 64 + 1):
-        rule = hybrid.short_message_rule(n, 6, 480, 2, GAMMA)
-        times = [
-            hybrid.time_for(chosen, fig_8, adding, n)
-            for chosen in (hybrid.best_for(fig_8, adding, n, 6), rule)
-        ]
-        assert times[0] <= times[1]
-        worse += times[0] < times[1]
-        worst = max(worst, times[1] / times[0])
-    assert worse == 1516
-    assert Fraction("1.12") < worst < Fraction("1.13")
 
 
 def test_the_rule_itself() -> None:

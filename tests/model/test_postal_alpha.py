@@ -40,8 +40,8 @@ def test_alpha_is_legal_exactly_in_its_range(lam: Fraction) -> None:
 
 @given(latencies)
 def test_intersection_is_that_of_all_ranges(lam: Fraction) -> None:
-    """The slow twin: every n up to 200, not only one for each triangle."""
-    ranges = [postal.alpha_range(n, lam) for n in range(2, 201)]
+    """The slow twin: every n up to 100, not only one for each triangle."""
+    ranges = [postal.alpha_range(n, lam) for n in range(2, 101)]
     lows = accumulate((low for low, _ in ranges), max)
     highs = accumulate((high for _, high in ranges), min)
     for n, (low, high) in enumerate(zip(lows, highs, strict=True), start=2):
@@ -64,7 +64,7 @@ def test_latency_1_8_has_triangles_at_every_fifth() -> None:
     assert steps[-20:] == [1] * 20
 
 
-@pytest.mark.parametrize("lam", LATENCIES)
+@pytest.mark.parametrize("lam", [Fraction(lam) for lam in ("1", "1.293", "9/5", "39/20", "2")])
 def test_corners_tend_to_their_asymptotes(lam: Fraction) -> None:
     """The finer the grain 1/f, the later: λ = 1.95 (f = 20) is 0.03 off at n = 10^12."""
 
@@ -109,12 +109,3 @@ def test_table_reaches_the_optimal_time(n: int, lam: Fraction) -> None:
     assert all(HALF <= alpha < 1 for alpha in table.alphas)
     time = postal.tree_time(lambda m: postal.split(m, table.lookup(m)), n, lam)
     assert time == postal.broadcast_time(n, lam)
-
-
-@pytest.mark.parametrize(("bits", "tops"), [(8, 35), (16, 136), (24, 301)])
-def test_the_table_stays_small(bits: int, tops: int) -> None:
-    """What the paper counts: triangles with a top in 2 … n.  The table needs the cut one, too."""
-    table = postal.alpha_table(1 << bits, 1.293)
-    assert sum(top <= 1 << bits for top in table.tops) == tops
-    assert len(table) == tops + 1
-    assert len(postal.alpha_table(1, 2)) == 0

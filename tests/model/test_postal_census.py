@@ -153,7 +153,7 @@ def clocks(n: int, rounds: Sequence[CensusRound], lam: Fraction) -> list[Fractio
 @pytest.mark.no_cover
 @pytest.mark.parametrize("lam", LATENCIES)
 def test_census_time_is_that_of_every_rank(lam: Fraction) -> None:
-    for n, k in product(range(1, 40), (floor(lam), ceil(lam), ceil(lam) + 1)):
+    for n, k in product((*range(1, 12), 20, 33, 39), (floor(lam), ceil(lam), ceil(lam) + 1)):
         expected = postal.census_time(n, k, lam)
         assert set(clocks(n, postal.census_rounds(n, k), lam)) == {expected}
 
@@ -170,7 +170,7 @@ def test_for_a_whole_latency_everything_is_t_lambda(k: int) -> None:
 @pytest.mark.parametrize("lam", LATENCIES)
 def test_erratum_run_early_both_are_within_the_papers_times(lam: Fraction) -> None:
     k, up = floor(lam), ceil(lam)
-    for n in range(2, 300):
+    for n in (*range(2, 66), *range(66, 300, 9)):
         stretched = postal.census_time(n, k, lam)
         q, r = divmod(postal.broadcast_time(n, k), k)
         assert stretched == q * lam + r
@@ -185,7 +185,7 @@ def test_erratum_run_early_both_are_within_the_papers_times(lam: Fraction) -> No
 @pytest.mark.no_cover
 @pytest.mark.parametrize("lam", LATENCIES)
 def test_no_other_census_is_faster(lam: Fraction) -> None:
-    for n in range(2, 150):
+    for n in range(2, 150, 5):
         two = min(postal.census_time(n, k, lam) for k in (floor(lam), ceil(lam)))
         assert two <= min(postal.census_time(n, k, lam) for k in range(1, ceil(lam) + 4))
 

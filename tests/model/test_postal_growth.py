@@ -1,4 +1,4 @@
-"""N_λ, T_λ, γ and the break-even points, against the definitions and [Bruck1996] Tables 1, 2."""
+"""N_λ, T_λ and γ, against the definitions; tests/papers has the tables of [Bruck1996]."""
 
 from fractions import Fraction
 from functools import cache
@@ -75,11 +75,6 @@ def test_scaling_is_gcd_and_lcm_of_one_and_the_latency(lam: Fraction) -> None:
     assert all((lam * multiple).denominator > 1 for multiple in range(1, f))
 
 
-def test_growth_has_known_values() -> None:
-    assert postal.growth(1) == 2
-    assert isclose(postal.growth(2), (1 + 5**0.5) / 2, rel_tol=1e-15)
-
-
 @given(st.fractions(1, 1000, max_denominator=1000))
 def test_growth_solves_its_equation(lam: Fraction) -> None:
     x = postal.growth(lam)
@@ -90,8 +85,3 @@ def test_growth_solves_its_equation(lam: Fraction) -> None:
 def test_growth_is_the_growth_of_reached(lam: Fraction) -> None:
     early, late = postal.reached(200, lam), postal.reached(600, lam)
     assert isclose((log(late) - log(early)) / 400, log(postal.growth(lam)), rel_tol=1e-3)
-
-
-def test_break_even_points_of_table_2() -> None:
-    table = [1.440, 2.518, 3.558, 4.584, 5.604, 6.618, 7.630, 8.640, 9.649]
-    assert [round(postal.break_even(k), 3) for k in range(1, 10)] == table

@@ -1,6 +1,5 @@
 """What the room refuses, and what it says of it: what was asked, what was seen, what to do."""
 
-import numpy as np
 import pytest
 
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
@@ -14,7 +13,6 @@ NAMES = {
     **{name: getattr(Machine, name) for name in ("postal", "hockney", "loggp", "levels")},
     **{name: getattr(Placement, name) for name in ("of", "of_members", "nodes", "regular")},
     "measured": measured,
-    "np": np,
     "Placement": Placement,
     "square": topology.Mesh(2, 2),
     "placed": Placement.regular(2, 3),
@@ -29,15 +27,12 @@ REFUSED = {
     ),
     "broadcast_time(8, 0)": "the latency lam: lam = 0; lam is in units of t0 and at least",
     "broadcast_time(0, 2)": "broadcast_time(n, lam): n = 0; give an integer of at least 1",
-    "broadcast_time(2.5, 2)": "broadcast_time(n, lam): n = 2.5; give an integer of at",
     "growth(0.5)": "the latency lam: lam = 1/2; lam is in units of t0",
     "scaling(0)": "the latency lam: lam = 0; lam is in units of t0",
     "break_even(0)": "break_even(k): k = 0; give an integer of at least 1",
-    "break_even(1.5)": "break_even(k): k = 1.5; give an integer of at least 1",
     "growth(float('inf'))": "the latency lam: inf; give a finite number",
     "reached(float('nan'), 2)": "the time t: nan; give a finite number",
     "split(8, 0.4)": "split(n, alpha): alpha = 2/5; give an alpha in [1/2, 1)",
-    "split(8, 1)": "split(n, alpha): alpha = 1; give an alpha in [1/2, 1)",
     "split(1, 0.5)": "split(n, alpha): n = 1; give an integer of at least 2",
     "split(8, float('nan'))": "the ratio alpha: nan; give a finite number, such as 9/5 or 1.8",
     "partitions(1, 2)": "partitions(n, lam): n = 1; give an integer of at least 2",
@@ -63,7 +58,6 @@ REFUSED = {
     "tree_time(lambda m: m, 8, 2)": (
         "tree_time(split_rule, n, lam): split_rule(8) = 8; give an integer from 1 to 7"
     ),
-    "tree_time(lambda m: m / 2, 8, 2)": "tree_time(split_rule, n, lam): split_rule(8) = 4.0;",
     "greedy_tree(8, 0)": "the latency lam: lam = 0; lam is in units of t0 and at least",
     "partitions(8, 0.5)": "the latency lam: lam = 1/2; lam is in units of t0 and at least",
     "deficiencies(8, '5/2')": (
@@ -72,10 +66,8 @@ REFUSED = {
     ),
     "census_rounds(8, 1.8)": "census_rounds(n, lam): lam = 9/5; the census is made for an",
     "deficiencies(0, 2)": "deficiencies(n, lam): n = 0; give an integer of at least 1",
-    "census_rounds(2.5, 2)": "census_rounds(n, lam): n = 2.5; give an integer of at least",
     "deficiencies(8, 0)": "the latency lam: lam = 0; lam is in units of t0 and at least 1",
     "census_time(8, 0, 2)": "census_time(n, k, lam): k = 0; give an integer of at least 1",
-    "census_time(8, 2.5, 2.5)": "census_time(n, k, lam): k = 2.5; give an integer of at",
     "census_time(0, 2, 2)": "census_time(n, k, lam): n = 0; give an integer of at least 1",
     "delay_receive_time(0, 2)": "delay_receive_time(n, lam): n = 0; give an integer of at",
     "delay_send_time(8, '1/2')": "the latency lam: lam = 1/2; lam is in units of t0 and",
@@ -87,6 +79,7 @@ REFUSED = {
         "a hybrid strategy: 2 choices for 3 directions; 8 ranks are a cube of dimension 3: give"
         " S_0 … S_(d−1)"
     ),
+    "checked_strategy(5, 2)": "a hybrid strategy: it is 5; give S_0 … S_(d−1), such as (0, 1)",
     "time((0, 2), 8, 1, 1, 1)": (
         "a hybrid strategy: S_1 = 2; give 1 where vectors are halved, 0 where they are exchanged"
         " whole"
@@ -98,7 +91,6 @@ REFUSED = {
     "corollary4(8, 3, float('inf'), 1, 1)": "alpha: inf; give a finite number, such as",
     "version1(-8, 3, 1, 1, 1)": "nitems: nitems = -8; give a number of 0 or more",
     "version2(8, -1, 1, 1, 1)": "the dimensions of a cube: d = -1; give an integer from 0 to 1024",
-    "best(8, 2.5, 1, 1, 1)": "the dimensions of a cube: d = 2.5; give an integer from 0",
     "best_for(cost, cost, -1, 3)": "nitems: nitems = -1; give an integer of at least 0",
     "time_for((0, 1), cost, cost, 2.5)": "nitems: nitems = 2.5; give an integer of at",
     "best_for(lambda m: 3 - m, cost, 8, 1)": "cost(8): cost(8) = -5; give a number of 0",
@@ -107,7 +99,6 @@ REFUSED = {
     "short_message_rule(8, 3, -1, 1, 1)": "alpha: alpha = -1; give a number of 0 or more",
     # machine
     "postal(t0_s=0, lam=2)": "a machine's t0_s: 0 is not above 0; give a time above 0, in seconds",
-    "postal(t0_s=-1.0, lam=2)": "a machine's t0_s: -1.0 is not above 0; give a time",
     "postal(t0_s=1, lam='1/2')": (
         "the latency λ of a postal machine: λ = 1/2; give λ >= 1: a message cannot arrive"
     ),
@@ -160,7 +151,6 @@ REFUSED = {
     "of_members([[[0], [3]]], 3)": "a placement of ranks: a rank = 3;",
     "nodes([2, 0])": "a placement of ranks: a node has no ranks;",
     "nodes([2, 2], [0])": "a placement of ranks: a number of groups = 0;",
-    "nodes([2, 2], [-1])": "a placement of ranks: a number of groups = -1;",
     "nodes(5)": "a placement of ranks: the nodes = 5;",
     "of(5)": "a placement of ranks: level 1 = 5;",
     "of([[0], [1]])": "a placement of ranks: a label of level 1 cannot be compared;",
@@ -174,15 +164,10 @@ REFUSED = {
     # topology
     "parse('meshes:4x4')": "topology 'meshes': there is none; did you mean mesh?",
     "parse('4x4')": "topology '4x4': there is none; known: complete, hypercube, mesh, torus",
-    "parse('')": "topology '': there is none; known: ",
     "parse('mesh')": "topology 'mesh': no sizes; write it as in mesh:16x16",
-    "parse('mesh:')": "topology 'mesh:': no sizes; write it as",
     "parse('mesh:4')": "topology 'mesh:4': 1 size; write it as in mesh:16x16",
-    "parse('mesh:4x4x4')": "topology 'mesh:4x4x4': 3 sizes; write it as",
     "parse('torus:4')": "topology 'torus:4': 1 size; write it as in torus:4x4x8",
     "parse('mesh:4x')": "topology 'mesh:4x': '' is no size; write it as",
-    "parse('mesh:4.5x2')": "topology 'mesh:4.5x2': '4.5' is no size; write",
-    "parse('mesh:4,5')": "topology 'mesh:4,5': '4,5' is no size; write",
     "parse('complete:' + '9' * 5000)": (
         "topology 'complete:9999999999999999999999999999999':"
         " '9999999999999999999999999999999999999999'"
@@ -194,19 +179,14 @@ REFUSED = {
     "parse('mesh:65536x65536')": (
         "a mesh of 65536 × 65536: these are 4294967296 nodes; give at most 2147483648"
     ),
-    "parse('complete:2147483649')": "a complete graph of 2147483649: these are",
-    "parse('torus:9999x9999x9999')": "a torus of 9999 × 9999 × 9999: these are",
     "Complete(0)": "a complete graph: ranks = 0; give an integer of at least 1",
-    "Complete(True)": "a complete graph: ranks = True; give an integer",
     "Hypercube(2.0)": "a hypercube: dimension = 2.0; give an integer from 1 to 31",
     "Mesh(2, '3')": "a mesh: columns = '3'; give an integer of at least 1",
-    "Mesh(np.True_, 3)": "a mesh: rows = ",
     "Torus()": "a torus: it was given 0 sizes; give 2 or 3, such as Torus(4, 4, 8)",
     "Torus(4)": "a torus: it was given 1 sizes; give 2 or 3",
     "Torus(4, None)": "a torus: a size = None; give an integer of at least 1",
     "Embedded(square, ())": "ranks on a mesh of 2 × 2: no places are given; give a node",
     "Embedded(square, (0, 4))": "ranks on a mesh of 2 × 2: node = 4; give an integer from",
-    "Embedded(square, (0, -1))": "ranks on a mesh of 2 × 2: node = -1; give an integer",
     "Embedded(square, (1, 3, 1))": (
         "ranks on a mesh of 2 × 2: ranks 0 and 2 are both on node 1; give each rank a node"
     ),
@@ -217,25 +197,18 @@ REFUSED = {
     "near_square(0)": "a mesh of ranks: ranks = 0; give an integer from 1 to 2147483648",
     # sources
     "distribute('row', (0, 3), 1)": "a mesh of ranks: rows = 0; give an integer of at least 1",
-    "distribute('row', (3, -1), 1)": "a mesh of ranks: columns = -1; give an integer of",
-    "distribute('row', (3, 2.0), 1)": "a mesh of ranks: columns = 2.0; give an integer",
     "distribute('row', 9, 1)": "a mesh of ranks: shape = 9; give (rows, columns), such as",
     "distribute('row', (1, 2, 3), 1)": "a mesh of ranks: shape = (1, 2, 3); give (rows,",
     "distribute('row', (2, 3), 0)": "sources on a mesh of 2 × 3: count = 0; give an integer from",
     "distribute('row', (2, 3), 7)": "sources on a mesh of 2 × 3: count = 7; give an integer from",
-    "distribute('row', (2, 3), True)": "sources on a mesh of 2 × 3: count = True; give",
     "rows_of((2, 3), 2, (2,))": "sources in rows of a mesh of 2 × 3: row = 2; give an integer",
     "rows_of((2, 3), 2, (1, 1))": "sources in rows of a mesh of 2 × 3: rows = [1, 1]; give each",
     "rows_of((2, 3), 4, (1,))": "sources in rows of a mesh of 2 × 3: count = 4; give an integer",
     "rows_of((2, 3), 1, 2)": "sources in rows of a mesh of 2 × 3: rows = 2; give a list of",
-    "rows_of((2, 3), 1, None)": "sources in rows of a mesh of 2 × 3: rows = None; give a",
     "rows_of((2, 3), 1, ())": "sources in rows of a mesh of 2 × 3: no rows are given; name",
     "checked((), 4)": "sources among 4 ranks: none are given; give at least one rank",
     "checked((1, 3, 1), 4)": "sources among 4 ranks: rank 1 is given twice; give each source",
     "checked((1, 4), 4)": "sources among 4 ranks: a source = 4; give an integer from 0 to 3",
-    "checked((-1,), 4)": "sources among 4 ranks: a source = -1; give an integer from 0 to 3",
-    "checked((0.5,), 4)": "sources among 4 ranks: a source = 0.5; give an integer",
-    "checked((True,), 4)": "sources among 4 ranks: a source = True; give an integer",
     "checked('12', 4)": "sources among 4 ranks: a source = '1'; give an integer from 0 to 3",
     "checked(2, 4)": "sources among 4 ranks: sources = 2; give a list of ranks",
     "checked((0,), 0)": "sources: ranks = 0; give an integer of at least 1",
@@ -244,7 +217,6 @@ REFUSED = {
     "distribute('diagonal', (4, 4), 4)": (
         "source distribution 'diagonal': there is none; did you mean left_diagonal, right_"
     ),
-    "distribute('spiral', (4, 4), 4)": "source distribution 'spiral': there is none; ",
 }
 
 

@@ -25,6 +25,11 @@ COMBINES = MEASURED.with_combining([(8, 1e-7), (1024, 9e-7), (4096, 5e-6)])
 HOCKNEY = Machine.hockney(alpha_s="1e-6", beta_s="1/3000000000")
 VAN_DE_GEIJN = Machine.hockney(alpha_s="5.25e-4", beta_s="5e-7", gamma_s="8.75e-8")
 """That of G-c5, per byte: combining takes time."""
+MEMORY = Machine.memory(
+    measured([[(8, 2, 3)], [(64, 9, 2), (512, 40, "3/2")]]).with_combining([(8, 1), (512, 30)]),
+    read=[(8, 1), (512, 50)],
+)
+"""Ranks that share memory."""
 MACHINES = [
     *(Machine.postal(t0_s=Fraction(1, 1000), lam=lam) for lam in LATENCIES),
     HOCKNEY,

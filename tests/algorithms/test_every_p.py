@@ -29,6 +29,7 @@ from collwise.verifier import check_flow, check_ports
 from tests.algorithms.examples import (
     LATENCIES,
     MACHINES,
+    MEMORY,
     fitting,
     root_of,
     roots,
@@ -48,6 +49,7 @@ SOME_RANKS = 14
 """Up to so many it has every collective; beyond, each p occurs with one collective, in turn."""
 MAX_LIGHT_OPERATIONS = 30
 """Operations of one of 64 ranks: an algorithm with more of them occurs with few great p."""
+EVERY_LAW = [*MACHINES, MEMORY]
 SEGMENTS = (1, 2, 3, 5)
 ITEM_SIZES = (1, 4, 8, 16)
 
@@ -149,7 +151,7 @@ class Case:
     def machines(self) -> list[Any]:
         """Three on few ranks, one on more, in turn."""
         first, count = 3 * self.number, 3 if self.p <= FEW_RANKS else 1
-        return [MACHINES[(first + i) % len(MACHINES)] for i in range(count)]
+        return [EVERY_LAW[(first + i) % len(EVERY_LAW)] for i in range(count)]
 
 
 @cache
@@ -222,11 +224,14 @@ def check_predictions(case: Case) -> None:
         assert predicted == timing.completion, where
         if not i:
             assert timing.completion_s == max(timing.finish_s) == float(predicted)
-            assert timing.finish == simulate(schedule, machine).finish, where
+            trace = simulate(schedule, machine)
+            assert (trace.finish, trace.finish_s) == (timing.finish, timing.finish_s), where
+            assert sorted(trace.transfers) == sorted(timing.transfers), where
+            assert sorted(trace.timing.combines) == sorted(timing.combines), where
             check_ports(schedule, timing, machine)
         bounds = schedule.problem.lower_bounds(machine)
         assert predicted >= bounds[not algorithm.segmented].time, where
-        if algorithm.time == "T_λ(p)·t0" and not other:
+        if algorithm.time == "T_λ(p)·t0" and not other and not machine.shares_memory:
             assert predicted == postal.broadcast_time(p, cost.lam) * cost.gap, where
 
 
@@ -282,7 +287,7 @@ def test_the_sample_has_every_kind_of_case() -> None:
         kinds = {roots(algorithm, case.p).index(case.root) for case in big}
         assert kinds == set(range(len(roots(algorithm, 9))))
         assert {case.exactly for case in big} == {True, False}
-        assert {machine for case in big for machine in case.machines} == set(MACHINES)
+        assert {machine for case in big for machine in case.machines} == set(EVERY_LAW)
         assert any(case.count < case.p for case in big)
         assert any(case.count % case.p for case in big if case.count > case.p)
         if combines(algorithm):
@@ -366,7 +371,7 @@ def check_everything(algorithm: Algorithm, p: int) -> None:
         check_flow(schedule)
         if root:
             continue
-        for machine in MACHINES:
+        for machine in EVERY_LAW:
             if machine.ports_block and schedule.program.needs_posted_receives:
                 continue
             more = {**sources, **settings.of(algorithm, lam=machine.message(nbytes).lam)}

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cache
-from itertools import pairwise, permutations
 from random import Random
 from typing import Any
 
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.errors import UnknownName
 from collwise.model import postal
+from collwise.model.levels import Levels
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import measured
 from collwise.model.pace import soonest
@@ -23,16 +23,8 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.timing import ideal
 from collwise.verifier import verify
-from tests.planner.machines import (
-    HOCKNEY,
-    LOGGP,
-    MEASURED,
-    POSTAL,
-    STEEP,
-    any_machine,
-    sharing_memory,
-)
-from tests.timing.schedules import written
+from tests.planner.machines import HOCKNEY, LOGGP, MEASURED, POSTAL, STEEP
+from tests.timing.schedules import LAWS, random_broadcast, written
 
 F = Fraction
 
@@ -48,33 +40,18 @@ def unsegmented(machine: Machine, ranks: int, nbytes: int) -> Fraction:
 # --- no schedule whatever is faster ---
 
 
-def random_broadcast(random: Random) -> Schedule:
-    """Blocks of any lengths, each from any rank that has it, in any order."""
-    ranks, nbytes = random.randint(2, 6), random.randint(1, 300)
-    edges = sorted({0, nbytes, *random.choices(range(nbytes), k=random.randrange(5))})
-    blocks = {Block(0, a, b - a) for a, b in pairwise(edges)}
-    held = [blocks, *(set[Block]() for _ in range(ranks - 1))]
-    lists: list[list[Operation]] = [[] for _ in range(ranks)]
-    while pairs := [(a, b) for a, b in permutations(range(ranks), 2) if held[a] - held[b]]:
-        source, target = random.choice(pairs)
-        new = sorted(held[source] - held[target])
-        message = tuple(random.sample(new, random.randint(1, len(new))))
-        lists[source].append(Send(target, message))
-        lists[target].append(Recv(source, message))
-        held[target] |= set(message)
-    return written(*lists, nbytes=nbytes)
-
-
 @pytest.mark.no_cover
-@given(st.integers(0, 2**32), st.one_of(any_machine, sharing_memory()))
-def test_no_schedule_is_faster(seed: int, machine: Machine) -> None:
-    schedule = random_broadcast(Random(seed))
-    p = schedule.problem
+@given(st.integers(0, 2**32), st.sampled_from(list(LAWS)))
+def test_no_schedule_is_faster(seed: int, law: str) -> None:
+    random = Random(seed)
+    ranks = random.randint(2, 6)
+    machine, topology = LAWS[law](random, ranks)
+    schedule = random_broadcast(random, ranks, random.randint(1, 5))
     verify(schedule)
-    time = ideal(schedule, machine).completion
-    assert bound(machine, p.ranks, p.nbytes) <= time
-    if all(size_of(op) == p.nbytes for operations in schedule.lists for op in operations):
-        assert unsegmented(machine, p.ranks, p.nbytes) <= time
+    time = ideal(schedule, machine, topology).completion
+    assert bound(machine, ranks, schedule.problem.nbytes) <= time
+    if all(size_of(op) == schedule.problem.nbytes for ops in schedule.lists for op in ops):
+        assert unsegmented(machine, ranks, schedule.problem.nbytes) <= time
 
 
 # --- where a bound can be met, it is ---
@@ -136,7 +113,7 @@ def test_all_trees_are_there() -> None:
 )
 def test_the_best_tree_meets_the_unsegmented_bound(machine: Machine) -> None:
     """By brute force over all trees."""
-    for ranks in range(1, 7):
+    for ranks in range(1, 6):
         for nbytes in (1, 999, 5000):
             best = min(ideal(down(t, nbytes), machine).completion for t in trees(ranks))
             assert unsegmented(machine, ranks, nbytes) == best
@@ -160,22 +137,22 @@ def test_in_shared_memory_a_flat_tree_meets_the_bound() -> None:
             assert made.unsegmented_bound.argument.startswith("one publication and one read, if")
 
 
-@pytest.mark.parametrize("lam", ["2", "5/2", "4", "8"])
+@pytest.mark.parametrize("lam", ["2", "5/2"])
 def test_in_shared_memory_a_reduce_meets_the_bound(lam: str) -> None:
     """With one cost for every size.  A rank hears from another after each read: λ counts reads."""
     machine = Machine.memory(Machine.postal(t0_s=2, lam=lam), read=1)
-    for ranks in (2, 3, 5, 8, 13):
+    for ranks in (2, 3, 8):
         made = plan("reduce", ranks=ranks, nbytes=64, machine=machine)
         assert made.bound.time == made.choice.predicted == postal.broadcast_time(ranks, 2 * F(lam))
         assert made.bound.argument.startswith("T_λ(p)·t0, where t0 is a read, with the least")
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("lam", ["1", "5/4", "9/5", "2", "3", "17/2", "40"])
+@pytest.mark.parametrize("lam", ["1", "9/5", "17/2"])
 def test_the_postal_bound_is_met_by_the_tree(lam: str) -> None:
     """One t0 for every size: segments cannot help, and the λ-tree takes T_λ(p)·t0."""
     machine = Machine.postal(t0_s="1.7e-3", lam=lam)
-    for ranks in (2, 3, 5, 8, 13, 34, 64):
+    for ranks in (2, 5, 13, 34):
         made = plan("broadcast", ranks=ranks, nbytes=4096, machine=machine)
         least = postal.broadcast_time(ranks, lam) * F(17, 10_000)
         assert made.bound.time == made.unsegmented_bound.time == made.choice.predicted == least
@@ -239,11 +216,13 @@ def test_a_size_between_two_measured_ones_is_never_needed() -> None:
                 assert bound(machine, ranks, nbytes) == expected
 
 
-@given(any_machine, st.integers(1, 300), st.integers(2, 30))
-def test_more_work_is_never_bounded_by_less(machine: Machine, nbytes: int, ranks: int) -> None:
+@given(st.integers(0, 2**32), st.sampled_from(list(LAWS)), st.integers(1, 300), st.integers(2, 30))
+def test_more_work_is_never_bounded_by_less(seed: int, law: str, nbytes: int, ranks: int) -> None:
     """More ranks take no less time; and a bound for all schedules is none above one for some."""
+    machine, _ = LAWS[law](Random(seed), ranks)
     every, whole = Problem("broadcast", ranks, nbytes).lower_bounds(machine)
-    assert bound(machine, ranks + 1, nbytes) >= every.time
+    if not isinstance(machine, Levels):  # which is for so many ranks only
+        assert bound(machine, ranks + 1, nbytes) >= every.time
     assert every.time <= whole.time
     assert every.time_s == float(every.time)
 
@@ -327,8 +306,8 @@ def orders(nbytes: int) -> Iterator[list[int]]:
             yield [first, *rest]
 
 
-@pytest.mark.parametrize("lam", ["1.2", 2, "3.5", 9])
-@pytest.mark.parametrize("alpha", ["0.1", 1, 5])
+@pytest.mark.parametrize("lam", ["1.2", "3.5", 9])
+@pytest.mark.parametrize("alpha", ["0.1", 5])
 @pytest.mark.parametrize("idle", [0, 7])
 def test_nothing_is_received_sooner(lam: str, alpha: str, idle: int) -> None:
     """Of all ways to receive eleven bytes, the soonest; the bound is not far below it."""

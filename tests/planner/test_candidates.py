@@ -53,7 +53,7 @@ def test_no_schedule_is_faster_than_its_lower_bound(kind: str) -> None:
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("problems_of_each", [4, pytest.param(100, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("problems_of_each", [3, pytest.param(100, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("kind", SIMULATED)
 def test_the_choice_is_that_of_simulating_everything(
     kind: str, problems_of_each: int, monkeypatch: pytest.MonkeyPatch
@@ -133,13 +133,7 @@ def test_what_is_too_long_to_be_simulated_is_chosen_by_an_estimate(
 @pytest.mark.no_cover
 @pytest.mark.parametrize(
     "shape",
-    [
-        "4x4",
-        "3+5+2",
-        "2x3x4",
-        pytest.param("8x8", marks=pytest.mark.exhaustive),
-        "3+1+4, round robin",
-    ],
+    ["3+5+2", "2x3x4", "3+1+4, round robin", pytest.param("8x8", marks=pytest.mark.exhaustive)],
 )
 def test_rough_times_are_near(shape: str) -> None:
     """Those by which plans are chosen: made of parts, or all ranks do the same."""
@@ -170,11 +164,11 @@ def test_hardly_any_plan_of_many_ranks_for_one_level_is_faster(
     collective: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where nothing is simulated, as of long messages between thousands of ranks."""
-    machine = parse("8x8: 200ns+0.1ns/B,2,300ns+0.1ns/B; 1.7us+0.8ns/B,4")
+    machine = parse("4x8: 200ns+0.1ns/B,2,300ns+0.1ns/B; 1.7us+0.8ns/B,4")
     for name in ("MAX_INSIDE", "RUNNERS_UP"):
         monkeypatch.setattr(candidates, name, 0)
     for nbytes in (512,) if collective in ("broadcast", "reduce") else (1 << 16,):
-        given: dict[str, Any] = {"ranks": 64, "nbytes": nbytes}
+        given: dict[str, Any] = {"ranks": 32, "nbytes": nbytes}
         ours = cw.plan(collective, machine=machine, **given)
         theirs = cw.plan(collective, machine=OneLevel(machine, 2), **given)
         exact, other = (
@@ -195,7 +189,7 @@ def test_what_was_not_simulated_says_why(monkeypatch: pytest.MonkeyPatch) -> Non
     }
 
 
-@pytest.mark.parametrize("collective", ["broadcast", "reduce", "allreduce", "allgatherv"])
+@pytest.mark.parametrize("collective", ["broadcast", "allreduce", "allgatherv"])
 def test_of_many_ranks_what_is_likely_the_fastest_comes_first(
     collective: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,6 @@ from collwise.report.plan_document import plan_document
 from collwise.schedule.problem import Problem
 from collwise.timing import ideal
 from collwise.timing.critical_path import time_by_level
-from tests.planner.machines import below_bounds
 from tests.timing.schedules import random_levels, random_placement
 
 F = Fraction
@@ -43,22 +42,6 @@ def test_groups_are_reached_one_after_another() -> None:
     )
     wide = Machine.levels([INSIDE, ACROSS], Placement.regular(5, 2))
     assert made(wide).bound.time == 40  # 30, 30, 40, 40: two ranks, each every 10
-
-
-SEEDS = [0, 1, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(2, 9))]
-
-
-@pytest.mark.parametrize("collective", ["broadcast", "reduce", "allreduce", "allgatherv"])
-@pytest.mark.parametrize("seed", SEEDS)
-def test_no_schedule_beats_the_bounds(collective: str, seed: int) -> None:
-    random = Random(f"{collective} {seed}")
-    ranks = random.randrange(3, 12)
-    machine = random_levels(random, random_placement(random, ranks, 2 + seed % 2))
-    given: dict[str, Any] = {"nbytes": 8 * ranks}
-    if collective == "allgatherv":
-        given["sources"] = [random.randrange(ranks)]
-    plan = made(machine, collective, **given)
-    assert not below_bounds(plan)
 
 
 def test_where_the_time_is_spent() -> None:
@@ -96,7 +79,7 @@ def test_a_faster_outer_level_is_told() -> None:
 
 def test_many_ranks_are_planned() -> None:
     """What takes too long to simulate is left out, and named."""
-    machine = Machine.levels([INSIDE, ACROSS], Placement.regular(20, 20), ports=[4])
+    machine = Machine.levels([INSIDE, ACROSS], Placement.regular(18, 18), ports=[4])
     plan = made(machine)
     assert plan.algorithm.startswith("broadcast/multilevel")
     assert "spent" not in str(plan)

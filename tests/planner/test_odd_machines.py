@@ -35,13 +35,13 @@ MACHINES = {
 @pytest.mark.parametrize(
     ("law", "collective"),
     [
-        pytest.param(*pair, marks=[pytest.mark.exhaustive] * (turn % 3 > 0))
+        pytest.param(*pair, marks=[pytest.mark.exhaustive] * (turn % 3 != 1))
         for turn, pair in enumerate(product(MACHINES, COLLECTIVES))
     ],
 )
 def test_every_candidate_takes_what_is_predicted(law: str, collective: str) -> None:
     """Collectives take turns on the machines; `-m exhaustive` has the others."""
-    machine, ranks = MACHINES[law], 5
+    machine, ranks = MACHINES[law], 3
     nbytes = 2**61 // (8 * ranks) * 8 * ranks
     more: dict[str, Any] = {}
     if COLLECTIVES[collective].has_sources:
@@ -68,9 +68,13 @@ def test_nothing_costs_anything(collective: str) -> None:
         assert plan.choice.predicted == plan.bound.time == 0
 
 
-def test_everybody_sends_to_everybody_where_the_latency_is_beyond_the_ranks() -> None:
+def test_everybody_sends_to_everybody_where_the_latency_is_beyond_the_ranks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The time is known; what would have to be played for very many ranks is refused."""
-    problem, _ = problem_for("allreduce", ranks=1 << 17, nbytes=8, op="max", dtype="uint8")
+    problem, _ = problem_for("allreduce", ranks=500, nbytes=8, op="max", dtype="uint8")
+    monkeypatch.setattr("collwise.algorithms.allreduce.census.MAX_SENT", 400)
+    monkeypatch.setattr("collwise.algorithms.registry.MAX_PLAYED", 400)
     for name in ("receive", "send"):
         census = cw.ALGORITHMS[f"allreduce/census_delay_{name}"]
         for ranks in (2, 3, 9):
@@ -82,7 +86,7 @@ def test_everybody_sends_to_everybody_where_the_latency_is_beyond_the_ranks() ->
                 assert time == Fraction(ranks - 2 + lam) / PRIMES[0]
         machine = cw.Machine.postal(t0_s=1, lam=10**9)
         (choice,) = settings_to_try(census, problem, machine)
-        assert not settings_to_try(census, problem, cw.Machine.postal(t0_s=1, lam=10**5))
+        assert not settings_to_try(census, problem, cw.Machine.postal(t0_s=1, lam=450))
     with pytest.raises(BeyondLimits, match="messages would have to be simulated"):
         census.time_of(problem, machine, choice)
 

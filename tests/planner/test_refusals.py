@@ -7,6 +7,7 @@ import pytest
 
 from collwise.algorithms.registry import algorithms_for
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
+from collwise.model.topology import Complete, Mesh
 from collwise.planner.choose import plan
 from collwise.schedule.collectives import COLLECTIVES
 from tests.planner.machines import HOCKNEY, POSTAL
@@ -25,6 +26,9 @@ from tests.profiles.example import profile
         ({"algorithm": ""}, UnknownName, "algorithm ''.*known: broadcast/"),
         ({"collective": "braodcast"}, UnknownName, "did you mean broadcast"),
         ({"collective": "sort"}, UnknownName, "collective 'sort': there is none; known: "),
+        ({"sources": [0]}, InvalidArgument, "it has no sources, and no mesh; leave so"),
+        ({"topology": Mesh(3, 3)}, InvalidArgument, "there are 4 ranks, and a mesh of 3 × 3"),
+        ({"topology": Complete(9)}, InvalidArgument, "a complete graph of 9 has 9 nodes; give a"),
     ],
 )
 def test_errors(changes: dict[str, Any], error: type[CollwiseError], text: str) -> None:
@@ -107,6 +111,6 @@ def test_a_cached_plan_excuses_nothing(change: Callable[[int], Any]) -> None:
 
 def test_something_applies_everywhere() -> None:
     assert len(algorithms_for("broadcast")) > 1
-    for ranks in (1, 2, 3, 5000):
+    for ranks in (1, 2, 3, 500):
         for nbytes in (0, 1, 2, 1 << 31):
             assert plan("broadcast", ranks=ranks, nbytes=nbytes, machine=HOCKNEY).candidates

@@ -28,8 +28,8 @@ def rows(estimate: Plan, candidate: Candidate) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
-@pytest.mark.parametrize("most", [1, 2, 3, 20])
+@pytest.mark.parametrize("machine", [HOCKNEY, MEASURED, MACHINES["loggp"]], ids=lambda m: m.kind)
+@pytest.mark.parametrize("most", [1, 3, 20])
 def test_few_and_close(machine: Machine, most: int) -> None:
     for ranks, nbytes, within in ((2, 100, 1.5), (5, 4000, 1.0), (9, 70_000, 2.5), (8, 100, 40)):
         estimate = plan("broadcast", ranks=ranks, nbytes=nbytes, machine=machine, root=1)
@@ -109,16 +109,18 @@ def test_fewer_messages_are_raced_too(machine: Machine) -> None:
     assert len({candidate.label for candidate in estimate.candidates}) == len(estimate.candidates)
 
 
-def test_where_no_fewer_messages_are_to_be_had() -> None:
+def test_where_no_fewer_messages_are_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
     for machine, nbytes in ((HOCKNEY, 8), (POSTAL, 1 << 20)):
         few = plan("broadcast", ranks=8, nbytes=nbytes, machine=machine)
         assert worth_a_race(few)[0] == few
     loggp = plan("broadcast", ranks=8, nbytes=1 << 20, machine=MACHINES["loggp"])
     assert worth_a_race(loggp)[0] == loggp
-    many = plan("broadcast", ranks=1 << 13, nbytes=1 << 20, machine=HOCKNEY)
-    assert worth_a_race(many)[0] == many
     only = plan("broadcast", ranks=8, nbytes=1 << 20, machine=HOCKNEY, algorithm="chain_segmented")
     assert {one.name for one in worth_a_race(only, only.choice.name)[1]} == {only.choice.name}
+    many = plan("broadcast", ranks=9, nbytes=1 << 20, machine=HOCKNEY)
+    assert worth_a_race(many)[0] != many
+    monkeypatch.setattr("collwise.planner.shortlist.SEARCHED_RANKS", 8)
+    assert worth_a_race(many)[0] == many
 
 
 def _depends_on_one(candidate: Candidate, ranks: int, problem: Problem) -> bool:
@@ -132,7 +134,7 @@ def _depends_on_one(candidate: Candidate, ranks: int, problem: Problem) -> bool:
 
 
 @pytest.mark.parametrize("collective", ["broadcast", "reduce"])
-@pytest.mark.parametrize("ranks", [8, 20])
+@pytest.mark.parametrize("ranks", [8, 12])
 def test_one_on_whom_nobody_waits_for_many_is_raced_too(collective: str, ranks: int) -> None:
     """In ideal time every message comes when it should; on real hosts some are late."""
     machine = measured([[(1, 1e-6, 8), (1 << 20, 1e-3, 8)]])

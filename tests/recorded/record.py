@@ -53,21 +53,29 @@ WORKLOADS: tuple[dict[str, Any], ...] = (
 def plans(*, sampled: bool = False) -> Iterator[tuple[str, cw.Plan]]:
     """Every plan that is recorded, with a name for it.
 
-    sampled: a quarter of them, in which every workload meets every machine and every size.
+    sampled: some of them, in which every workload meets every machine and every size.
     """
-    pick = _quarter if sampled else product
-    for (name, machine), workload, ranks, nbytes in pick(MACHINES.items(), WORKLOADS, RANKS, BYTES):
+
+    def pick(part: int, *factors: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
+        """The product; sampled, where the places in the factors add up to a multiple of `part`."""
+        for numbered in product(*map(enumerate, factors)):
+            if not sampled or sum(place for place, _ in numbered) % part == 0:
+                yield tuple(value for _, value in numbered)
+
+    every = pick(len(RANKS), MACHINES.items(), WORKLOADS, RANKS, BYTES)
+    for (name, machine), workload, ranks, nbytes in every:
         if workload.get("root", 0) < ranks:
             what = " ".join(map(str, workload.values()))
             unit = COLLECTIVES[workload["collective"]].unit(ranks, 1)
             nbytes *= unit  # bytes of each block
             plan = cw.plan(**workload, ranks=ranks, nbytes=nbytes, machine=machine)
             yield f"{what} p={ranks} n={nbytes} {name}", plan
-    for (name, machine), ranks, pattern in pick(MACHINES.items(), RANKS, ("cross", "equal")):
+    every = pick(len(RANKS), MACHINES.items(), RANKS, ("cross", "equal"))
+    for (name, machine), ranks, pattern in every:
         for count in sorted({1, (ranks + 1) // 2, ranks}):
             plan = _allgatherv(ranks, count, pattern, machine, None)
             yield f"allgatherv {pattern} s={count} p={ranks} {name}", plan
-    for workload, nbytes in product(WORKLOADS, BYTES[1:]):
+    for workload, nbytes in pick(2, WORKLOADS, BYTES[1:]):
         nbytes *= COLLECTIVES[workload["collective"]].unit(12, 1)
         plan = cw.plan(**workload, ranks=12, nbytes=nbytes, machine=LEVELS)
         yield f"{' '.join(map(str, workload.values()))} p=12 n={nbytes} levels", plan
@@ -76,7 +84,7 @@ def plans(*, sampled: bool = False) -> Iterator[tuple[str, cw.Plan]]:
         yield f"{' '.join(map(str, workload.values()))} p=12 n={nbytes} sites", plan
     for name, sources in (("allgatherv levels", [1, 2, 7]), ("allgatherv s=1 levels", [7])):
         yield name, cw.plan("allgatherv", ranks=12, nbytes=64, sources=sources, machine=LEVELS)
-    for mesh, count in product(MESHES, (1, 5)):
+    for mesh, count in pick(2, MESHES, (1, 5)):
         preset = cw.presets["paragon"].machine
         plan = _allgatherv(mesh.size, count, "cross", preset, mesh)
         yield f"allgatherv cross s={count} {mesh.describe()} paragon", plan
@@ -84,13 +92,6 @@ def plans(*, sampled: bool = False) -> Iterator[tuple[str, cw.Plan]]:
             "broadcast", ranks=mesh.size, nbytes=4096, machine=preset, topology=mesh
         )
         yield f"broadcast {mesh.describe()} paragon", broadcast
-
-
-def _quarter(*factors: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
-    """Of their product, the elements whose places in the factors add up to a multiple of four."""
-    for numbered in product(*map(enumerate, factors)):
-        if sum(place for place, _ in numbered) % 4 == 0:
-            yield tuple(value for _, value in numbered)
 
 
 def _allgatherv(

@@ -29,7 +29,7 @@ def changes(seen: Record) -> set[tuple[str, str]]:
 
 
 @pytest.mark.no_cover
-def test_a_quarter_is_as_it_was_recorded() -> None:
+def test_a_sample_is_as_it_was_recorded() -> None:
     assert not changes(sample())
 
 

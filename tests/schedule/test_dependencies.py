@@ -1,9 +1,11 @@
 """What an operation waits for: the interval map and its obvious twin, byte by byte."""
 
+from random import Random
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collwise.schedule.dependencies import Writers, dependencies, overwritten
+from collwise.schedule.dependencies import Writers, dependencies, overwritten, publications
 from collwise.schedule.operations import (
     Block,
     Combine,
@@ -90,6 +92,43 @@ def test_overwritten(ops: list[Operation]) -> None:
         needed = {s for s in sends if s < place and cells(ops[s], reads(ops[s])) & changed}
         assert needed <= set(found) <= {s for s in sends if s < place}
         assert bool(needed) == bool(found)
+
+
+def often_sent(random: Random) -> list[Operation]:
+    """Sends of a few things from two slots to ranks 0 to 3, and what changes these."""
+    slots = (int(Slot.OUTPUT), scratch(0))
+
+    def one() -> Operation:
+        block = (random.choice((Block(0, 0, 4), Block(0, 4, 4), Block(0, 0, 8))),)
+        slot, other = random.sample(slots, 2)
+        changing = (
+            Recv(0, block, slot),
+            Copy(int(Slot.INPUT), slot, block),
+            Combine(int(Slot.INPUT), slot, other, block),
+        )
+        sending = Send(random.randrange(4), block, slot)
+        return random.choice(changing) if random.random() < 0.3 else sending
+
+    return [one() for _ in range(12)]
+
+
+def test_publications() -> None:
+    """Ranks 0 to 2 read what was published last of the same bytes, and nothing overtakes."""
+    for seed in range(200):
+        ops, published = often_sent(Random(seed)), dict[int, int]()
+        for place, op in enumerate(ops):
+            if not isinstance(op, Send) or op.peer == 3:
+                continue
+            known = [
+                before
+                for before in set(published.values())
+                if ops[before]._replace(peer=op.peer) == op  # type: ignore[call-arg]
+                and not any(cells(op, reads(op)) & cells(o, clobbers(o)) for o in ops[before:place])
+            ]
+            to_it = [q for p, q in published.items() if getattr(ops[p], "peer", None) == op.peer]
+            latest = max(known, default=-1)
+            published[place] = latest if latest > max(to_it, default=-1) else place
+        assert publications(ops, range(3)) == [published.get(n, n) for n in range(len(ops))], seed
 
 
 def test_sends_that_have_to_leave_first() -> None:

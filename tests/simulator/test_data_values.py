@@ -15,7 +15,7 @@ from collwise.schedule.program import Schedule, Written
 from collwise.simulator.data_values import values
 from tests.algorithms.examples import root_of, roots, settings_of, sources_for
 
-RANKS = (1, 2, 3, 5, 8, 13)
+RANKS = (1, 2, 3, 5, 8)
 Vector = NDArray[Any]
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import permutations
 from random import Random
 from typing import Any
 
@@ -109,21 +110,21 @@ def random_schedule(random: Random, ranks: int, messages: int) -> Schedule:
 
 
 def random_broadcast(random: Random, ranks: int, cuts: int, *, mixed: bool = False) -> Schedule:
-    """Pieces, several in a message, from whoever has them.
+    """A broadcast of 40 bytes in pieces, several in a message, from whoever has them.
 
     mixed: some operations of different kinds or peers change places with their neighbours.
     """
-    ends = sorted(random.sample(range(1, 40), cuts))
+    ends = [*sorted(random.sample(range(1, 40), cuts - 1)), 40]
     pieces = [Block(0, a, b - a) for a, b in zip([0, *ends], ends, strict=False)]
     held = [set(pieces), *(set[Block]() for _ in range(ranks - 1))]
     lists: list[list[Operation]] = [[] for _ in range(ranks)]
-    for _ in range(ranks * cuts):
-        source, target = random.randrange(ranks), random.randrange(ranks)
-        if new := sorted(held[source] - held[target]):
-            blocks = tuple(random.sample(new, random.randint(1, len(new))))
-            lists[source].append(Send(target, blocks))
-            lists[target].append(Recv(source, blocks))
-            held[target] |= set(blocks)
+    while pairs := [(a, b) for a, b in permutations(range(ranks), 2) if held[a] - held[b]]:
+        source, target = random.choice(pairs)
+        new = sorted(held[source] - held[target])
+        blocks = tuple(random.sample(new, random.randint(1, len(new))))
+        lists[source].append(Send(target, blocks))
+        lists[target].append(Recv(source, blocks))
+        held[target] |= set(blocks)
     for operations in lists if mixed else []:
         for _ in range(random.randrange(3)):
             at = random.randrange(max(len(operations) - 1, 1))
@@ -169,8 +170,15 @@ def _postal(random: Random) -> Machine:
 
 
 def _measured(random: Random) -> Machine:
-    first = (1, random.randint(1, 4), 2), (30, random.randint(4, 9), "3/2")
-    return measured([first, [(99, 20, 3)]]).with_combining([(1, 1), (50, random.randint(1, 9))])
+    """Up to two protocols of up to three sizes, with jumps between them."""
+    rows: list[tuple[int, Fraction, str]] = []
+    t0 = F(1)
+    for nbytes in sorted(random.sample(range(1, 60), random.randint(1, 6))):
+        rows.append((nbytes, t0, random.choice(("1", "3/2", "2", "4"))))
+        t0 += random.choice((0, F(1, 3), 2, 20))
+    cut = random.randrange(len(rows))
+    machine = measured([part for part in (rows[:cut], rows[cut:]) if part])
+    return machine.with_combining([(1, 1), (50, random.randint(1, 9))])
 
 
 def _hockney(random: Random, *, one_partner: bool = False) -> Machine:

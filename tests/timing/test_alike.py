@@ -4,24 +4,19 @@ from math import prod
 from random import Random
 
 import pytest
-from tests.algorithms.examples import MACHINES, settings_of, stages_for
+from tests.algorithms.examples import MACHINES, MEMORY, settings_of
 from tests.case import in_case
 from tests.timing.comparing import check as same_in_both_loops
 
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.algorithms.circulant_pieces import without_empty_parts
 from collwise.model.machine import Machine
-from collwise.model.measured_machine import measured
 from collwise.schedule.circulant_exchange import CirculantExchange
 from collwise.schedule.exchange import Exchange, Stage
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.timing import completion, ideal, simulate
 
-MEMORY = Machine.memory(
-    measured([[(8, 2, 3)], [(64, 9, 2), (512, 40, "3/2")]]).with_combining([(8, 1), (512, 30)]),
-    read=[(8, 1), (512, 50)],
-)
 HOCKNEY = Machine.hockney(alpha_s=1, beta_s="1/10", gamma_s="1/7")
 
 
@@ -39,39 +34,19 @@ def check(schedule: Schedule, machine: Machine) -> None:
     assert every == sorted(t.nbytes for t in timing.transfers)
 
 
-def alike(algorithm: Algorithm, ranks: int, items: int) -> Schedule | None:
-    """A schedule in which ranks do alike, if there is one of so many ranks."""
-    wanted = {
-        "radix": 2,
-        "stages": stages_for(ranks, 2),
-        "segment": 24,
-        "reduces": "halving_gather",
-    }
-    if algorithm.collective == "reduce":
-        wanted["algorithms"] = "halving_gather"
-    settings = settings_of(algorithm, ranks, **wanted)
-    sources = range(ranks) if algorithm.kind.has_sources else None
-    schedule = algorithm.schedule(ranks, 8 * ranks * items, itemsize=8, sources=sources, **settings)
-    return schedule if schedule.program.is_alike() else None
-
-
-ALIKE = [a for a in ALGORITHMS.values() if any(alike(a, p, 6) for p in (4, 6))]
+def alike(algorithm: Algorithm) -> bool:
+    """Whether all of four ranks do the same."""
+    settings = settings_of(algorithm, 4, radix=2, stages="2d 2")
+    sources = range(4) if algorithm.kind.has_sources else None
+    schedule = algorithm.schedule(4, 192, itemsize=8, sources=sources, **settings)
+    return schedule.program.is_alike()
 
 
 def test_who_does_alike() -> None:
-    names = {a.name for a in ALIKE}
+    """Their times are compared with those of all ranks in tests/algorithms/test_every_p.py."""
+    names = {a.name for a in ALGORITHMS.values() if alike(a)}
     assert {"allreduce/ring", "allreduce/recursive_doubling", "allgatherv/census"} < names
     assert {"reduce_scatter_block/pairwise", "allreduce/census_in_order"} < names
-
-
-@pytest.mark.no_cover
-@pytest.mark.parametrize("algorithm", ALIKE, ids=lambda a: a.name)
-def test_where_ranks_are_alike_few_stand_for_all(algorithm: Algorithm) -> None:
-    for number, ranks in enumerate((2, 3, 4, 7, 8, 12, 16)):
-        if (schedule := alike(algorithm, ranks, 6)) is not None:
-            for machine in (*MACHINES[number::5], HOCKNEY, MEMORY):
-                with in_case(schedule.algorithm, ranks, machine.describe()):
-                    check(schedule, machine)
 
 
 @pytest.mark.parametrize("divided", [True, False])

@@ -29,6 +29,8 @@ from collwise.timing import ideal
 
 HOCKNEY = Machine.hockney(alpha_s=1, beta_s="1/10", gamma_s="1/7")
 POSTAL = Machine.postal(t0_s=1, lam=2)
+LOGGP = Machine.loggp(L_s=10, o_s=2, g_s=3, G_s="1/2")
+MACHINES = (POSTAL, HOCKNEY, LOGGP)
 Lists: TypeAlias = list[list[Operation]]
 Byte: TypeAlias = tuple[int, int]
 """Whose it is, and its offset."""

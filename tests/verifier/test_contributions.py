@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.timing.schedules import ALL, BLOCKS, IN, OUT, S0, S1, S2, combine, recv, send, written
+from tests.verifier.judge import MACHINES
 from tests.verifier.rejected import violation
 
 from collwise.errors import InvalidSchedule
@@ -18,13 +19,6 @@ from collwise.verifier.contributions import Expressions, expressions_of
 
 A, B = BLOCKS["A"], BLOCKS["B"]
 ALONE: list[Operation] = [Copy(IN, OUT, (ALL,))]
-MACHINES = (
-    Machine.postal(t0_s=1, lam=2),
-    Machine.hockney(alpha_s=1, beta_s="1/10", gamma_s="1/7"),
-    Machine.loggp(L_s=10, o_s=2, g_s=3, G_s="1/2"),
-)
-
-
 Where = tuple[int, int | None, Block]
 """Rank, step and block that a violation names."""
 

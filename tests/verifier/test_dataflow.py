@@ -2,6 +2,7 @@
 
 import pytest
 from tests.timing.schedules import BLOCKS, IN, OUT, S0, operations_of, recv, send, spelled, written
+from tests.verifier.judge import MACHINES
 from tests.verifier.rejected import violation
 
 from collwise.errors import UnknownName
@@ -10,11 +11,6 @@ from collwise.schedule.operations import Block, Operation, Send
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule, Written
 from collwise.verifier import verify
-
-POSTAL = Machine.postal(t0_s=1, lam=2)
-HOCKNEY = Machine.hockney(alpha_s=1, beta_s="1/10")
-LOGGP = Machine.loggp(L_s=10, o_s=2, g_s=3, G_s="1/2")
-MACHINES = (POSTAL, HOCKNEY, LOGGP)
 
 A, B, C = (BLOCKS[name] for name in "ABC")
 WHOLE = Block(0, 0, 10)

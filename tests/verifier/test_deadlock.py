@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.timing.schedules import BLOCKS, spelled, written
+from tests.verifier.judge import HOCKNEY, LOGGP, MACHINES, POSTAL
 from tests.verifier.rejected import posted, violation
 
 from collwise.algorithms.registry import ALGORITHMS
@@ -16,11 +17,6 @@ from collwise.schedule.operations import Block, Operation, Recv, Send
 from collwise.schedule.program import Schedule, Written
 from collwise.timing import ideal
 from collwise.verifier import check_flow, verify
-
-POSTAL = Machine.postal(t0_s=1, lam=2)
-HOCKNEY = Machine.hockney(alpha_s=1, beta_s="1/10")
-LOGGP = Machine.loggp(L_s=10, o_s=2, g_s=3, G_s="1/2")
-MACHINES = (POSTAL, HOCKNEY, LOGGP)
 
 A, B = BLOCKS["A"], BLOCKS["B"]
 Lists = Sequence[Sequence[Operation]]

@@ -434,7 +434,8 @@ def check(algorithm: Algorithm, mutation: Mutation, seeds: range) -> None:
 @pytest.mark.no_cover
 @pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=lambda a: a.name)
 def test_every_mutant_is_found_or_right(algorithm: Algorithm) -> None:
-    for mutation in MUTATIONS:
+    """Algorithms take turns: each is broken in a third of the ways."""
+    for mutation in MUTATIONS[[*ALGORITHMS].index(algorithm.name) % 3 :: 3]:
         check(algorithm, mutation, range(1))
 
 
@@ -442,13 +443,14 @@ def test_every_mutant_is_found_or_right(algorithm: Algorithm) -> None:
 @pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=lambda a: a.name)
 def test_many_mutants(algorithm: Algorithm) -> None:
     for mutation in MUTATIONS:
-        check(algorithm, mutation, range(1, 300))
+        check(algorithm, mutation, range(300))
 
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("mutation", [*NEVER_RIGHT, *OFTEN_WRONG], ids=lambda f: f.__name__)
 def test_every_mutation_breaks_something(mutation: Mutation) -> None:
-    verdicts = (judged(a, mutation, seed) for seed in range(3) for a in ALGORITHMS.values())
+    among = algorithms_for("allreduce")
+    verdicts = (judged(a, mutation, seed) for seed in range(3) for a in among)
     assert any(verdicts)
 
 
@@ -456,7 +458,7 @@ def test_every_mutation_breaks_something(mutation: Mutation) -> None:
 def test_some_mutants_wait_for_ever() -> None:
     """All is there for the asking in their lists; but not in this order."""
     algorithm = ALGORITHMS["allgatherv/xor"]
-    refused = [judged(algorithm, receives_shuffled, seed) or "" for seed in range(90)]
+    refused = [judged(algorithm, receives_shuffled, seed) or "" for seed in range(40)]
     assert sum(text.startswith("it never completes") for text in refused) > 3
 
 

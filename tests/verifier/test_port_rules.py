@@ -7,20 +7,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.algorithms.examples import WHERE_PORTS_BLOCK, fitting, settings_of, sources_for
-from tests.timing.schedules import messages, spelled
+from tests.algorithms.examples import WHERE_PORTS_BLOCK
+from tests.timing.schedules import LAWS, messages, random_run, spelled
 from tests.verifier.forged import finished, forged, numbers
+from tests.verifier.judge import HOCKNEY, MACHINES, POSTAL
 
 from collwise.errors import InvalidSchedule
 from collwise.model.machine import Machine
 from collwise.model.placement import Placement
 from collwise.timing import Timing, ideal
 from collwise.verifier import check_ports
-
-POSTAL = Machine.postal(t0_s=1, lam=2)
-HOCKNEY = Machine.hockney(alpha_s=1, beta_s="1/10")
-LOGGP = Machine.loggp(L_s=10, o_s=2, g_s=3, G_s="1/2")
-MACHINES = (POSTAL, HOCKNEY, LOGGP)
 
 # 0 sends A, B to 1 and both to 2; 1 passes C, which it got last, on to 2.
 RELAY = spelled(">1A >1BC >2AB", "<0A <0BC >2C", "<0AB <1C", nbytes=10)
@@ -126,27 +122,34 @@ def test_loggp_gap_between_receipts() -> None:
     assert (caught.value.rank, caught.value.step) == (2, 2)
 
 
-@given(st.integers(0, 2**32), st.sampled_from(MACHINES))
-def test_moving_any_transfer_forward_is_seen(seed: int, machine: Machine) -> None:
-    """Ideal time is as early as possible: nothing can be done earlier, alone."""
+OWN_PORTS = ("postal", "measured, combining", "Hockney", "LogGP", "memory", "memory, combining")
+
+
+@given(st.integers(0, 2**32), st.sampled_from(OWN_PORTS))
+def test_moving_any_transfer_forward_is_seen(seed: int, law: str) -> None:
+    """Ideal time is as early as possible: nothing can be done earlier, alone.
+
+    In shared memory the messages of one publication are one thing.
+    """
     random = Random(seed)
-    algorithm = random.choice(WHERE_PORTS_BLOCK)
-    p = random.randrange(2, 9)
-    schedule = algorithm.schedule(
-        p,
-        fitting(algorithm, p, 40),
-        **sources_for(algorithm, p),
-        **settings_of(algorithm, p, segment=14),
-    )
+    ranks = random.randrange(2, 9)
+    machine, _ = LAWS[law](random, ranks)
+    schedule = random_run(random, random.choice(WHERE_PORTS_BLOCK), ranks, machine)
     timing = ideal(schedule, machine)
     t = random.choice(timing.transfers)
+    with_it = [
+        o
+        for o in timing.transfers
+        if o is t or (machine.shares_memory and (o.source, o.start) == (t.source, t.start))
+    ]
     by = Fraction(1, 1000)
-    sooner = {"start": t.start - by, "sent": t.sent - by, "received": t.received - by}
-    with pytest.raises(InvalidSchedule):
-        check_ports(schedule, changed(timing, t.source, t.place_at_source, **sooner), machine)
-    alone = changed(timing, t.source, t.place_at_source, received=t.received - by)
-    with pytest.raises(InvalidSchedule):
-        check_ports(schedule, alone, machine)
+    for fields, moved in (("start sent received", with_it), ("received", [t])):
+        sooner = [
+            o._replace(**{f: getattr(o, f) - by for f in fields.split()}) if o in moved else o
+            for o in timing.transfers
+        ]
+        with pytest.raises(InvalidSchedule):
+            check_ports(schedule, finished(timing, sooner), machine)
 
 
 @pytest.mark.parametrize(

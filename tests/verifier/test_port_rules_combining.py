@@ -7,8 +7,21 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.algorithms.examples import WHERE_PORTS_BLOCK, fitting, settings_of
-from tests.timing.schedules import ALL, IN, OUT, S0, S1, S2, combine, recv, send, written
+from tests.algorithms.examples import WHERE_PORTS_BLOCK
+from tests.timing.schedules import (
+    ALL,
+    IN,
+    LAWS,
+    OUT,
+    S0,
+    S1,
+    S2,
+    combine,
+    random_run,
+    recv,
+    send,
+    written,
+)
 from tests.verifier.forged import finished, forged, numbers
 
 from collwise.errors import InvalidSchedule
@@ -159,21 +172,20 @@ def test_a_combine_may_go_before_a_send_but_sends_keep_their_order() -> None:
     assert (caught.value.rank, caught.value.step) == (0, 0)
 
 
-@given(st.integers(0, 2**32), st.sampled_from([HOCKNEY, SLOW]))
-def test_moving_any_combine_forward_is_seen(seed: int, machine: Machine) -> None:
+@given(st.integers(0, 2**32), st.sampled_from(["measured, combining", "memory, combining"]))
+def test_moving_any_combine_forward_is_seen(seed: int, law: str) -> None:
     """Ideal time is as early as possible: no combine can be done earlier, alone."""
     random = Random(seed)
+    ranks = random.randrange(2, 9)
+    machine, _ = LAWS[law](random, ranks)
     algorithm = random.choice([a for a in WHERE_PORTS_BLOCK if a.kind.combines])
-    p = random.randrange(2, 9)
-    nbytes = fitting(algorithm, p, 40, itemsize=4)
-    schedule = algorithm.schedule(p, nbytes, itemsize=4, **settings_of(algorithm, p, lam=1))
+    schedule = random_run(random, algorithm, ranks, machine)
     timing = ideal(schedule, machine)
-    chosen = random.randrange(len(timing.combines))
-    by = Fraction(1, 1000)
-    combines = [
-        c._replace(start=c.start - by, end=c.end - by) if i == chosen else c
-        for i, c in enumerate(timing.combines)
-    ]
     check_ports(schedule, timing, machine)
+    chosen, by = random.choice(timing.combines), Fraction(1, 1000)
+    combines = [
+        c._replace(start=c.start - by, end=c.end - by) if c is chosen else c
+        for c in timing.combines
+    ]
     with pytest.raises(InvalidSchedule):
         check_ports(schedule, finished(timing, timing.transfers, combines), machine)

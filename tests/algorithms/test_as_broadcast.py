@@ -9,7 +9,6 @@ import pytest
 import collwise as cw
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.algorithms.registry import algorithms_for, describe
-from collwise.errors import InvalidArgument
 from collwise.verifier import check_flow
 from tests.algorithms.examples import MACHINES, MEASURED, settings_of
 
@@ -77,15 +76,3 @@ def test_several_sources_one_after_another() -> None:
     time = AS_BROADCAST.predict(machine, 7, [100, 7, 65], **given)
     assert type(time) is Fraction
     assert time == cw.ideal(schedule, machine).completion
-
-
-def test_groups_exchange_whole_contributions() -> None:
-    with pytest.raises(InvalidArgument, match="across groups: it cuts what ranks have; give one"):
-        ALGORITHMS["allgatherv/multilevel"].schedule(
-            6,
-            8,
-            sources=[1, 5],
-            placement=cw.Placement.regular(3, 2),
-            exchange="as_broadcast(algorithm=binomial)",
-            trees="binomial",
-        )

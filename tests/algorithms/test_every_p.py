@@ -1,9 +1,8 @@
 """The facts that every algorithm declares, for every number of ranks from 1 to 130.
 
-Everything here is parametrised over the registry.  What runs always is a sample, seeded by the
-algorithm and the number of ranks: every algorithm on few ranks, every collective on up to 14 and
-beside powers of two, every p, every kind of root, every machine.  `-m exhaustive` runs the whole
-product.
+Everything here is parametrised over the registry.  What runs always is a sample, by the places of
+the algorithms: every algorithm on few ranks and beside powers of two, every p, every kind of root,
+every machine.  `-m exhaustive` runs the whole product.
 """
 
 from collections.abc import Iterator
@@ -18,7 +17,6 @@ import pytest
 
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.algorithms.exchanges import cube_dimension
-from collwise.algorithms.registry import algorithms_for, collectives
 from collwise.errors import InvalidArgument, InvalidSchedule
 from collwise.model import postal
 from collwise.schedule.problem import ORDERS, Problem
@@ -45,10 +43,6 @@ from tests.case import in_case
 MAX_RANKS = 130
 FEW_RANKS = 8
 """Up to so many ranks the sample has every algorithm."""
-SOME_RANKS = 14
-"""Up to so many it has every collective; beyond, each p occurs with one collective, in turn."""
-MAX_LIGHT_OPERATIONS = 30
-"""Operations of one of 64 ranks: an algorithm with more of them occurs with few great p."""
 EVERY_LAW = [*MACHINES, MEMORY]
 SEGMENTS = (1, 2, 3, 5)
 ITEM_SIZES = (1, 4, 8, 16)
@@ -112,12 +106,6 @@ def made(
     )
 
 
-def heavy(algorithm: Algorithm) -> bool:
-    """Whether ranks have many operations, in the order of p."""
-    schedule = Case(algorithm, 64).schedule(LATENCIES[0])
-    return len(schedule.program.operations(32)) > MAX_LIGHT_OPERATIONS
-
-
 class Case:
     """An algorithm and a number of ranks, with a length, a root and settings drawn for both."""
 
@@ -155,36 +143,13 @@ class Case:
 
 
 @cache
-def light(collective: str) -> list[Algorithm]:
-    """The algorithms of a collective that are quick to check on many ranks."""
-    return [algorithm for algorithm in algorithms_for(collective) if not heavy(algorithm)]
-
-
-@cache
-def great_ranks(collective: str) -> list[int]:
-    """More than FEW_RANKS, on which the sample has one algorithm of a collective."""
-    place, turns = collectives().index(collective), len(collectives())
-    beside = {31, 32, 33, 63, 64, 65}
-    ranks = range(FEW_RANKS + 1, MAX_RANKS + 1)
-    return [p for p in ranks if p <= SOME_RANKS or p in beside or p % turns == place]
-
-
-@cache
 def sample(name: str) -> tuple[Case, ...]:
-    """Every p up to FEW_RANKS; beyond, those of the collective with one of its algorithms, in turn.
-
-    Only those that are light take turns; the others occur with three great p of their own.
-    """
-    algorithm = ALGORITHMS[name]
-    turns = light(algorithm.collective)
-    every = enumerate(great_ranks(algorithm.collective))
-    great = [p for place, p in every if turns[place % len(turns)] is algorithm]
-    own = 16 + algorithms_for(algorithm.collective).index(algorithm)
-    great = great or [own]
-    if max(great) <= 50:
-        great.append(own + 35)
-    ranks = [*range(1, FEW_RANKS + 1), *great]
-    return tuple(Case(algorithm, p, number) for number, p in enumerate(ranks, 1))
+    """Every p up to FEW_RANKS; beyond, algorithms take turns: together they have every p."""
+    place = [*ALGORITHMS].index(name)
+    beside = (31, 32, 33, 63, 64, 65)
+    turns = range(FEW_RANKS + 1 + place, MAX_RANKS + 1, len(ALGORITHMS))
+    ranks = [*range(1, FEW_RANKS + 1), *turns, beside[place % len(beside)]]
+    return tuple(Case(ALGORITHMS[name], p, number) for number, p in enumerate(ranks, 1))
 
 
 @pytest.mark.parametrize("few", [True, pytest.param(False, marks=pytest.mark.no_cover)])
@@ -275,15 +240,11 @@ def check_every_length_and_root(algorithm: Algorithm, p: int) -> None:
 @pytest.mark.no_cover
 def test_the_sample_has_every_kind_of_case() -> None:
     """Every p; for every algorithm each root, item, machine, segmenting."""
-    every = set()
-    for collective in collectives():
-        ranks = {case.p for a in algorithms_for(collective) for case in sample(a.name)}
-        assert ranks >= {*range(1, SOME_RANKS + 1), 31, 32, 33, 63, 64, 65}
-        every |= ranks
-    assert every == set(range(1, MAX_RANKS + 1))
+    ranks = {case.p for name in ALGORITHMS for case in sample(name)}
+    assert ranks == set(range(1, MAX_RANKS + 1))
     for algorithm in ALGORITHMS.values():
         big = [case for case in sample(algorithm.name) if case.p > 4]
-        assert max(case.p for case in big) > 50
+        assert max(case.p for case in big) > 30
         kinds = {roots(algorithm, case.p).index(case.root) for case in big}
         assert kinds == set(range(len(roots(algorithm, 9))))
         assert {case.exactly for case in big} == {True, False}

@@ -1,4 +1,7 @@
-"""[vandeGeijn1991]: the hybrids' recursion, its optimum by exhaustion, cost curves, whole items."""
+"""[vandeGeijn1991]: the hybrids' recursion, its optimum by exhaustion, cost curves, whole items.
+
+That `time_for` is the time of the routines is in tests/algorithms/test_combining.py.
+"""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -93,67 +96,6 @@ def test_floats_mean_their_decimals() -> None:
     assert hybrid.best(100, 2, 0.1, 0.1, 0.1) == hybrid.best(100, 2, "1/10", "1/10", "0.1")
 
 
-class Cube:
-    """2^d ranks that run Fig 4 (or Fig 6) on real items: the slow twin, with whole blocks.
-
-    values[i] counts contributors as bits; clock[i] is when rank i is ready.  As in §2, an exchange
-    keeps both partners until both directions are done, and so does a combination its rank.
-    """
-
-    def __init__(self, d: int, n: int, cost: hybrid.Curve, combine: hybrid.Curve) -> None:
-        self.ranks, self.cost, self.combine = range(1 << d), cost, combine
-        self.values = [[1 << i] * n for i in self.ranks]
-        self.clock = [Fraction(0)] * (1 << d)
-
-    def take(self, message: int) -> Fraction:
-        return Fraction(self.cost(message)) if message else Fraction(0)
-
-    def exchange(self, i: int, j: int, to_j: int, to_i: int) -> None:
-        start = max(self.clock[i], self.clock[j])
-        self.clock[i] = self.clock[j] = start + max(self.take(to_j), self.take(to_i))
-
-    def add(self, i: int, block: range, arrived: list[int]) -> None:
-        for x in block:
-            assert not self.values[i][x] & arrived[x]  # nobody twice
-            self.values[i][x] |= arrived[x]
-        self.clock[i] += Fraction(self.combine(len(block))) if block else 0
-
-    def run(self, strategy: hybrid.Strategy, ranks: range, block: range, to_root: bool) -> None:
-        if not strategy:
-            return
-        *rest, halves = strategy
-        half = len(ranks) // 2
-        middle = block.start + (len(block) + 1) // 2
-        low, high = range(block.start, middle), range(middle, block.stop)
-        for i, j in zip(ranks[:half], ranks[half:], strict=True):
-            before_i, before_j = [*self.values[i]], [*self.values[j]]
-            if halves:
-                self.exchange(i, j, len(high), len(low))
-                self.add(i, low, before_j)
-                self.add(j, high, before_i)
-            else:
-                self.exchange(i, j, 0 if to_root else len(block), len(block))
-                self.add(i, block, before_j)
-                if not to_root:
-                    self.add(j, block, before_i)
-        self.run(tuple(rest), ranks[:half], low if halves else block, to_root)
-        if halves or not to_root:
-            self.run(tuple(rest), ranks[half:], high if halves else block, to_root)
-        if halves:
-            self.put_together(ranks, low, high, to_root)
-
-    def put_together(self, ranks: range, low: range, high: range, to_root: bool) -> None:
-        half = len(ranks) // 2
-        for i, j in zip(ranks[:half], ranks[half:], strict=True):
-            if to_root and i != ranks.start:
-                continue  # only those whose lower bits are all 0 hold anything
-            self.exchange(i, j, 0 if to_root else len(low), len(high))
-            for x in high:
-                self.values[i][x] = self.values[j][x]
-            for x in low if not to_root else ():
-                self.values[j][x] = self.values[i][x]
-
-
 def curve(random: Random) -> dict[int, Fraction]:
     """A cost that never falls: pieces of straight lines, with jumps between them."""
     values, slope, value = {}, 0, random.randrange(100)
@@ -163,22 +105,6 @@ def curve(random: Random) -> dict[int, Fraction]:
         value += slope
         values[m] = Fraction(value, 7)
     return values
-
-
-@pytest.mark.parametrize("to_root", [False, True])
-@pytest.mark.parametrize("d", range(5))
-def test_time_for_is_that_of_whole_blocks_on_a_cube(d: int, to_root: bool) -> None:
-    """Any n, any curves, every strategy: all values right, the last rank ends at `time_for`."""
-    random = Random(d)
-    for strategy in product((0, 1), repeat=d):
-        for n in (0, 1, 2, 5, 8, 13, 16, 37):
-            cost, combine = curve(random).__getitem__, curve(random).__getitem__
-            cube = Cube(d, n, cost, combine)
-            cube.run(strategy, cube.ranks, range(n), to_root)
-            done = cube.values[:1] if to_root else cube.values
-            assert all(value == [(1 << (1 << d)) - 1] * n for value in done)
-            expected = hybrid.time_for(strategy, cost, combine, n, to_root=to_root)
-            assert max(cube.clock) == cube.clock[0] == expected
 
 
 @given(st.integers(0, 500), st.integers(0, 8), costs, costs, costs)

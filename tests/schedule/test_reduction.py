@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collwise.algorithms.broadcast import binomial
-from collwise.schedule.exchange import Exchange, Stage
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
@@ -15,7 +14,6 @@ from collwise.schedule.reduction import (
     SingleRank,
     UpTree,
     equal_parts,
-    receive_and_combine,
     run_of_parts,
 )
 
@@ -76,36 +74,6 @@ def test_alone() -> None:
     assert operations(SingleRank(Problem("reduce", 1, 0)), 1) == [[]]
 
 
-def test_hearing_children() -> None:
-    """On the right each, into its own scratch, the last one into the result."""
-    assert receive_and_combine([], ALL) == ([], IN)
-    assert receive_and_combine([5], ALL) == ([Recv(5, (ALL,), S1), Combine(IN, S1, S1, (ALL,))], S1)
-    heard, value = receive_and_combine([5, 6], ALL, OUT)
-    assert value == OUT
-    assert heard == [
-        Recv(5, (ALL,), S1),
-        Combine(IN, S1, S1, (ALL,)),
-        Recv(6, (ALL,), OUT),
-        Combine(S1, OUT, OUT, (ALL,)),
-    ]
-
-
-def test_hearing_children_mirrored() -> None:
-    """On the left each: what is on the right is this rank's own, then the value so far."""
-    heard, value = receive_and_combine([6, 5], ALL, mirrored=True)
-    assert value == S0
-    assert heard == [
-        Recv(6, (ALL,), S1),
-        Combine(S1, IN, S0, (ALL,)),
-        Recv(5, (ALL,), S2),
-        Combine(S2, S0, S0, (ALL,)),
-    ]
-    assert receive_and_combine([6], ALL, OUT, mirrored=True) == (
-        [Recv(6, (ALL,), S1), Combine(S1, IN, OUT, (ALL,))],
-        OUT,
-    )
-
-
 def test_up_a_tree_in_segments() -> None:
     one, two = block(0, 5), block(5, 3)
     up = UpTree(binomial.tree(4), 8, 5)  # 0 hears 1, then 2, which has heard 3
@@ -124,39 +92,3 @@ def test_up_a_tree_in_segments() -> None:
         [Send(2, one, IN), Send(2, two, IN)],
     ]  # fmt: skip
     assert operations(UpTree(binomial.tree(3), 0, 5), 3) == [[]] * 3
-
-
-def test_an_exchange_of_halves() -> None:
-    """Two ranks, 3 elements: rank 0 completes the larger half, and both put them together."""
-    low, high = block(0, 8), block(8, 4)
-    exchange = Exchange(Problem("allreduce", 2, 12, itemsize=4), (Stage(2, True),))
-    assert operations(exchange, 2) == [
-        [
-            Send(1, high, IN), Recv(1, low, OUT), Combine(IN, OUT, OUT, low),
-            Send(1, low), Recv(1, high),
-        ],
-        [
-            Send(0, low, IN), Recv(0, high, S1), Combine(S1, IN, OUT, high),
-            Send(0, high), Recv(0, low),
-        ],
-    ]  # fmt: skip
-    to_root = Exchange(Problem("reduce", 2, 12, itemsize=4), (Stage(2, True),))
-    assert operations(to_root, 2) == [
-        [Send(1, high, IN), Recv(1, low, OUT), Combine(IN, OUT, OUT, low), Recv(1, high)],
-        [Send(0, low, IN), Recv(0, high, S1), Combine(S1, IN, S0, high), Send(0, high, S0)],
-    ]
-
-
-def test_an_exchange_of_whole_vectors_with_a_rank_left_over() -> None:
-    """Ranks 0 and 1 are a pair, of which 0 goes on with 2."""
-    exchange = Exchange(Problem("allreduce", 3, 8), (Stage(2, False),))
-    assert exchange.extra == 1
-    assert operations(exchange, 3) == [
-        [
-            Recv(1, (ALL,), S2), Combine(IN, S2, S2, (ALL,)),
-            Send(2, (ALL,), S2), Recv(2, (ALL,), OUT), Combine(S2, OUT, OUT, (ALL,)),
-            Send(1, (ALL,)),
-        ],
-        [Send(0, (ALL,), IN), Recv(0, (ALL,))],
-        [Send(0, (ALL,), IN), Recv(0, (ALL,), S1), Combine(S1, IN, OUT, (ALL,))],
-    ]  # fmt: skip

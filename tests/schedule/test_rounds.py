@@ -1,5 +1,7 @@
 """Rounds of any kind: legal, the same for one rank and for all, and as short as they are said."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -175,3 +177,10 @@ def test_a_latency_that_leaves_rounds_empty_is_refused(name: str) -> None:
         with pytest.raises(InvalidArgument, match="give a latency of at most 64"):
             algorithm.schedule(5, 40, latency=10**9, segment=8)
         algorithm.schedule(5, 40, latency=64, segment=8).rank(1)
+
+
+@pytest.mark.parametrize("name", ["broadcast/postal_rounds", "allgatherv/postal_rounds"])
+def test_rounds_that_would_be_played_too_long(name: str) -> None:
+    more: dict[str, Any] = {"sources": [0, 5], "pieces": 4} if "allgatherv" in name else {}
+    with pytest.raises(InvalidArgument, match="would be played on all of them; choose fewer"):
+        ALGORITHMS[name].schedule(1 << 20, 512, latency=3, **more or {"segment": 128})

@@ -11,11 +11,12 @@ from tests.timing.comparing import check as same_in_both_loops
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.algorithms.circulant_pieces import without_empty_parts
 from collwise.model.machine import Machine
+from collwise.model.topology import Mesh
 from collwise.schedule.circulant_exchange import CirculantExchange
 from collwise.schedule.exchange import Exchange, Stage
 from collwise.schedule.problem import Problem
-from collwise.schedule.program import Schedule
-from collwise.timing import completion, ideal, simulate
+from collwise.schedule.program import Schedule, Written
+from collwise.timing import completion, ideal, messages_played, simulate
 
 HOCKNEY = Machine.hockney(alpha_s=1, beta_s="1/10", gamma_s="1/7")
 
@@ -99,3 +100,15 @@ def test_any_exchange(seeds: range) -> None:
             machine = random.choice((*MACHINES, HOCKNEY, MEMORY))
             check(schedule, machine)
             same_in_both_loops(schedule, machine)
+
+
+def test_messages_that_are_played() -> None:
+    """As many as shapes where these tell the time, of one rank where all do alike."""
+    postal, links = Machine.postal(t0_s=1, lam=2), Machine.hockney(alpha_s=1, beta_s=1)
+    tree = ALGORITHMS["broadcast/binomial"].schedule(64, 8)
+    assert messages_played(tree, postal) <= 64
+    assert 63 <= messages_played(tree, links, Mesh(8, 8)) <= 3 * 64
+    ring = ALGORITHMS["allreduce/ring"].schedule(64, 64)
+    assert 2 * 63 <= messages_played(ring, postal) <= 16 * 126
+    by_hand = Schedule(tree.problem, Written(tree.lists))
+    assert messages_played(by_hand, postal) > messages_played(tree, links, Mesh(8, 8))

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from tests.algorithms.examples import MEASURED, settings_of, told
+from tests.algorithms.examples import MEASURED, told
 from tests.case import in_case
 from tests.timing.schedules import (
     A,
@@ -29,25 +29,6 @@ HOCKNEY = Machine.hockney(alpha_s=1, beta_s="1/10", gamma_s="1/7")
 def assert_same(rows: Rows | None, schedule: Schedule, *, combines: bool) -> None:
     assert rows is not None
     assert told(rows) == told(of_lists(schedule.lists, combines=combines))
-
-
-@pytest.mark.parametrize("nbytes", [96, 100])
-@pytest.mark.parametrize(
-    ("name", "settings"),
-    [
-        ("allreduce/recursive_multiplying", {"radix": 5}),
-        ("allreduce/halving_doubling", {}),
-        ("reduce/mixed_radix", {"stages": "3d 3 3d"}),
-        ("reduce/chain_segmented", {"segment": 9}),
-        ("reduce/multilevel", {"reduces": "halving_gather", "algorithms": "halving_gather | flat"}),
-    ],
-)
-def test_what_few_drawn_settings_are(name: str, settings: dict[str, Any], nbytes: int) -> None:
-    algorithm = ALGORITHMS[name]
-    chosen = settings_of(algorithm, 28, **settings)
-    schedule = algorithm.schedule(28, nbytes, itemsize=4, **chosen)
-    for combines in (False, True):
-        assert_same(schedule.rows(combines=combines), schedule, combines=combines)
 
 
 def test_what_waits_for_what() -> None:

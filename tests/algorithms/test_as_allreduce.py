@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-import collwise as cw
 from collwise.algorithms import ALGORITHMS, Algorithm
 from collwise.algorithms.registry import algorithms_for, describe
 from collwise.errors import InvalidArgument
-from collwise.schedule.problem import ORDERS, Order, satisfies
+from collwise.schedule.problem import Order, satisfies
 from collwise.timing import ideal
 from collwise.verifier import check_flow
 from tests.algorithms.examples import COMBINES, VAN_DE_GEIJN, settings_of
@@ -37,16 +36,3 @@ def test_every_rank_keeps_its_block_of_an_allreduce(algorithm: Algorithm) -> Non
             time = AS_ALLREDUCE.time_of(schedule.problem, machine, {"algorithm": label})
             assert time == ideal(schedule, machine).completion
             assert time == algorithm.time_of(whole, machine, settings) or p == 1
-
-
-@pytest.mark.no_cover
-def test_it_is_tried_with_what_keeps_the_order() -> None:
-    machine = cw.Machine.postal(t0_s=1, lam=20)
-    asked: list[tuple[str, Order]] = [("noncommutative", "rank"), ("max", "any")]
-    for op, order in asked:
-        plan = cw.plan("reduce_scatter_block", ranks=17, nbytes=17 * 8, machine=machine, op=op)
-        allreduce = cw.plan("allreduce", ranks=17, nbytes=17 * 8, machine=machine, op=op)
-        assert plan.choice.predicted <= allreduce.choice.predicted
-        assert plan.problem.order in ORDERS[ORDERS.index(order) :]
-        assert "reduce_scatter_block/as_allreduce" in {one.name for one in plan.candidates}
-        cw.verify(plan.schedule)

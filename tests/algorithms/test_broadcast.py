@@ -57,12 +57,7 @@ def test_the_optimal_ones_take_least_time(algorithm: Algorithm, lam: Fraction) -
 @pytest.mark.no_cover
 @pytest.mark.parametrize("lam", LATENCIES, ids=str)
 def test_the_times_in_words(lam: Fraction) -> None:
-    """The formula of every algorithm that has one."""
-    for p in (2, 3, 7, 20, 64):
-        assert time("flat", p, lam) == p - 2 + lam
-        assert time("chain", p, lam) == (p - 1) * lam
-        for k in (1, 2, 5):
-            assert time("chain_segmented", p, lam, 30, segment=30 // k) == (p - 1) * lam + k - 1
+    """The formulas of trees; tests/timing/test_closed_forms.py has those of chains."""
     for h in (1, 2, 3, 6):
         assert time("binomial", 2**h, lam) == h * lam
         for k in (2, 3, 4) if h < 6 else (2, 3):  # 4^6 ranks show no more

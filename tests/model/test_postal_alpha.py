@@ -48,14 +48,6 @@ def test_intersection_is_that_of_all_ranges(lam: Fraction) -> None:
         assert postal.alpha_intersection(n, lam) == ((low, high) if low < high else None)
 
 
-def test_only_the_golden_section_remains_over_all_n() -> None:
-    """The range closes on the root of x² + x = 1, and keeps it."""
-    for n in (10**3, 10**6, 10**12, 10**24):
-        low, high = postal.alpha_intersection(n, 2) or (1, 0)
-        assert low * low + low < 1 < high * high + high
-        assert high - low < Fraction(3, n)
-
-
 def test_latency_1_8_has_triangles_at_every_fifth() -> None:
     """From some n on, T_λ takes every multiple of 1/f: f·(T(N) − T(N_before)) is 1."""
     table = postal.alpha_table(1 << 20, 1.8)

@@ -60,15 +60,6 @@ def test_doubling_serves_every_smaller_number_of_ranks(lam: Fraction) -> None:
 
 
 @pytest.mark.parametrize("lam", LATENCIES)
-def test_doubling_and_greedy_inform_at_the_same_times(lam: Fraction) -> None:
-    """With as many ranks as can be reached there is only one tree, up to names and ties."""
-    tree = postal.doubling(200, lam)
-    for grade in tree.grades:
-        doubled = sorted(e.received for e in tree.edges(grade.size))
-        assert doubled == [e.received for e in postal.greedy_tree(grade.size, lam)]
-
-
-@pytest.mark.parametrize("lam", LATENCIES)
 def test_doubling_shares_sub_trees(lam: Fraction) -> None:
     """Far fewer grades than ranks: at most one for each multiple of 1/f, and O(log² n)."""
     grades = postal.doubling(1 << 24, lam).grades

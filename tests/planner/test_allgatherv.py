@@ -22,10 +22,8 @@ from collwise.timing import ideal
 from tests.planner.machines import (
     HOCKNEY,
     LOGGP,
-    MACHINES,
     POSTAL,
     STEEP,
-    tried_on,
 )
 
 FAR = Machine.postal(t0_s=1, lam=4)
@@ -48,29 +46,6 @@ def test_few_sources_among_many_ranks_are_no_slower_than_usual() -> None:
     for name in USUAL:
         schedule = ALGORITHMS[name].schedule(130, 1024, sources=sources)
         assert made.choice.predicted <= ideal(schedule, HOCKNEY).completion
-
-
-@pytest.mark.no_cover
-@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
-def test_against_brute_force(machine: Machine) -> None:
-    """What is tried is a candidate; each time is that of its schedule, the least is chosen."""
-    for ranks, sources, nbytes in (
-        (2, [1], 8),
-        (9, [0, 4, 8], [700, 0, 3]),
-        (12, range(12), 100),
-        (16, [3, 2, 9, 15], 20_000),
-    ):
-        made = allgatherv(ranks, sources, nbytes, machine)
-        others = (
-            ["as_broadcast"] if len(made.problem.sources) > 1 else ["circulant", "postal_rounds"]
-        )
-        expected = tried_on(machine, "allgatherv").difference(
-            f"allgatherv/{name}" for name in others
-        )
-        assert {candidate.name for candidate in made.candidates} == expected
-        times = [ideal(c.schedule(made.problem), machine).completion for c in made.candidates]
-        assert times == [candidate.predicted for candidate in made.candidates]
-        assert made.choice.predicted == min(times)
 
 
 @pytest.mark.parametrize(("ranks", "nbytes"), [(1, 100), (5, 0)])

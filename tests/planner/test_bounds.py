@@ -1,6 +1,6 @@
 """Lower bounds: nothing is faster, on any machine; and where they can be met, they are."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 from random import Random
@@ -90,10 +90,6 @@ def down(tree: tuple[Any, ...], nbytes: int) -> Schedule:
     return written(*lists, nbytes=nbytes)
 
 
-def test_all_trees_are_there() -> None:
-    assert [len(trees(n)) for n in range(1, 8)] == [1, 1, 2, 5, 14, 42, 132]
-
-
 @pytest.mark.no_cover
 @pytest.mark.parametrize(
     "machine",
@@ -158,22 +154,6 @@ def test_the_postal_bound_is_met_by_the_tree(lam: str) -> None:
         assert made.bound.time == made.unsegmented_bound.time == made.choice.predicted == least
         assert made.bound.argument.startswith("T_λ(p)·t0, with the least t0")
         assert made.unsegmented_bound.argument == "T_λ(p)·t0, if everything goes in one message"
-
-
-@pytest.mark.parametrize(
-    ("machine", "expected"),
-    [
-        (HOCKNEY, lambda n: F("5e-6") + n * F("1e-9")),
-        # Where the gap is no less than the overhead: L + 2o + (n − 1)G.
-        (Machine.loggp(L_s=7, o_s=2, g_s=3, G_s=1), lambda n: F(7 + 4 + n - 1)),
-    ],
-)
-def test_two_ranks(machine: Machine, expected: Callable[[int], Fraction]) -> None:
-    """One message of all bytes is best, and so fast is the bound."""
-    for nbytes in (1, 2, 50, 4000, 10**9):
-        made = plan("broadcast", ranks=2, nbytes=nbytes, machine=machine)
-        assert made.bound.time == made.choice.predicted == expected(nbytes)
-    assert machine is not HOCKNEY or made.bound.argument.startswith("all bytes leave the root")
 
 
 SEGMENTED = ALGORITHMS["broadcast/chain_segmented"]
@@ -243,6 +223,8 @@ def test_a_gap_longer_than_the_latency(nbytes: int) -> None:
         assert 0 < bound(machine, ranks, nbytes) <= best
         assert 0 < unsegmented(machine, ranks, nbytes) <= best
     assert bound(machine, 2, nbytes) == unsegmented(machine, 2, nbytes) == 3
+    for collective in ("reduce", "allreduce"):
+        assert {found.time for found in Problem(collective, 2, nbytes).lower_bounds(machine)} == {3}
 
 
 def test_an_overhead_longer_than_the_gap() -> None:

@@ -201,11 +201,11 @@ def test_two_trees_carry_long_messages_of_many_ranks_where_latency_is_high() -> 
     machine = measured([[(1, "1e-6", 2), (1000, "2e-6", 2), (10**6, "1001e-6", 2)]])
     for collective in ("broadcast", "reduce"):
         name = f"{collective}/two_trees"
-        made = plan(collective, ranks=160, nbytes=10**6, machine=machine, algorithm=name)
-        others = plan(collective, ranks=160, nbytes=10**6, machine=machine).candidates
+        made = plan(collective, ranks=320, nbytes=10**6, machine=machine, algorithm=name)
+        others = plan(collective, ranks=320, nbytes=10**6, machine=machine).candidates
         best = min(one.predicted for one in others if one.name != name)
         assert best > made.choice.predicted * Fraction(105, 100)
     many = plan("broadcast", ranks=5000, nbytes=9, machine=machine)
     assert "broadcast/two_trees" in many.excluded
-    near = plan("broadcast", ranks=160, nbytes=10**6, machine=Machine.postal(t0_s="1e-6", lam=1))
+    near = plan("broadcast", ranks=320, nbytes=10**6, machine=Machine.postal(t0_s="1e-6", lam=1))
     assert "broadcast/two_trees" in near.excluded

@@ -65,22 +65,6 @@ def test_what_nobody_says_about_combining() -> None:
         assert plan(collective, **good) == told
 
 
-def test_aliases_mean_the_same() -> None:
-    asked: dict[str, Any] = {"ranks": 6, "nbytes": 8, "sources": [0, 4], "machine": POSTAL}
-    expected = plan("allgatherv", **asked, algorithm="ring")
-    for collective in ("allgatherv", "Allgatherv", "MPI_Allgather"):
-        for algorithm in ("ring", "allgatherv/ring"):
-            made = plan(collective, **asked, algorithm=algorithm)
-            assert made == expected
-            assert made.problem.collective == "allgatherv"
-
-
-def test_near_names_are_those_of_the_registry() -> None:
-    with pytest.raises(UnknownName) as caught:
-        plan("broadcast", ranks=4, nbytes=8, machine=POSTAL, algorithm="scater_ring")
-    assert "broadcast/scatter_ring" in caught.value.remedy
-
-
 @pytest.mark.parametrize(
     ("name", "ranks", "nbytes"),
     [("scatter_ring", 2, 1000), ("scatter_allgather", 8, 5), ("chain_segmented", 4, 1)],

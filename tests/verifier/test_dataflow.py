@@ -69,21 +69,11 @@ STORIES: dict[str, tuple[Schedule, Where, str]] = {
         (None, None, None),
         "broadcast over 2 ranks: 1 lists of operations are written; write one list for every rank",
     ),
-    "a list too many": (
-        broadcast(">1ABC", "<0ABC", "", ranks=2),
-        (None, None, None),
-        "3 lists of operations are written",
-    ),
     "peer out of range": (
         broadcast(">1ABC >2A", "<0ABC"),
         (0, 1, A),
         "rank 0, step 1: send bytes 0…3 of rank 0's data to rank 2: there are 2 ranks; "
         "name a peer from 0 to 1",
-    ),
-    "negative peer": (
-        broadcast(">1A", [recv(-1, OUT, A)]),
-        (1, 0, A),
-        "receive bytes 0…3 of rank 0's data from rank -1",
     ),
     "message to itself": (
         broadcast(">0A <0A"),
@@ -99,11 +89,6 @@ STORIES: dict[str, tuple[Schedule, Where, str]] = {
         broadcast([Send(1, ())], ""),
         (0, 0, None),
         "send nothing to rank 1: it is about 0 bytes",
-    ),
-    "only empty blocks": (
-        broadcast("", [recv(0, OUT, Block(0, 3, 0))]),
-        (1, 0, None),
-        "receive 0 bytes at 3 of rank 0's data from rank 0: it is about 0 bytes; leave out",
     ),
     "into the input": (
         broadcast(">1A", [recv(0, IN, A)]),
@@ -147,11 +132,6 @@ STORIES: dict[str, tuple[Schedule, Where, str]] = {
         (1, 1, Block(0, 4, 6)),
         "it does not hold bytes 4…9 of rank 0's data in its output by then, but gets data for it "
         "only at step 2; put this after step 2",
-    ),
-    "sent without ever having it": (
-        broadcast("", ">2A", "<1A"),
-        (1, 0, A),
-        "in its output by then, nor ever; receive the data first",
     ),
     "sent from a slot that has nothing": (
         broadcast(">1a", "<0A"),

@@ -138,16 +138,6 @@ def drop_message(m: Mutant) -> None:
     del m.lists[message.a][message.i], m.lists[message.b][message.j]
 
 
-def forget_an_owner(m: Mutant) -> None:
-    """Nobody is told anything of what one rank gave."""
-    owner = Message(m).recv.blocks[0].owner
-    for rank, operations in enumerate(m.lists):
-        rest = [
-            op._replace(blocks=tuple(b for b in op.blocks if b.owner != owner)) for op in operations
-        ]
-        m.lists[rank] = [op for op in rest if op.blocks]
-
-
 def repeat(m: Mutant) -> None:
     rank, step, op = m.pick()
     m.lists[rank].insert(m.random.randrange(step, len(m.lists[rank])) + 1, op)
@@ -170,23 +160,10 @@ def tell_again(m: Mutant) -> None:
     m.lists[told].append(message.recv._replace(peer=teller))
 
 
-def swap_neighbours(m: Mutant) -> None:
-    rank = m.random.choice([r for r, ops in enumerate(m.lists) if len(ops) > 1])
-    step = m.random.randrange(len(m.lists[rank]) - 1)
-    m.lists[rank][step : step + 2] = m.lists[rank][step : step + 2][::-1]
-
-
 def move(m: Mutant) -> None:
     rank, step, op = m.pick()
     del m.lists[rank][step]
     m.lists[rank].insert(m.random.randrange(len(m.lists[rank]) + 1), op)
-
-
-def send_first(m: Mutant) -> None:
-    """A send before what makes what it sends."""
-    rank, step, op = m.pick(Send)
-    del m.lists[rank][step]
-    m.lists[rank].insert(m.random.randrange(step + 1), op)
 
 
 def receives_shuffled(m: Mutant) -> None:
@@ -196,13 +173,6 @@ def receives_shuffled(m: Mutant) -> None:
     receives = [operations[i] for i in places]
     for place, op in zip(places, m.random.sample(receives, len(receives)), strict=True):
         operations[place] = op
-
-
-def turn_around(m: Mutant) -> None:
-    message = Message(m)
-    send, recv = message.send, message.recv
-    m.lists[message.a][message.i] = Recv(message.b, send.blocks, send.slot)
-    m.lists[message.b][message.j] = Send(message.a, recv.blocks, recv.slot)
 
 
 def other_slot(m: Mutant) -> None:
@@ -264,18 +234,6 @@ def block_left_out(m: Mutant) -> None:
 def block_twice(m: Mutant) -> None:
     message = Message(m)
     message.carries((*message.send.blocks, m.random.choice(message.send.blocks)))
-
-
-def no_blocks(m: Mutant) -> None:
-    Message(m).carries(())
-
-
-def swap_blocks(m: Mutant) -> None:
-    """Two messages carry each other's blocks."""
-    one, other = Message(m), Message(m)
-    theirs = other.send.blocks
-    other.carries(one.send.blocks)
-    one.carries(theirs)
 
 
 def other_peer(m: Mutant) -> None:
@@ -376,26 +334,13 @@ def cut_in_two(m: Mutant) -> None:
 Mutation: TypeAlias = Callable[[Mutant], None]
 ALWAYS_RIGHT: tuple[Mutation, ...] = (nothing, blocks_turned)
 NEVER_RIGHT: tuple[Mutation, ...] = (
-    drop,
-    drop_message,
-    forget_an_owner,
-    turn_around,
-    other_block,
-    no_blocks,
-)
-NEVER_RIGHT += (block_left_out, other_target, combine_again, copy_not_combine)
+    drop, drop_message, other_block, block_left_out, other_target, combine_again, copy_not_combine,
+)  # fmt: skip
 OFTEN_WRONG: tuple[Mutation, ...] = (
-    repeat,
-    repeat_message,
-    tell_again,
-    swap_neighbours,
-    move,
-    send_first,
-)
-OFTEN_WRONG += (receives_shuffled, other_slot, other_message, blocks_turned_on_one_side)
-OFTEN_WRONG += (block_halved, block_twice, swap_blocks, other_peer, exchange_ranks, copy_aside)
-OFTEN_WRONG += (swap_operands, other_operand, other_result, other_scratch, combine_not_copy)
-OFTEN_WRONG += (cut_in_two,)
+    repeat, repeat_message, tell_again, move, receives_shuffled, other_slot, other_message,
+    blocks_turned_on_one_side, block_halved, block_twice, other_peer, exchange_ranks, copy_aside,
+    swap_operands, other_operand, other_result, other_scratch, combine_not_copy, cut_in_two,
+)  # fmt: skip
 MUTATIONS: tuple[Mutation, ...] = (*ALWAYS_RIGHT, *NEVER_RIGHT, *OFTEN_WRONG)
 
 
@@ -466,7 +411,7 @@ def test_some_mutants_wait_for_ever() -> None:
 @pytest.mark.parametrize("algorithm", algorithms_for("allgatherv"), ids=lambda a: a.name)
 def test_what_is_awaited_is_what_was_written_last(algorithm: Algorithm) -> None:
     """By intervals as byte by byte, in lists that are right and lists that are not."""
-    for seed, mutation in enumerate((nothing, move, receives_shuffled, block_twice, turn_around)):
+    for seed, mutation in enumerate((nothing, move, receives_shuffled, block_twice)):
         mutant = Mutant(algorithm, seed)
         mutation(mutant)
         schedule = mutant.schedule()

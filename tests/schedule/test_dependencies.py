@@ -112,22 +112,27 @@ def often_sent(random: Random) -> list[Operation]:
     return [one() for _ in range(12)]
 
 
+def same_bytes(ops: list[Operation], before: int, place: int) -> bool:
+    """Whether two sends are of the same bytes: from the same place, and unchanged since."""
+    one, other = ops[before], ops[place]
+    assert isinstance(one, Send)
+    assert isinstance(other, Send)
+    changed = set().union(*(cells(op, clobbers(op)) for op in ops[before:place]))
+    here = cells(other, reads(other))
+    return (one.slot, one.blocks) == (other.slot, other.blocks) and not here & changed
+
+
 def test_publications() -> None:
     """Ranks 0 to 2 read what was published last of the same bytes, and nothing overtakes."""
     for seed in range(200):
-        ops, published = often_sent(Random(seed)), dict[int, int]()
-        for place, op in enumerate(ops):
-            if not isinstance(op, Send) or op.peer == 3:
-                continue
-            known = [
-                before
-                for before in set(published.values())
-                if ops[before]._replace(peer=op.peer) == op  # type: ignore[call-arg]
-                and not any(cells(op, reads(op)) & cells(o, clobbers(o)) for o in ops[before:place])
-            ]
-            to_it = [q for p, q in published.items() if getattr(ops[p], "peer", None) == op.peer]
-            latest = max(known, default=-1)
-            published[place] = latest if latest > max(to_it, default=-1) else place
+        ops = often_sent(Random(seed))
+        readers = {n: op.peer for n, op in enumerate(ops) if isinstance(op, Send) and op.peer < 3}
+        published: dict[int, int] = {}  # each of these sends with the one that publishes its bytes
+        for place, reader in readers.items():
+            read = [first for sent, first in published.items() if readers[sent] == reader]
+            known = [first for first in set(published.values()) if same_bytes(ops, first, place)]
+            again = max(known, default=-1)
+            published[place] = again if again > max(read, default=-1) else place
         assert publications(ops, range(3)) == [published.get(n, n) for n in range(len(ops))], seed
 
 

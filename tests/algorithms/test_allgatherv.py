@@ -86,22 +86,6 @@ def check_order(schedule: Schedule, rounds: list[list[Message]]) -> None:
             assert turns == sorted(turns)
 
 
-def test_an_example_by_hand() -> None:
-    """Five on a line, sources 0, 3 and 4: 2 is in the middle, nobody serves it in round 1."""
-    schedule = allgatherv("br_lin").schedule(5, 1, sources=[0, 3, 4], shape=(1, 5))
-    told = [
-        [(op.peer, [b.owner for b in op.blocks]) for op in ops if isinstance(op, Send)]
-        for ops in schedule.lists
-    ]
-    assert told == [
-        [(3, [0]), (2, [0, 3]), (1, [0, 3])],
-        [(2, [4]), (0, [4])],
-        [],
-        [(0, [3]), (4, [0, 3])],
-        [(1, [4]), (3, [4])],
-    ]
-
-
 # --- the words in which they tell their times ---
 
 

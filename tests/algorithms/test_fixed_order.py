@@ -19,8 +19,7 @@ from collwise.algorithms.search import settings_to_try
 from collwise.errors import BeyondLimits, InvalidArgument, InvalidSchedule
 from collwise.model.placement import Placement
 from collwise.schedule.problem import Problem, brackets
-from collwise.schedule.program import Schedule, Written
-from collwise.verifier import check_flow, verify
+from collwise.verifier import check_flow
 from tests.algorithms.examples import COMBINES, VAN_DE_GEIJN, root_of, settings_of
 from tests.case import in_case
 from tests.verifier.judge import doubled
@@ -171,13 +170,3 @@ def test_over_levels(name: str) -> None:
         expected |= made_for_levels & lanes
         assert made_for_levels & lanes
     assert made_for_levels == (expected if name in ("even nodes", "nodes of two") else set())
-
-
-def test_a_planted_bracket_is_found() -> None:
-    """Recursive doubling on 4 ranks in which one rank combines the same vectors from the left."""
-    right = ALGORITHMS["reduce/flat"].schedule(4, 8, itemsize=8)
-    problem = replace(right.problem, order="fixed")
-    assert right.problem.order == "rank"
-    with pytest.raises(InvalidSchedule, match="other brackets") as caught:
-        verify(Schedule(problem, Written(tuple(map(tuple, right.lists)))))
-    assert caught.value.rank == 0

@@ -123,13 +123,6 @@ def test_one_level_is_the_postal_law(algorithm: Algorithm) -> None:
         assert sorted(timing.combines) == sorted(expected.combines)
 
 
-def test_thousands_of_ranks() -> None:
-    """64 × 64; a leader in every node is the only one that sends outside."""
-    schedule = ALGORITHMS["broadcast/binomial"].schedule(4096, 100)
-    machine = nodes(64, 64, 4)
-    check_ports(schedule, ideal(schedule, machine), machine)
-
-
 def test_a_machine_for_other_ranks_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="it places 6 ranks, and the schedule has 7"):
         ideal(messages(7, (0, 1)), nodes(2, 3))

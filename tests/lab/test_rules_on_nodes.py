@@ -11,7 +11,7 @@ import pytest
 from collwise.system.files import save_text
 from tests.mpi.launching import LIMIT_S, Library
 from tests.planner.machines import race
-from tests.profiles.example import PROVENANCE, profile
+from tests.profiles.example import PROVENANCE, of_library
 
 VERSIONS = {"mpich": "MPICH 5.0.2", "openmpi": "Open MPI 5.0.11"}
 WON: dict[str, list[tuple[int, str, dict[str, int]]]] = {
@@ -52,9 +52,8 @@ def test_rules_are_in_force_on_hosts_of_two_ranks(mpi: Library, tmp_path: Path) 
         for nbytes, algorithm, settings in WON[mpi.name]
     ]  # fmt: skip
     there = msgspec.structs.replace(PROVENANCE, hosts={f"h{number}": 2 for number in range(hosts)})
-    made = profile(race_results=tuple(races), provenance=there)
-    machine = msgspec.structs.replace(made.fingerprint, mpi_library=VERSIONS[mpi.name])
-    path = msgspec.structs.replace(made, fingerprint=machine).save(tmp_path / "profile.json")
+    made = of_library(VERSIONS[mpi.name], race_results=tuple(races), provenance=there)
+    path = made.save(tmp_path / "profile.json")
     mpiexec = tmp_path / "mpiexec"
     save_text(
         mpiexec,

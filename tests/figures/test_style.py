@@ -12,7 +12,7 @@ from collwise.figures.tree_diagram import tree_diagram
 from tests.figures.examples import drawn
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def picture() -> Figure:
     return tree_diagram(*drawn("binomial", 4))
 

@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jsonschema
 import pytest
+from json_documents import schema
 
 from tests.mpi.launching import LIMIT_S, Library
 
@@ -45,13 +47,27 @@ class Ended(NamedTuple):
         for word in words:
             assert self.err.count(word) == 1, f"{word!r} should be said once in:\n{self.err}"
 
+    def printed(self, code: int = 0) -> str:
+        """It ended with this code, and printed this, without a word on standard error."""
+        assert (self.code, self.err) == (code, ""), self
+        return self.out
+
+    def document(self, code: int = 0) -> dict[str, Any]:
+        """It ended with this code, and printed this one JSON document."""
+        found: dict[str, Any] = json.loads(self.printed(code))
+        return found
+
 
 def document(collwise: Callable[..., Ended], *arguments: object) -> dict[str, Any]:
     """The one JSON document that a command prints."""
-    ended = collwise(*arguments, "--json")
-    assert (ended.code, ended.err) == (0, "")
-    found: dict[str, Any] = json.loads(ended.out)
-    return found
+    return collwise(*arguments, "--json").document()
+
+
+def check_schema(name: str, made: object) -> None:
+    """The document is what the schema of this name says: no field less, none more."""
+    validator = jsonschema.Draft202012Validator(schema(name))
+    wrong = [f"{list(e.absolute_path)}: {e.message}" for e in validator.iter_errors(made)]
+    assert not wrong, wrong
 
 
 def run(

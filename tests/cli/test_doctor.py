@@ -3,7 +3,6 @@
 What is found, and its remedy, is tested in `tests/doctor/`.
 """
 
-import json
 from pathlib import Path
 
 import pytest
@@ -23,30 +22,26 @@ def test_for_people_and_for_programs(
     collwise: Run, monkeypatch: pytest.MonkeyPatch, findings: list[CheckResult], code: int
 ) -> None:
     monkeypatch.setattr(checks, "checkup", lambda progress: iter(findings))
-    programs = collwise("doctor", "--json")
-    assert (programs.code, programs.err) == (code, "")
-    told = [tuple(one.values()) for one in json.loads(programs.out)["findings"]]
-    assert told == [tuple(finding) for finding in findings]
-    people = collwise("doctor")
-    assert (people.code, people.err) == (code, "")
-    assert "8 cores" in people.out
-    assert ("→ try another" in people.out) == bool(code)
-    assert "\x1b" not in people.out
+    told = collwise("doctor", "--json").document(code)["findings"]
+    assert [tuple(one.values()) for one in told] == [tuple(finding) for finding in findings]
+    people = collwise("doctor").printed(code)
+    assert "8 cores" in people
+    assert ("→ try another" in people) == bool(code)
+    assert "\x1b" not in people
 
 
 def test_no_mpi_library(collwise: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Really none: mpi4py is told of a library that does not exist.  Nor is there a launcher."""
     monkeypatch.setenv("MPI4PY_LIBMPI", str(folder / "no-such-libmpi.so"))
-    ended = collwise("doctor", "--json")
-    found = {one["what"]: one for one in json.loads(ended.out)["findings"]}
-    assert (ended.code, ended.err) == (1, "")
+    told = collwise("doctor", "--json").document(1)["findings"]
+    found = {one["what"]: one for one in told}
     assert found["MPI library"]["status"] == "wrong"
     assert "no-such-libmpi.so" in found["MPI library"]["seen"]
     assert "pip install mpich" in found["MPI library"]["remedy"]
     assert "not tried" in found["launcher"]["seen"]
     monkeypatch.setenv("COLLWISE_MPIEXEC", "no-such-mpiexec")
     monkeypatch.delenv("MPI4PY_LIBMPI")
-    told = json.loads(collwise("doctor", "--json").out)["findings"]
+    told = collwise("doctor", "--json").document(1)["findings"]
     (launcher,) = (one for one in told if one["what"] == "launcher")
     assert "COLLWISE_MPIEXEC=no-such-mpiexec: there is no such program" in launcher["seen"]
 

@@ -12,17 +12,9 @@ from json_documents import DOCUMENTS, schema
 from collwise.cli import COMMANDS
 from collwise.report.tuning_tables import tuning_document
 from tests.cli.conftest import Run
-from tests.cli.running import HOCKNEY, POSTAL, document
-from tests.cli.test_export import WON, raced_profile
+from tests.cli.running import HOCKNEY, POSTAL, check_schema, document
 from tests.tuning.examples import WITH_NODES, outcome, session
 
-SCRIPT = """
-import numpy as np
-from mpi4py import MPI
-
-MPI.COMM_WORLD.Bcast(np.zeros(8))
-MPI.COMM_WORLD.Barrier()
-"""
 WITHOUT_DOCUMENT = {"explore"}
 """It prints the address of its page."""
 GOAL = "num_ranks 2\nrank 0 {\nl0: send 8b to 1 tag 0\n}\nrank 1 {\nl0: recv 8b from 0 tag 0\n}\n"
@@ -30,7 +22,7 @@ PRINTED: dict[str, list[tuple[object, ...]]] = {
     "plan": [
         ("-n", 8, "--bytes", 512, *POSTAL),
         ("-n", 8, "--bytes", 512, *POSTAL, "--picture", "tree.svg"),
-        ("-n", 8, "--bytes", "1k", "--levels", "cluster:2x4"),
+        ("-n", 8, "--bytes", 64, "--levels", "cluster:2x4", "--algorithm", "multilevel"),
         ("allgatherv", "-n", 6, "--bytes", 64, "--sources", "0,3", "--preset", "paragon"),
         ("-n", 5, "--bytes", 4096, "--root", 1, "--profile", "some.json"),
     ],
@@ -67,11 +59,6 @@ ON_RANKS: dict[str, list[tuple[object, ...]]] = {
 }
 
 
-def check(name: str, made: object) -> None:
-    validator = jsonschema.Draft202012Validator(schema(name))
-    assert not [f"{list(e.absolute_path)}: {e.message}" for e in validator.iter_errors(made)]
-
-
 @pytest.fixture
 def records(folder: Path) -> None:
     made = tuning_document(session(outcome(), outcome(sources=(0, 3)), measured=WITH_NODES))
@@ -83,7 +70,7 @@ def records(folder: Path) -> None:
 def test_every_command_has_a_schema() -> None:
     known = {name.partition("-")[0] for name in DOCUMENTS}
     assert known == {*COMMANDS} - WITHOUT_DOCUMENT | {"profile"}
-    elsewhere = {"run", "profile", "export-rules", "bench-grid"}
+    elsewhere = {"run", "profile", "export-rules", "bench-grid"}  # check_schema in their tests
     assert {*PRINTED, *ON_RANKS, *elsewhere} == {*DOCUMENTS}
 
 
@@ -102,31 +89,15 @@ def test_what_is_printed(collwise: Run, name: str) -> None:
     words = ["simulate"] if name == "simulate-goal" else name.split("-")
     for arguments in PRINTED[name]:
         made = document(collwise, *words, *arguments)
-        check(name, made)
+        check_schema(name, made)
         with pytest.raises(AssertionError, match="surplus"):
-            check(name, {**made, "surplus": 1})
+            check_schema(name, {**made, "surplus": 1})
 
 
 def test_a_tuning_and_its_profile(records: None, folder: Path) -> None:
     made: dict[str, Any] = json.loads((folder / "tuning.json").read_text(encoding="utf-8"))
-    check("tune", {**made, "not_saved": []})
-    check("profile", made["profile"])
-
-
-@pytest.mark.mpi
-def test_exported_rules(collwise: Run, folder: Path) -> None:
-    asked = ("export", "mpich", "--profile", raced_profile(folder, "MPICH 5.0.2", WON))
-    for more in ((), ("--out", "rules.json")):  # --check: tests/mpi/test_exported_rules.py
-        check("export-rules", document(collwise, *asked, *more))
-
-
-@pytest.mark.mpi
-def test_calls_of_a_program(collwise: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("COLLWISE_PROFILE")
-    (folder / "script.py").write_text(SCRIPT, encoding="utf-8")
-    ended = collwise("run", "-n", 2, "--json", "calls.json", "script.py")
-    assert ended.code == 0, ended.err
-    check("run", json.loads((folder / "calls.json").read_text(encoding="utf-8")))
+    check_schema("tune", {**made, "not_saved": []})
+    check_schema("profile", made["profile"])
 
 
 @pytest.mark.mpi
@@ -141,6 +112,6 @@ def test_what_is_printed_of_ranks(
         after = [] if before else ["--json"]
         ended = collwise(name, *before, *arguments, *after)
         assert ended.code == 0, ended.err
-        check(name, json.loads(ended.out))
+        check_schema(name, json.loads(ended.out))
     if name == "bench":
-        check(name, json.loads((folder / "sweep.json").read_text(encoding="utf-8")))
+        check_schema(name, json.loads((folder / "sweep.json").read_text(encoding="utf-8")))

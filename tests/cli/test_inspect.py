@@ -1,6 +1,5 @@
 """`collwise inspect`: what a library does that was told what to do, and what was left out."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,7 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.cli.running import Ended, alone, environment, on_one, run
-from tests.mpi.launching import Library, mpich
+from tests.mpi.launching import Library
 
 TOLD = {
     "mpich": {
@@ -26,20 +25,16 @@ TOLD = {
 """Variables by which a library broadcasts down a chain, and reduces around a ring."""
 
 
-def inspected(
-    mpi: Library, folder: Path, asked: str, command: str = "inspect", **told: str
-) -> Ended:
+def inspected(mpi: Library, folder: Path, asked: str, **told: str) -> Ended:
     variables = environment(mpi, folder, **told, COLUMNS="250")
     del variables["COLLWISE_PROFILE"]
-    return run(alone(mpi, command, *asked.split()), folder, variables)
+    return run(alone(mpi, "inspect", *asked.split()), folder, variables)
 
 
 @pytest.mark.mpi
 def test_the_algorithm_that_was_forced(mpi: Library, tmp_path: Path) -> None:
     asked = "-n 4 --collective bcast,allreduce --bytes 8,64 --budget 60 --json"
-    ended = inspected(mpi, tmp_path, asked, **TOLD[mpi.name])
-    assert (ended.code, ended.err) == (0, "")
-    found = json.loads(ended.out)
+    found = inspected(mpi, tmp_path, asked, **TOLD[mpi.name]).document()
     assert (found["format"], found["version"]) == ("collwise inspection", 1)
     assert (found["ranks"], found["left_out"], found["not_saved"]) == (4, [], [])
     (tree,) = (one for one in found["stretches"] if one["collective"] == "broadcast")
@@ -88,14 +83,6 @@ def test_what_the_budget_leaves_out(mpi: Library, tmp_path: Path) -> None:
         "left out  8 B … 32 B of broadcast",
         "picture  none: no tree was seen",
     ]
-
-
-@pytest.mark.mpi
-def test_one_rank_is_refused(tmp_path: Path) -> None:
-    for command in ("inspect", "scan"):
-        ended = inspected(mpich(), tmp_path, "-n 1 --budget 1", command)
-        assert ended.code == 2
-        assert f"collwise: {command} 1 rank: one rank sends nothing; use 2 " in ended.err
 
 
 def test_nonsense(collwise: Run) -> None:

@@ -71,7 +71,11 @@ def check_schema(name: str, made: object) -> None:
 
 
 def run(
-    command: Sequence[str | Path], folder: Path, environment: dict[str, str], **more: Any
+    command: Sequence[str | Path],
+    folder: Path,
+    environment: dict[str, str],
+    limit_s: float = LIMIT_S,
+    **more: Any,
 ) -> Ended:
     """Run a process in a folder; a hang fails the test with what was said."""
     ran = subprocess.run(
@@ -79,7 +83,7 @@ def run(
         cwd=folder,
         env=environment,
         text=True,
-        timeout=LIMIT_S,
+        timeout=limit_s,
         check=False,
         stdin=subprocess.DEVNULL,
         **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more},

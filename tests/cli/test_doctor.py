@@ -10,8 +10,6 @@ import pytest
 from collwise.doctor import checks
 from collwise.doctor.checks import CheckResult
 from tests.cli.conftest import Run
-from tests.cli.running import alone, environment, run
-from tests.mpi.launching import mpich
 
 WELL = CheckResult("ok", "cores", "8 cores")
 WRONG = CheckResult("wrong", "launcher", "the/mpiexec did not start 2 ranks", "try another")
@@ -46,6 +44,7 @@ def test_no_mpi_library(collwise: Run, folder: Path, monkeypatch: pytest.MonkeyP
     assert "COLLWISE_MPIEXEC=no-such-mpiexec: there is no such program" in launcher["seen"]
 
 
-def test_one_answer_under_a_launcher(tmp_path: Path) -> None:
-    own = environment(mpich(), tmp_path) | {"PMI_RANK": "1", "PMI_SIZE": "2"}
-    assert run(alone(mpich(), "doctor"), tmp_path, own) == (0, "", "")
+def test_one_answer_under_a_launcher(collwise: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PMI_RANK", "1")
+    monkeypatch.setenv("PMI_SIZE", "2")
+    assert collwise("doctor") == (0, "", "")

@@ -42,21 +42,11 @@ PRINTED: dict[str, list[tuple[object, ...]]] = {
     "reproduce": [("vandegeijn1991", "G-e1", "--claims")],
 }
 """Arguments of commands that need no ranks, by the names of schemas."""
-ON_RANKS: dict[str, list[tuple[object, ...]]] = {
-    "measure": [("-n", 2, "--budget", 1, "--bytes", "8,64")],
-    "tune": [
-        ("-n", 2, "--budget", 1, "--bytes", 64, "--collective", "broadcast"),
-        ("-n", 2, "--budget", 1, "--bytes", 64, "--collective", "allgatherv,allreduce"),
-    ],
-    "bench": [
-        ("-n", 2, "--budget", 1, "--collective", "allreduce", "--record", "sweep.json"),
-        ("-n", 2, "--budget", 1, "--bytes", "8,64", "--csv", "sweep.csv"),
-    ],
-    "inspect": [("-n", 2, "--budget", 3, "--bytes", "8,64")],
-    "scan": [("-n", 2, "--budget", 3, "--bytes", "8,64")],
-    "doctor": [()],
-    "lab": [("--hosts", 2, "--", "hostname")],
+ELSEWHERE = {
+    *("measure", "tune", "bench", "bench-grid", "inspect", "scan", "run", "lab", "doctor"),
+    *("export-rules", "profile"),
 }
+"""Printed by ranks, hosts or processes: `check_schema` in the tests of these commands."""
 
 
 @pytest.fixture
@@ -70,8 +60,7 @@ def records(folder: Path) -> None:
 def test_every_command_has_a_schema() -> None:
     known = {name.partition("-")[0] for name in DOCUMENTS}
     assert known == {*COMMANDS} - WITHOUT_DOCUMENT | {"profile"}
-    elsewhere = {"run", "profile", "export-rules", "bench-grid"}  # check_schema in their tests
-    assert {*PRINTED, *ON_RANKS, *elsewhere} == {*DOCUMENTS}
+    assert {*PRINTED} | ELSEWHERE == {*DOCUMENTS}
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -98,20 +87,3 @@ def test_a_tuning_and_its_profile(records: None, folder: Path) -> None:
     made: dict[str, Any] = json.loads((folder / "tuning.json").read_text(encoding="utf-8"))
     check_schema("tune", {**made, "not_saved": []})
     check_schema("profile", made["profile"])
-
-
-@pytest.mark.mpi
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", ON_RANKS)
-def test_what_is_printed_of_ranks(
-    collwise: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.delenv("COLLWISE_PROFILE")
-    for arguments in ON_RANKS[name]:
-        before = ["--json"] if name == "lab" else []
-        after = [] if before else ["--json"]
-        ended = collwise(name, *before, *arguments, *after)
-        assert ended.code == 0, ended.err
-        check_schema(name, json.loads(ended.out))
-    if name == "bench":
-        check_schema(name, json.loads((folder / "sweep.json").read_text(encoding="utf-8")))

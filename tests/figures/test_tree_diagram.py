@@ -70,8 +70,7 @@ def test_labels_are_whole_and_apart(name: str, ranks: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "placement"),
-    [("emulated", "8x2"), ("emulated", "3+5"), ("sites", "2x8")],
+    ("kind", "placement"), [("emulated", "8x2"), ("emulated", "3+5"), ("sites", "2x8")]
 )
 def test_labels_where_the_ranks_of_a_node_receive_at_once(kind: str, placement: str) -> None:
     """Times that follow each other closely stand in rows of their own, still in their order."""

@@ -1,14 +1,12 @@
 """Exported rules for several ranks on each of several hosts: in force, by `export --check`."""
 
-import json
-import subprocess
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 
 from collwise.system.files import save_text
+from tests.cli.running import alone, run
 from tests.mpi.launching import LIMIT_S, Library
 from tests.planner.machines import race
 from tests.profiles.example import PROVENANCE, of_library
@@ -66,19 +64,10 @@ def test_rules_are_in_force_on_hosts_of_two_ranks(mpi: Library, tmp_path: Path) 
         ({"COLLWISE_MPIEXEC": str(mpiexec)}, (True, True, "")),
         ({}, (None, True, f"1x{2 * hosts}")),
     ):
-        ended = subprocess.run(
-            [str(mpi.python), "-m", "collwise", "export", mpi.name, *map(str, words)],
-            capture_output=True,
-            text=True,
-            timeout=3 * LIMIT_S,
-            env=mpi.environment(**where),
-            check=False,
-        )
-        assert ended.stderr == ""
-        document: dict[str, Any] = json.loads(ended.stdout)
+        command = alone(mpi, "export", mpi.name, *map(str, words))
+        document = run(command, tmp_path, mpi.environment(**where), 3 * LIMIT_S).document()
         assert document["cannot_say"] == []
         told = {one["rule"]: (one["in_force"], one["elsewhere"], one["here"])
                 for one in document["checked"]}  # fmt: skip
         assert len(told) == len(races)
         assert set(told.values()) == {found}, told
-        assert ended.returncode == 0

@@ -87,13 +87,15 @@ def test_it_begins_with_what_came_of_it(page: Page) -> None:
     assert text.index("About this page") > text.index("The machine: t0 and λ")
 
 
-BOTH = outcome(512, 1.5), outcome(512, 1.2, sources=(0, 3)), outcome(4096, **LOSE)
-"""Of two collectives, one call each that is won."""
+@pytest.fixture(scope="module")
+def both() -> Tuning:
+    """Of two collectives, one call each that is won."""
+    return session(outcome(512, 1.5), outcome(512, 1.2, sources=(0, 3)), outcome(4096, **LOSE))
 
 
 @pytest.fixture(scope="module")
-def page_of_both(tmp_path_factory: pytest.TempPathFactory) -> Page:
-    return Page(written(session(*BOTH), tmp_path_factory.mktemp("pages")))
+def page_of_both(both: Tuning, tmp_path_factory: pytest.TempPathFactory) -> Page:
+    return Page(written(both, tmp_path_factory.mktemp("pages")))
 
 
 def test_one_picture_in_the_open_for_each_collective(page_of_both: Page) -> None:
@@ -111,9 +113,9 @@ def test_one_picture_in_the_open_for_each_collective(page_of_both: Page) -> None
     assert page.text.count("One point per size: ") == 1, "a caption is there once"
 
 
-def test_the_schedules_that_won_are_drawn(page_of_both: Page) -> None:
+def test_the_schedules_that_won_are_drawn(both: Tuning, page_of_both: Page) -> None:
     page = page_of_both
-    ours, others, _ = (made.ours for made in BOTH)
+    ours, others, _ = (made.ours for made in both.outcomes)
     for title in (
         f"Tree: {ours}, 512 B, root 1, 5 ranks",
         f"Timeline: {ours}, 512 B, root 1, 5 ranks",

@@ -190,8 +190,9 @@ def test_everything_is_escaped(tmp_path: Path) -> None:
         provenance=made,
         fingerprint=structs.replace(FINGERPRINT, mpi_library=HOSTILE),
     )
-    task = replace(outcome().task, op=HOSTILE)
-    page = Page(written(Tuning(measured, (replace(outcome(), task=task),)), tmp_path))
+    made = outcome(**LOSE)
+    hostile = replace(made, task=replace(made.task, op=HOSTILE))
+    page = Page(written(Tuning(measured, (hostile,)), tmp_path))
     assert not page.named("script")
     assert not page.named("b")
     assert page.text.count("<script>alert(") >= 12

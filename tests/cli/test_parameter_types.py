@@ -25,95 +25,97 @@ def nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("collwise.cli.ranks_option.start", start)
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        *((f"{line} --bytes=1.5", ["'--bytes'", "give "]) for line in (*ASSUMING, *ON_RANKS)),
-        ("measure --bytes=8,x", ["'--bytes'", "'x' is no size"]),
-        ("measure --bytes=,", ["'--bytes'", "there is no size in ','"]),
-        (f"{ASSUMING[0]} --bytes=10^21", ["is no size", "powers are not worked out"]),
-        (f"{ASSUMING[0]} --bytes=1048577G", ["'--bytes'", "too large; give at most 1048576G"]),
-        *(
-            (f"{name} --budget={budget}", ["'--budget'", "give seconds > 0"])
-            for name in ON_RANKS
-            for budget in ("0", "-1", "nan", "inf", "x", "", "1e300")
-        ),
-        ("lab --timeout=1e300 true", ["'--timeout'", "give seconds > 0"]),
-        *(
-            (f"{name} -n {ranks} --bytes 8", ["'-n' / '--ranks'", "Error: "])
-            for name in ("plan", "simulate", *ON_RANKS)
-            for ranks in ("0", "-1", "x", "1.5")
-        ),
-        (f"plan -n {2**31} --bytes 8", ["1<=x<=2147483647"]),
-        *((f"{name} -n 10000", ["10000 ranks on this machine (-n 10000): "]) for name in ON_RANKS),
-        ("lab --ranks-per-host 0 true", ["'0' is no number of ranks"]),
-        *(
-            (line, ["is no integer in plain digits"])
-            for line in (
-                "plan -n ٣ --bytes 8",
-                "plan -n 1_0 --bytes 8",
-                "plan -n 8 --bytes 8 --root ٣",
-                "measure -n ٣",
-                "measure --seed 1_0",
-                "run -n ٣ x.py",
-                "lab --hosts ٣ true",
-                "explore --port ٣",
-            )
-        ),
-        (f"{ASSUMING[0]} --bytes=8 --root=4", ["broadcast from root 4: it has 4 ranks; give "]),
-        (f"{ASSUMING[0]} --bytes=8 --root=-1", ["--root", "-1 is not in the range x>=0"]),
-        ("plan -n 8 --bytes 8 --profile=", ["the name is empty; name a file"]),
-        ("reproduce bruck1996 table1 --out=", ["the name is empty; name a folder"]),
-        ("tune -n 2 --report /", ["/ is a folder"]),
-    ],
-)
-def test_refused(collwise: Run, line: str, words: list[str]) -> None:
+BUDGETS = ("0", "-1", "nan", "inf", "x", "", "1e300")
+REFUSED: list[tuple[str, ...]] = [
+    *((f"{line} --bytes=1.5", "'--bytes'", "give ") for line in (*ASSUMING, *ON_RANKS)),
+    ("measure --bytes=8,x", "'--bytes'", "'x' is no size"),
+    ("measure --bytes=,", "'--bytes'", "there is no size in ','"),
+    (f"{ASSUMING[0]} --bytes=10^21", "is no size", "powers are not worked out"),
+    (f"{ASSUMING[0]} --bytes=1048577G", "'--bytes'", "too large; give at most 1048576G"),
+    *((f"tune --budget={budget}", "'--budget'", "give seconds > 0") for budget in BUDGETS),
+    *((f"{name} --budget=0", "'--budget'", "give seconds > 0") for name in ON_RANKS[1:]),
+    ("lab --timeout=1e300 true", "'--timeout'", "give seconds > 0"),
+    *((f"plan -n {n} --bytes 8", "'-n' / '--ranks'", "Error: ") for n in ("0", "-1", "x", "1.5")),
+    *((f"{name} -n 0 --bytes 8", "'-n' / '--ranks'") for name in ("simulate", *ON_RANKS)),
+    (f"plan -n {2**31} --bytes 8", "1<=x<=2147483647"),
+    *((f"{name} -n 10000", "10000 ranks on this machine (-n 10000): ") for name in ON_RANKS),
+    ("lab --ranks-per-host 0 true", "'0' is no number of ranks"),
+    ("plan -n ٣ --bytes 8", "is no integer in plain digits"),
+    ("plan -n 1_0 --bytes 8", "is no integer in plain digits"),
+    ("plan -n 8 --bytes 8 --root ٣", "is no integer in plain digits"),
+    ("measure -n ٣", "is no integer in plain digits"),
+    ("measure --seed 1_0", "is no integer in plain digits"),
+    ("run -n ٣ x.py", "is no integer in plain digits"),
+    ("lab --hosts ٣ true", "is no integer in plain digits"),
+    ("explore --port ٣", "is no integer in plain digits"),
+    (f"{ASSUMING[0]} --bytes=8 --root=4", "broadcast from root 4: it has 4 ranks; give "),
+    (f"{ASSUMING[0]} --bytes=8 --root=-1", "--root", "-1 is not in the range x>=0"),
+    ("plan -n 8 --bytes 8 --profile=", "the name is empty; name a file"),
+    ("reproduce bruck1996 table1 --out=", "the name is empty; name a folder"),
+    ("tune -n 2 --report /", "/ is a folder"),
+    # Options that say nothing about what is raced:
+    ("bench --op max", "broadcast with --op", "it is for reduce, allreduce"),
+    ("bench --sources 1,", "broadcast with --sources", "allgatherv only"),
+    ("bench --collective allreduce --root 1", "allreduce with --root"),
+    ("bench --collective allgatherv --dtype int32", "allgatherv with --dtype"),
+    ("tune --collective broadcast --pattern row", "broadcast with --pattern"),
+    ("tune --collective allgatherv,broadcast --op max", "allgatherv and broadcast with"),
+    ("tune --pattern row", "--pattern row without a number"),
+    # Names that there are not:
+    ("bench --collective allgatherv --pattern x", "source distribution 'x'"),
+    ("bench --collective s_to_q", "collective 's_to_q'", "mean s_to_p?"),
+    ("bench --collective all,x", "known: allgather", ", all\n"),
+    ("bench --collective all,brodcast", "did you mean broadcast, "),
+    ("bench --algorithm brin", "algorithm 'brin'"),
+    ("bench --algorithm library:recexch(k=-5)", "k = -5 is no whole number"),
+    ("bench --algorithm library:recexch(k=1e9)", "k = 1e9 is no whole number"),
+    # Sweeps:
+    ("bench --bytes 64:8:2", "from 64 to 8 bytes by a factor of 2 there are none; begin at 1"),
+    ("bench --bytes 8:64:1", "by a factor of 1 there are none"),
+    ("bench --bytes 8:64:0.5", "by a factor of 0.5 there are none"),
+    ("bench --bytes 0:64", "from 0 to 64 bytes"),
+    ("bench --bytes 1:1G:1.00001", "more than 1000"),
+    ("bench --bytes 8:16:2:3", "more than three parts"),
+    ("bench --bytes :8", "'' is no size"),
+    ("bench --bytes 8 -b 8", "give --bytes, or -b, -e and -f"),
+    ("bench -e 8", "-e 8 is below the smallest size, 512: give -b, too"),
+    ("bench -f 8", "-f is the step from the smallest size to -e: give that, too"),
+    ("bench -b 8 -f 8", "-f is the step"),
+    ("bench -b 8 -e 64 -f 0", "from 8 to 64 bytes by a factor of 0 there are none"),
+    ("bench --on 2,x", "'x' is no number of ranks; give some such as 2,4,8"),
+    ("bench --on 0", "'0' is no number of ranks"),
+    ("bench --precision 200%", "200% is no share; give 0% to 100%"),
+    ("bench --precision 5", "5 is no share; give 0% to 100%, such as 2%"),
+    ("bench --order random:", "'' is no seed; give up to 18 digits, as in random:1"),
+    ("bench --order random:x", "'x' is no seed", "as in random:1"),
+    ("bench --order random:-1", "'-1' is no seed"),
+    ("bench --order absent", "absent cannot be read", "or random:1"),
+    ("bench --resume", "name it with --record"),
+    ("bench --record old.json", "it is there already; add --resume"),
+    ("bench --record old.json --resume", "read the record old.json: its format is None"),
+    # Calls of a program:
+    ("tune --from-summary old.json", "tune for the calls in old.json: "),
+    ("tune --from-summary old.json --bytes 8", "says what to race: leave out --bytes"),
+    ("tune --from-summary old.json --collective all", "leave out --collective"),
+    ("tune --from-summary old.json --root 0", "leave out --root"),
+    ("tune --from-summary old.json --op max", "leave out --op"),
+]
+"""Command lines, and what is said of each."""
+
+
+@pytest.mark.parametrize("asked", REFUSED, ids=lambda asked: asked[0])
+def test_refused(collwise: Run, folder: Path, asked: tuple[str, ...]) -> None:
+    """No record is lost."""
+    (folder / "old.json").write_text("{}")
+    line, *words = asked
     collwise(*line.split(" ")).refused(*words)
+    assert (folder / "old.json").read_text() == "{}"
 
 
 def test_numbers_at_the_ends_of_their_ranges(collwise: Run) -> None:
     asked = ("plan", "-n", 2**31 - 1, "--bytes", 8, "--t0", "1e-3", "--lam")
     for lam in ("4", "9/5", "1.8", "1", "1E1"):
         collwise(*asked, lam).printed()
-
-
-@pytest.mark.parametrize(
-    ("asked", "words"),
-    [
-        (["bench", "--op", "max"], ["broadcast with --op", "it is for reduce, allreduce"]),
-        (["bench", "--sources", "1,"], ["broadcast with --sources", "allgatherv only"]),
-        (["bench", "--collective", "allreduce", "--root", "1"], ["allreduce with --root"]),
-        (["bench", "--collective", "allgatherv", "--dtype", "int32"], ["allgatherv with --dtype"]),
-        (["bench", "--collective", "allgatherv", "--pattern", "x"], ["source distribution 'x'"]),
-        (["bench", "--collective", "s_to_q"], ["collective 's_to_q'", "mean s_to_p?"]),
-        (["bench", "--order", "random:x"], ["'x' is no seed", "as in random:1"]),
-        (["bench", "--order", "absent"], ["absent cannot be read", "or random:1"]),
-        (["bench", "--algorithm", "brin"], ["algorithm 'brin'"]),
-        (["tune", "--collective", "broadcast", "--pattern", "row"], ["broadcast with --pattern"]),
-        (
-            ["tune", "--collective", "allgatherv,broadcast", "--op", "max"],
-            ["allgatherv and broadcast with"],
-        ),
-        (["tune", "--pattern", "row"], ["--pattern row without a number"]),
-    ],
-)
-def test_options_that_say_nothing(collwise: Run, asked: list[str], words: list[str]) -> None:
-    """They are refused before any rank is started."""
-    collwise(*asked, "-n", 2).refused(*words)
-
-
-def test_summaries_that_cannot_be_read(collwise: Run, folder: Path) -> None:
-    """They are refused before any rank is started, too."""
-    (folder / "x.py").touch()
-    collwise("tune", "-n", 2, "--from-summary", "x.py").refused("tune for the calls in x.py: ")
-    for option, value in (
-        ("--bytes", "8"),
-        ("--collective", "all"),
-        ("--root", 0),
-        ("--op", "max"),
-    ):
-        ended = collwise("tune", "-n", 2, "--from-summary", "x.py", option, value)
-        ended.refused(f"--from-summary says what to race: leave out {option}")
 
 
 @pytest.mark.parametrize("asked", [["--op", "max"], ["--sources", "1,"], ["--root", "1"]])
@@ -168,45 +170,3 @@ def test_orders_of_ranks(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(InvalidArgument, match=rf"does not list each of 0 to {ranks - 1} once"):
             _parse_order(str(path))(ranks)
-
-
-@pytest.mark.parametrize(
-    ("asked", "words"),
-    [
-        (["--bytes", "64:8:2"], ["from 64 to 8 bytes by a factor of 2 there are none; begin at 1"]),
-        (["--bytes", "8:64:1"], ["by a factor of 1 there are none"]),
-        (["--bytes", "8:64:0.5"], ["by a factor of 0.5 there are none"]),
-        (["--bytes", "0:64"], ["from 0 to 64 bytes"]),
-        (["--bytes", "1:1G:1.00001"], ["more than 1000"]),
-        (["--bytes", "8:16:2:3"], ["more than three parts"]),
-        (["--bytes", ":8"], ["'' is no size"]),
-        (["--bytes", "8", "-b", "8"], ["give --bytes, or -b, -e and -f"]),
-        (["-e", "8"], ["-e 8 is below the smallest size, 512: give -b, too"]),
-        (["-f", "8"], ["-f is the step from the smallest size to -e: give that, too"]),
-        (["-b", "8", "-f", "8"], ["-f is the step"]),
-        (
-            ["-b", "8", "-e", "64", "-f", "0"],
-            ["from 8 to 64 bytes by a factor of 0 there are none"],
-        ),
-        (["--on", "2,x"], ["'x' is no number of ranks; give some such as 2,4,8"]),
-        (["--on", "0"], ["'0' is no number of ranks"]),
-        (["--precision", "200%"], ["200% is no share; give 0% to 100%"]),
-        (["--precision", "5"], ["5 is no share; give 0% to 100%, such as 2%"]),
-        (["--collective", "all,x"], ["known: allgather", ", all\n"]),
-        (["--collective", "all,brodcast"], ["did you mean broadcast, "]),
-        (["--order", "random:"], ["'' is no seed; give up to 18 digits, as in random:1"]),
-        (["--order", "random:-1"], ["'-1' is no seed"]),
-        (["--algorithm", "library:recexch(k=-5)"], ["k = -5 is no whole number"]),
-        (["--algorithm", "library:recexch(k=1e9)"], ["k = 1e9 is no whole number"]),
-        (["--resume"], ["name it with --record"]),
-        (["--record", "old.json"], ["it is there already; add --resume"]),
-        (["--record", "old.json", "--resume"], ["read the record old.json: its format is None"]),
-    ],
-)
-def test_sweeps_that_say_nothing(
-    collwise: Run, folder: Path, asked: list[str], words: list[str]
-) -> None:
-    """They are refused before any rank is started; no record is lost."""
-    (folder / "old.json").write_text("{}")
-    collwise("bench", *asked, "-n", 2).refused(*words)
-    assert (folder / "old.json").read_text() == "{}"

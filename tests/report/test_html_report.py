@@ -190,8 +190,8 @@ def test_everything_is_escaped(tmp_path: Path) -> None:
         provenance=made,
         fingerprint=structs.replace(FINGERPRINT, mpi_library=HOSTILE),
     )
-    made = outcome(**LOSE)
-    hostile = replace(made, task=replace(made.task, op=HOSTILE))
+    lost = outcome(**LOSE)
+    hostile = replace(lost, task=replace(lost.task, op=HOSTILE))
     page = Page(written(Tuning(measured, (hostile,)), tmp_path))
     assert not page.named("script")
     assert not page.named("b")

@@ -114,7 +114,7 @@ def end_while_ranks_run(
             begun not in status_of(ranks[0])
         ):
             assert time.monotonic() < deadline, "the ranks did not begin"
-            time.sleep(0.01)
+            time.sleep(0.05)
         send(process.pid, ranks[0])
         out, err = process.communicate(timeout=LIMIT_S)
         assert await_none(mark) == []

@@ -46,13 +46,6 @@ def test_colours_of_svg_follow_the_page(picture: Figure) -> None:
     assert len(re.findall(r"#[0-9a-f]{6}\)", text)) == len(re.findall(r"#[0-9a-f]{6}", text))
 
 
-@pytest.mark.parametrize("suffix", ["png", "SVG"])
-def test_saved_by_suffix(picture: Figure, tmp_path: Path, suffix: str) -> None:
-    path = save(picture, tmp_path / "new" / "deep" / f"tree.{suffix}")
-    begin = path.read_bytes()[:80]
-    assert begin.startswith(b"\x89PNG" if suffix.lower() == "png" else b"<?xml")
-
-
 def test_unwritable_files_are_named(picture: Figure, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InvalidArgument, match=r"file/tree\.png: .*; name another file"):

@@ -92,11 +92,6 @@ def test_what_is_no_command(collwise: Run) -> None:
     collwise("frobnicate").refused("command 'frobnicate'", "known: ", *COMMANDS)
 
 
-@pytest.mark.parametrize("name", ["tune", "measure", "bench", "inspect", "explore", "doctor"])
-def test_an_extra_argument(collwise: Run, name: str) -> None:
-    collwise(name, "frobnicate").refused("unexpected extra argument (frobnicate)")
-
-
 def test_the_shell_completes(collwise: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """As `--help` says how."""
     monkeypatch.setenv("_COLLWISE_COMPLETE", "bash_complete")

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Run
 from tests.cli.running import Ended, alone, check_schema, environment, on_one, run
 from tests.mpi.launching import Library
 
@@ -83,14 +82,3 @@ def test_what_the_budget_leaves_out(mpi: Library, tmp_path: Path) -> None:
         "left out  8 B … 32 B of broadcast",
         "picture  none: no tree was seen",
     ]
-
-
-def test_nonsense(collwise: Run) -> None:
-    for asked, word in (
-        ("--collective s_to_q", "collective 's_to_q'"),
-        ("--picture t.gif", "t.gif ends in '.gif'"),
-        ("--op max", "No such option"),
-        ("--bytes 0,8", "inspect collectives of 0 bytes: they show nothing; give sizes from 1 B"),
-        ("--bytes 8,2G", "inspect collectives of 2147483648 bytes"),
-    ):
-        collwise("inspect", *asked.split()).refused(word)

@@ -74,12 +74,3 @@ def test_a_measured_machine_with_levels(collwise: Run, folder: Path) -> None:
         refused = collwise("plan", "--bytes", "512", *arguments)
         assert refused.code == 2
         assert seen in refused.err.replace("\n", " ")
-
-
-def test_a_placement_of_other_ranks_starts_none(
-    collwise: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("collwise.cli.ranks_option.start", None)
-    for command in ("measure", "tune"):
-        ended = collwise(command, "-n", "4", "--placement", "2x3")
-        ended.refused("4 ranks: the placement has 6; give as many to both")

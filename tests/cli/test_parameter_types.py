@@ -53,6 +53,18 @@ REFUSED: list[tuple[str, ...]] = [
     ("plan -n 8 --bytes 8 --profile=", "the name is empty; name a file"),
     ("reproduce bruck1996 table1 --out=", "the name is empty; name a folder"),
     ("tune -n 2 --report /", "/ is a folder"),
+    *((f"{name} frobnicate", "unexpected extra argument (frobnicate)") for name in ON_RANKS),
+    ("measure -n 4 --placement 2x3", "4 ranks: the placement has 6; give as many to both"),
+    ("tune -n 4 --placement 2x3", "4 ranks: the placement has 6; give as many to both"),
+    # One file for two options:
+    ("bench --csv x --record ./x", "'--record'", "is the file of --csv, too; name"),
+    ("bench --report x.svg --picture x.svg", "'--picture'", "is the file of --report, too; name"),
+    ("bench --profile x --csv x", "'--csv'", "is the file of --profile, too; name"),
+    ("tune --save x --report x", "'--report'", "is the file of --save, too; name"),
+    ("tune --save collwise-report.html", "'--report'", "is the file of --save, too; name"),
+    ("tune --report profile.json", "'--save'", "is the file of --report, too; name"),
+    ("tune --report link/x --save x", "'--save'", "is the file of --report, too; name"),
+    ("run --profile x --json x script.py", "'--json'", "is the file of --profile, too; name"),
     # Options that say nothing about what is raced:
     ("bench --op max", "broadcast with --op", "it is for reduce, allreduce"),
     ("bench --sources 1,", "broadcast with --sources", "allgatherv only"),
@@ -69,6 +81,20 @@ REFUSED: list[tuple[str, ...]] = [
     ("bench --algorithm brin", "algorithm 'brin'"),
     ("bench --algorithm library:recexch(k=-5)", "k = -5 is no whole number"),
     ("bench --algorithm library:recexch(k=1e9)", "k = 1e9 is no whole number"),
+    ("inspect --collective s_to_q", "collective 's_to_q'"),
+    ("inspect --picture t.gif", "t.gif ends in '.gif'"),
+    ("inspect --op max", "No such option"),
+    ("inspect --bytes 0,8", "collectives of 0 bytes: they show nothing; give sizes from 1 B"),
+    ("inspect --bytes 8,2G", "inspect collectives of 2147483648 bytes"),
+    # Scripts:
+    ("run", "none is named; name a file, or -m and a module"),
+    ("run -m", "none is named"),
+    ("run --sumary x.py", "--sumary"),
+    ("run link", "run link: there is no such file"),
+    ("run nowhere.py", "run nowhere.py: there is no such file"),
+    ("run ", "there is no such file"),
+    (f"run {'x' * 5000}", "there is no such file"),
+    ("run /dev/zero", "run /dev/zero: a pipe or device cannot be read twice"),
     # Sweeps:
     ("bench --bytes 64:8:2", "from 64 to 8 bytes by a factor of 2 there are none; begin at 1"),
     ("bench --bytes 8:64:1", "by a factor of 1 there are none"),
@@ -103,13 +129,15 @@ REFUSED: list[tuple[str, ...]] = [
 """Command lines, and what is said of each."""
 
 
-@pytest.mark.parametrize("asked", REFUSED, ids=lambda asked: asked[0])
+@pytest.mark.parametrize("asked", REFUSED, ids=lambda asked: asked[0][:80])
 def test_refused(collwise: Run, folder: Path, asked: tuple[str, ...]) -> None:
-    """No record is lost."""
+    """No record is lost, and no file made."""
     (folder / "old.json").write_text("{}")
+    (folder / "link").symlink_to(folder)
     line, *words = asked
     collwise(*line.split(" ")).refused(*words)
     assert (folder / "old.json").read_text() == "{}"
+    assert {path.name for path in folder.iterdir()} == {"old.json", "link"}
 
 
 def test_numbers_at_the_ends_of_their_ranges(collwise: Run) -> None:

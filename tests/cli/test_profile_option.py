@@ -144,28 +144,6 @@ def test_what_counts_as_a_profile() -> None:
         assert not is_profile(content)
 
 
-@pytest.mark.parametrize(
-    ("asked", "option", "other"),
-    [
-        ("bench --csv x --record ./x", "record", "csv"),
-        ("bench --report x.svg --picture x.svg", "picture", "report"),
-        ("bench --profile x --csv x", "csv", "profile"),
-        ("tune --save x --report x", "report", "save"),
-        ("tune --save collwise-report.html", "report", "save"),
-        ("tune --report profile.json", "save", "report"),
-        ("tune --report link/x --save x", "save", "report"),
-        ("run --profile x --json x script.py", "json", "profile"),
-    ],
-)
-def test_one_file_for_two_options(
-    collwise: Run, folder: Path, asked: str, option: str, other: str
-) -> None:
-    """Nothing is started where one result would replace another, or what is read."""
-    (folder / "link").symlink_to(folder)
-    collwise(*asked.split()).refused(f"'--{option}'", f"is the file of --{other}, too; name")
-    assert [path.name for path in folder.iterdir()] == ["link"]
-
-
 def test_a_folder_without_permission(
     collwise: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -243,18 +243,6 @@ def test_mpi_that_the_script_starts(mpi: Library, scripts: Path) -> None:
     assert (ended.code, ended.out, ended.err) == (0, "collwise.comm.communicator\n", "")
 
 
-def test_what_is_no_script(collwise: Run, folder: Path) -> None:
-    (folder / "sub").mkdir()
-    collwise("run", "sub").refused("run sub: there is no such file")
-    collwise("run", "x" * 5000).refused("there is no such file")
-    collwise("run").refused("none is named; name a file, or -m and a module")
-    collwise("run", "-m").refused("none is named")
-    collwise("run", "--sumary", "x.py").refused("--sumary")
-    collwise("run", "/dev/zero").refused("run /dev/zero: a pipe or device cannot be read twice")
-    collwise("run", "nowhere.py").refused("run nowhere.py: there is no such file")
-    collwise("run", "").refused("there is no such file")
-
-
 @pytest.mark.parametrize(
     ("words", "variable", "seen"),
     [

@@ -5,6 +5,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,22 +53,37 @@ class Ended(NamedTuple):
         assert (self.code, self.err) == (code, ""), self
         return self.out
 
-    def document(self, code: int = 0) -> dict[str, Any]:
-        """It ended with this code, and printed this one JSON document."""
+    def document(self, schema: str, code: int = 0) -> dict[str, Any]:
+        """It ended with this code, and printed this one document, of the schema of this name."""
         found: dict[str, Any] = json.loads(self.printed(code))
+        check_schema(schema, found)
         return found
 
 
-def document(collwise: Callable[..., Ended], *arguments: object) -> dict[str, Any]:
-    """The one JSON document that a command prints."""
-    return collwise(*arguments, "--json").document()
+def document(collwise: Callable[..., Ended], *arguments: object, code: int = 0) -> dict[str, Any]:
+    """The one JSON document that a command prints, which is what its schema says."""
+    words = [str(word) for word in arguments]
+    name = words[0]
+    if name == "wisdom":
+        name += f"-{words[1]}"
+    elif name == "export" and words[1] in ("mpich", "openmpi", "intel"):
+        name += "-rules"
+    elif name == "simulate" and "--goal" in words:
+        name += "-goal"
+    return collwise(*arguments, "--json").document(name, code)
 
 
-def check_schema(name: str, made: object) -> None:
+@cache
+def _validator(name: str) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(schema(name))
+
+
+def check_schema(name: str, made: dict[str, Any]) -> None:
     """The document is what the schema of this name says: no field less, none more."""
-    validator = jsonschema.Draft202012Validator(schema(name))
+    validator = _validator(name)
     wrong = [f"{list(e.absolute_path)}: {e.message}" for e in validator.iter_errors(made)]
     assert not wrong, wrong
+    assert not validator.is_valid({**made, "surplus": 1})
 
 
 def run(

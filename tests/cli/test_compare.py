@@ -6,6 +6,8 @@ import msgspec
 import pytest
 
 from tests.cli.conftest import Run
+from tests.cli.running import document
+from tests.profiles.example import example
 from tests.tuning.examples import outcome
 from tests.tuning.test_race_records import sweep
 
@@ -30,13 +32,14 @@ def test_a_guard(collwise: Run, records: Path) -> None:
 
 
 def test_the_document(collwise: Run, records: Path) -> None:
-    found = collwise("compare", "a.json", "b.json", "--fail-above", "11/10", "--json").document(1)
-    assert (found["format"], found["version"]) == ("collwise comparison", 1)
+    found = document(collwise, "compare", "a.json", "b.json", "--fail-above", "11/10", code=1)
     assert (found["fail_above"], found["failed"]) == (1.1, True)
     worst = found["cells"][0]
     assert worst["ratio"] == pytest.approx(worst["b"] / worst["a"])
     assert worst["interval"][0] < worst["ratio"] < worst["interval"][1]
     assert [cell["fails"] for cell in found["cells"]] == [True, False, False, False]
+    profile = example().save(records / "profile.json")
+    assert not document(collwise, "compare", profile, profile)["failed"]
 
 
 def test_what_cannot_be_compared(collwise: Run, records: Path) -> None:

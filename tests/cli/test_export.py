@@ -11,7 +11,7 @@ import pytest
 from collwise.profiles.records import RaceResult
 from collwise.tuning import exported_rules
 from tests.cli.conftest import Run
-from tests.cli.running import HOCKNEY, POSTAL, check_schema, document
+from tests.cli.running import HOCKNEY, POSTAL, document
 from tests.planner.machines import race
 from tests.profiles.example import PROVENANCE, of_library
 
@@ -25,9 +25,9 @@ def test_to_standard_output_to_a_file_and_into_a_document(
 ) -> None:
     shown = collwise("export", name, *ASKED).printed()
     found = document(collwise, "export", name, *ASKED)
-    assert (found["format"], found["version"], found["exported"]) == ("collwise export", 1, name)
-    assert found["text"] == shown
+    assert (found["exported"], found["text"]) == (name, shown)
     assert found["algorithm"].startswith("allreduce/")
+    assert document(collwise, "export", name, *ASKED, "--out", "new/it")["path"] == "new/it"
     out = collwise("export", name, *ASKED, "--out", "new/it").printed()
     assert out.splitlines()[0] == f"algorithm    {found['algorithm']}"
     assert (folder / "new" / "it").read_text() == shown
@@ -117,7 +117,6 @@ def test_rules_for_the_installed_library(collwise: Run, folder: Path) -> None:
     assert text.startswith("// collwise export: rules for MPICH 5.0.2")
     assert "algorithm=MPIR_Allreduce_intra_ring" in text
     found = document(collwise, *asked)
-    check_schema("export-rules", found)
     assert (found["exported"], found["text"], found["cannot_say"]) == ("mpich", text, [])
     for _ in range(2):  # an export may be replaced
         out = collwise(*asked, "--out", "rules.json").printed()
@@ -129,7 +128,6 @@ def test_rules_for_the_installed_library(collwise: Run, folder: Path) -> None:
     assert collwise(*asked, "--out", "rules.json", "--env").out.splitlines() == lines
     assert (folder / "rules.json").read_text() == text
     found = document(collwise, *asked, "--out", "rules.json")
-    check_schema("export-rules", found)
     assert list(found["environment"].values()) == [str(folder / "rules.json"), "auto"]
     (folder / "notes").write_text(f"\n{text}")
     before = path.read_bytes()

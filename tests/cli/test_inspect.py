@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.running import Ended, alone, check_schema, environment, on_one, run
+from tests.cli.running import Ended, alone, environment, on_one, run
 from tests.mpi.launching import Library
 
 TOLD = {
@@ -33,8 +33,7 @@ def inspected(mpi: Library, folder: Path, asked: str, **told: str) -> Ended:
 @pytest.mark.mpi
 def test_the_algorithm_that_was_forced(mpi: Library, tmp_path: Path) -> None:
     asked = "-n 4 --collective bcast,allreduce --bytes 8,64 --budget 60 --json"
-    found = inspected(mpi, tmp_path, asked, **TOLD[mpi.name]).document()
-    check_schema("inspect", found)
+    found = inspected(mpi, tmp_path, asked, **TOLD[mpi.name]).document("inspect")
     assert (found["ranks"], found["left_out"], found["not_saved"]) == (4, [], [])
     (tree,) = (one for one in found["stretches"] if one["collective"] == "broadcast")
     assert (tree["first"], tree["last"], tree["shape"]) == (8, 64, "chain")

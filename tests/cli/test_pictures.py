@@ -31,9 +31,9 @@ def test_two_files(collwise: Run, folder: Path) -> None:
 def test_what_is_not_drawn_in_space_is_told(collwise: Run, folder: Path) -> None:
     """The timeline has the same name as beside a picture in space."""
     asked = ("reduce", "-n", 8, "--bytes", 64, *POSTAL, "--picture", "it.svg")
-    lines = collwise("plan", *asked).out.splitlines()[-2:]
+    lines = collwise("simulate", *asked).out.splitlines()[-2:]
     assert [line.split()[1] for line in lines] == ["none", "it-timeline.svg"]
-    assert document(collwise, "simulate", *asked)["pictures"] == ["it-timeline.svg"]
+    assert document(collwise, "plan", *asked)["pictures"] == ["it-timeline.svg"]
     assert [path.name for path in folder.iterdir()] == ["it-timeline.svg"]
 
 

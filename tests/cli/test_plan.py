@@ -6,7 +6,7 @@ import pytest
 
 from collwise.algorithms.registry import ALGORITHMS
 from tests.cli.conftest import Run
-from tests.cli.running import HOCKNEY, POSTAL
+from tests.cli.running import HOCKNEY, POSTAL, document
 from tests.profiles.example import example, won_race
 
 PLAN = ("plan", "-n", "8", "--bytes", "512")
@@ -14,11 +14,11 @@ PLAN = ("plan", "-n", "8", "--bytes", "512")
 
 def test_a_plan_for_people_and_for_programs(collwise: Run) -> None:
     people = collwise(*PLAN, *HOCKNEY).printed()
-    document = collwise(*PLAN, *HOCKNEY, "--json").document()
-    assert document["algorithm"] in people
-    assert f"machine      {document['machine']} (given)\n" in people
-    assert document["lower_bound_s"] <= document["predicted_s"]
-    assert document["machine_from"] == "given"
+    made = document(collwise, *PLAN, *HOCKNEY)
+    assert made["algorithm"] in people
+    assert f"machine      {made['machine']} (given)\n" in people
+    assert made["lower_bound_s"] <= made["predicted_s"]
+    assert made["machine_from"] == "given"
 
 
 SITES = "2x4: 100us+1us/B,2; 100us+1us/B,20"
@@ -32,7 +32,7 @@ def test_algorithms_by_short_and_long_name(collwise: Run) -> None:
     for turn, (name, algorithm) in enumerate(ALGORITHMS.items()):
         typed = (name, algorithm.short_name)[turn % 2]
         halves = name == "reduce/circulant_gather"  # off powers of two, where combining takes time
-        asked = ["plan", algorithm.collective, "-n", 7 + (not halves), "--bytes", "8k", "--json"]
+        asked = ["plan", algorithm.collective, "-n", 7 + (not halves), "--bytes", "8k"]
         asked += ["--dtype", "int64"] * (algorithm.kind.combines)
         sources = "5," if "as_broadcast" in name else "0,5"
         asked += ["--sources", sources] * (algorithm.kind.has_sources)
@@ -42,7 +42,7 @@ def test_algorithms_by_short_and_long_name(collwise: Run) -> None:
         machine = ["--levels", levels] if algorithm.levels else machine
         if name.endswith("all_ports"):
             machine = ["--send=1us", "--receive=1us", "--hop=1ns", "--beta=1ns", "--all-port"]
-        made = collwise(*asked, *machine, "--algorithm", typed).document()
+        made = document(collwise, *asked, *machine, "--algorithm", typed)
         assert made["algorithm"] == name
 
 
@@ -117,8 +117,8 @@ def test_a_plan_says_what_races_decided(collwise: Run, folder: Path) -> None:
     assert "choice       library\n" in persistent.out
     assert "  library " in persistent.out
     assert f"chosen: {stays}\n" in persistent.out
-    document = collwise(*asked, "--form", "persistent", "--json").document()
-    assert (document["algorithm"], document["predicted_s"]) == ("library", None)
-    assert document["served"]["blocking"] == {"algorithm": "broadcast/flat", "because": won}
-    assert document["profile_verdict"] == "stable"
+    made = document(collwise, *asked, "--form", "persistent")
+    assert (made["algorithm"], made["predicted_s"]) == ("library", None)
+    assert made["served"]["blocking"] == {"algorithm": "broadcast/flat", "because": won}
+    assert made["profile_verdict"] == "stable"
     assert "blocking " not in collwise(*asked, "--algorithm", "chain").out

@@ -16,6 +16,7 @@ from collwise.profiles.fingerprint import local_fingerprint
 from collwise.profiles.profile import Profile, is_profile, with_measurements
 from collwise.profiles.store import default_path
 from tests.cli.conftest import Run
+from tests.cli.running import document
 from tests.profiles.example import example
 
 PLAN = ("plan", "-n", "8", "--bytes", "512")
@@ -23,13 +24,13 @@ PLAN = ("plan", "-n", "8", "--bytes", "512")
 
 def test_a_plan_by_a_profile(collwise: Run, folder: Path) -> None:
     saved = example().save(folder / "it.json")
-    document = collwise(*PLAN, "--profile", saved, "--json").document()
+    planned = document(collwise, *PLAN, "--profile", saved)
     made = "elsewhere, Test MPI 1.0, one node, 2025-01-02"
-    assert document["machine_from"] == f"profile of {made}"
+    assert planned["machine_from"] == f"profile of {made}"
     found = collwise(*PLAN, "--json")
     found.refused("profile.json: there is no such file", "collwise measure")
     example().save(folder / "profile.json")
-    assert collwise(*PLAN, "--json").document() == document
+    assert document(collwise, *PLAN) == planned
 
 
 def test_no_profile_at_all(collwise: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,10 +60,10 @@ def test_the_profile_of_this_machine(
     last = [*profiles.values(), example()]
     for age, profile in enumerate(last[1:]):
         os.utime(profile.save(default_path(profile.fingerprint)), (age, age))
-    found = collwise(*PLAN, "--json").document()
+    found = document(collwise, *PLAN)
     assert "Mine 1.0" in found["machine_from"]
     assert found["machine_notes"] == []
-    why = collwise("wisdom", "why", "broadcast", *PLAN[1:], "--json").document()
+    why = document(collwise, "wisdom", "why", "broadcast", *PLAN[1:])
     assert why["profile_path"] == str(default_path(profiles["Mine"].fingerprint))
     for command in ("plan", "simulate"):
         assert "(profile of elsewhere, Mine 1.0, one node, 2025" in collwise(command, *PLAN[1:]).out
@@ -89,7 +90,7 @@ def test_uncertain_times(collwise: Run, folder: Path, width: float, time: str) -
     points = [msgspec.structs.replace(p, t0_interval_s=ends) for p in sure.points]
     with_measurements(sure, points=tuple(points)).save(folder / "profile.json")
     note = f"at 64 bytes t0 is known to ± {width:.0%}, λ to ± 3%; measure again"
-    notes = collwise(*PLAN, "--json").document()["machine_notes"]
+    notes = document(collwise, *PLAN)["machine_notes"]
     noisy = width > 0.1
     assert [one.startswith(note) for one in notes] == [True] * noisy
     for command in (PLAN, ("simulate", *PLAN[1:]), ("simulate", *PLAN[1:], "--algorithm", "chain")):

@@ -58,8 +58,7 @@ def measured(mpi: Library, tmp_path: Path) -> Path:
 @on_one("openmpi")
 def test_tune(mpi: Library) -> None:
     ended, profile, report = tuned(mpi, "--json")
-    found = ended.document()
-    check_schema("tune", found)
+    found = ended.document("tune")
     tasks = [*found["races"], *found["unraced"]]  # a busy machine has no time for all
     races = [(task["collective"], task["nbytes"]) for task in tasks]
     assert found["races"]
@@ -91,9 +90,7 @@ def test_measure_under_a_launcher(mpi: Library, tmp_path: Path) -> None:
 @on_one("mpich")
 def test_bench_under_a_launcher(mpi: Library, measured: Path) -> None:
     ended = run(launched(mpi, *RACE, "--json"), measured, environment(mpi, measured))
-    document = ended.document()
-    check_schema("bench", document)
-    [found] = document["cells"]
+    [found] = ended.document("bench")["cells"]
     assert (found["nbytes"], found["ranks"], found["root"]) == (64, 2, 0)
     assert [form["call"] for form in found["forms"].values()] == ["Bcast", "Bcast_init"]
     assert {c["label"] for c in found["competitors"]} >= {"library", found["algorithm"]}
@@ -104,7 +101,7 @@ def test_bench_of_sources_over_an_order_of_ranks(mpi: Library, measured: Path) -
     """What rank 1 alone has; every byte is checked on every rank."""
     (measured / "order.txt").write_text("1, 0\n")
     asked = ("--collective", "allgatherv", "-n", "2", "--sources", "1,", "--order", "order.txt")
-    found = process(mpi, measured, *RACE, *asked, "--json").document()
+    found = process(mpi, measured, *RACE, *asked, "--json").document("bench")
     [race] = found["cells"]
     assert found["order"] == [1, 0]
     assert race["sources"] == [{"rank": 1, "nbytes": 64}]
@@ -129,7 +126,7 @@ def test_tuning_goes_on(mpi: Library, measured: Path) -> None:
     asked = ("tune", "-n", "2", "--continue", "--budget", "1", "--collective", "broadcast")
     before = Profile.load(measured / "profile.json")
     for _ in range(ATTEMPTS):
-        raced = process(mpi, measured, *asked, "--bytes", "64", "--json").document()
+        raced = process(mpi, measured, *asked, "--bytes", "64", "--json").document("tune")
         assert [race["nbytes"] for race in raced["races"]] == [64]
         after = Profile.load(measured / "profile.json")
         assert after.points == before.points  # the verdict may be another: races tell of them, too
@@ -146,8 +143,7 @@ def test_tuning_goes_on(mpi: Library, measured: Path) -> None:
 
 @on_one("mpich")
 def test_doctor(mpi: Library, measured: Path) -> None:
-    found = process(mpi, measured, "doctor", "--json").document()
-    check_schema("doctor", found)
+    found = process(mpi, measured, "doctor", "--json").document("doctor")
     status = {one["what"]: one["status"] for one in found["findings"]}
     assert status["MPI library"] == status["launcher"] == "ok"
     assert status["profile"] != "wrong"
@@ -189,8 +185,7 @@ def test_a_sweep(mpi: Library, measured: Path) -> None:
     before = record["cells"]
     record["cells"] = before[:4] + before[5:]
     (measured / "r.json").write_text(json.dumps(record))
-    found = process(mpi, measured, *asked, "--resume", "--json").document()
-    check_schema("bench", found)
+    found = process(mpi, measured, *asked, "--resume", "--json").document("bench")
     assert found["cells"][:-1] == record["cells"]
     again = found["cells"][-1]
     assert (again["collective"], again["ranks"], again["nbytes"]) == cells[4]
@@ -202,8 +197,7 @@ def test_a_sweep(mpi: Library, measured: Path) -> None:
 def test_a_scan(mpi: Library, measured: Path) -> None:
     """Of all collectives; what is not raced is named."""
     asked = ("scan", "-n", "2", "--budget", "2", "--bytes", "8,64")
-    found = process(mpi, measured, *asked, "--json").document()
-    check_schema("scan", found)
+    found = process(mpi, measured, *asked, "--json").document("scan")
     assert found["ranks"] == 2
     tasks = [*found["medians_s"], *found["left_out"]]
     assert {task.split()[0] for task in tasks} == {*collectives()}
@@ -238,8 +232,7 @@ def test_ranks_within_a_launcher_of_one(tmp_path: Path) -> None:
     library = mpich()
     words = "measure", "-n", "2", "--budget", "0.4", "--json"
     command = library.command(1, "-m", "collwise", *words)
-    found = run(command, tmp_path, environment(library, tmp_path)).document()
-    check_schema("measure", found)
+    found = run(command, tmp_path, environment(library, tmp_path)).document("measure")
     assert found["profile"]["provenance"]["ranks"] == 2
 
 

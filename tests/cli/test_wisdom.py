@@ -14,6 +14,7 @@ from collwise.profiles.store import default_path
 from collwise.system.files import locked
 from collwise.tuning.saving import save_merged
 from tests.cli.conftest import Run
+from tests.cli.running import document
 from tests.profiles.example import example, won_race
 
 
@@ -42,7 +43,7 @@ def test_nothing_is_saved(collwise: Run, folder: Path, monkeypatch: pytest.Monke
 
 def test_a_list(collwise: Run, store: dict[str, Path]) -> None:
     store["two"].write_text("{}")
-    told = collwise("wisdom", "list", "--json").document()["profiles"]
+    told = document(collwise, "wisdom", "list")["profiles"]
     one, two = sorted(told, key=lambda each: each["name"])
     assert (one["name"], one["path"]) == (store["one"].stem, str(store["one"]))
     assert (one["mpi_library"], one["races"]) == ("One MPI 1.0", {"4": 2, "8": 1})
@@ -57,8 +58,8 @@ def test_one_is_shown(collwise: Run, store: dict[str, Path]) -> None:
     text = collwise("wisdom", "show", "one").out
     assert "broadcast/chain" in text
     assert "1.90 to 2.10" in text
-    document = collwise("wisdom", "show", store["one"], "--json").document()
-    assert Profile.from_json(json.dumps(document["profile"])) == Profile.load(store["one"])
+    shown = document(collwise, "wisdom", "show", store["one"])
+    assert Profile.from_json(json.dumps(shown["profile"])) == Profile.load(store["one"])
     assert "Races" not in collwise("wisdom", "show", "two").out
     for words, seen in (
         (["show"], "2 saved profiles match (saved: "),
@@ -77,9 +78,9 @@ def test_why(collwise: Run, store: dict[str, Path]) -> None:
     assert "blocking     broadcast/chain: it won the race of 1,024 bytes on 4 ranks" in text
     assert "persistent   the library's own: persistent calls of broadcast were not raced" in text
     assert "Races of broadcast on 4 ranks" in text
-    document = collwise(*asked, "--json").document()
-    assert document["blocking"]["algorithm"] == "broadcast/chain"
-    assert document["blocking"]["race"] == document["races"][0]
+    told = document(collwise, *asked)
+    assert told["blocking"]["algorithm"] == "broadcast/chain"
+    assert told["blocking"]["race"] == told["races"][0]
     other = collwise("wisdom", "why", "reduce", "-n", "4", "--bytes", "8", "--profile", "two")
     assert "Races of" not in other.out
 

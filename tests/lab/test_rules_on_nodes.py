@@ -65,7 +65,8 @@ def test_rules_are_in_force_on_hosts_of_two_ranks(mpi: Library, tmp_path: Path) 
         ({}, (None, True, f"1x{2 * hosts}")),
     ):
         command = alone(mpi, "export", mpi.name, *map(str, words))
-        document = run(command, tmp_path, mpi.environment(**where), 3 * LIMIT_S).document()
+        ended = run(command, tmp_path, mpi.environment(**where), 3 * LIMIT_S)
+        document = ended.document("export-rules")
         assert document["cannot_say"] == []
         told = {one["rule"]: (one["in_force"], one["elsewhere"], one["here"])
                 for one in document["checked"]}  # fmt: skip

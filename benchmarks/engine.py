@@ -77,7 +77,7 @@ def run_rank(out: Path, budget_s: float) -> None:
     world = describe(comm)
     harness = RaceHarness(PrivateCommunicator(comm), world.oversubscribed)
     competitors = [Competitor(label, act, lambda: None) for label, act in acts.items()]
-    races, _ = time_competitors(harness, competitors, budget_s / 2, 2000, 0)
+    races, *_ = time_competitors(harness, competitors, budget_s / 2, 2000, 0)
     for request in requests:
         request.Free()
     if comm.rank:

@@ -138,7 +138,7 @@ def run_row(mpi: str, row: str, scale: str) -> dict[str, Any]:
         lines = (finished.stdout or "").splitlines()
         measured = json.loads(next(line for line in lines if line.startswith("{")))
         report = finished.report.document()
-        del report["late_windows_s"]
+        del report["windows"]
         attempt = {
             "mpi": mpi,
             "row": row,

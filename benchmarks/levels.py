@@ -146,7 +146,7 @@ def run_row(mpi: str, row: str, scale: str) -> dict[str, Any]:
         raise SystemExit(f"{row} with {mpi}: {finished.stdout}\n{finished.stderr}")
     lines = (finished.stdout or "").splitlines()
     report = finished.report.document()
-    del report["late_windows_s"]
+    del report["windows"]
     measured = json.loads(next(line for line in lines if line.startswith("{")))
     return {"mpi": mpi, "row": row, "load_before": load_before, **measured, "switch": report}
 

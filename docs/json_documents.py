@@ -41,7 +41,7 @@ class Problem(Document, kw_only=True):
     nbytes: int
     root: int
     item: int
-    order: Literal["any", "same", "rank"]
+    order: Literal["any", "same", "rank", "fixed"]
     order_because: str
     sources: list[Source] | UnsetType = UNSET
     shape: list[int] | UnsetType = UNSET
@@ -232,6 +232,7 @@ class Race(Decision, kw_only=True):
     forms: dict[Literal["blocking", "persistent"], Decision]
     dropped: int
     starts_apart_s: float
+    load: dict[Literal["began_s", "ended_s", "calls_s", "worked_s"], float]
     competitors: list[Competitor]
 
 

@@ -1,4 +1,4 @@
-"""`python -m collwise` is `collwise`."""
+"""Runs the command line: `python -m collwise` does the same as `collwise`."""
 
 import os
 import signal

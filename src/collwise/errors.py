@@ -127,7 +127,7 @@ class WrongResult(CollwiseError):
 
 
 class DamagedProfile(CollwiseError):
-    """A profile file that cannot be read: truncated, edited out of shape, of a later version."""
+    """A profile file that is missing or cannot be read: truncated, damaged, of a later version."""
 
 
 class ForeignProfile(CollwiseError):

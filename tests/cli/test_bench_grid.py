@@ -50,7 +50,7 @@ def test_a_grid_on_this_machine_goes_on_where_it_was(tmp_path: Path) -> None:
     before = first.read_bytes()
     again = process(mpich(), tmp_path, *ASKED, "--resume", "--json")
     assert again.code == 1, again
-    assert "1 have run; the others take " in again.err
+    assert "1 of them done; the others take " in again.err
     assert first.read_bytes() == before
     assert json.loads(again.out)["cells"][0]["libraries"].keys() == {"this library"}
 

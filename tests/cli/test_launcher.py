@@ -38,6 +38,11 @@ def test_no_launcher(
     collwise(name, "-n", 2).refused("COLLWISE_MPIEXEC=no-such-mpiexec", "correct the variable")
 
 
+@pytest.mark.parametrize("option", ["--ranks", "--ranks-per-host"])
+def test_a_lab_without_a_launcher_has_no_ranks(collwise: Run, option: str) -> None:
+    collwise("lab", "--mpi", "none", option, 3, "--", "hostname").refused("it runs once")
+
+
 def test_a_launcher_beside_python_before_those_on_the_path(nowhere: Path) -> None:
     with pytest.raises(NoMPI):
         find_mpiexec()

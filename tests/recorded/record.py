@@ -31,9 +31,10 @@ MACHINES = {
 }
 RANKS = (1, 2, 3, 5, 8, 12, 17)
 BYTES = (0, 640, 65536)
-LEVELS = cw.Machine.levels(
-    [MACHINES["fractional"], MACHINES["postal"]], cw.Placement.regular(3, 4), ports=["0.001"]
-)
+_LAWS, _NODES = [MACHINES["fractional"], MACHINES["postal"]], cw.Placement.regular(3, 4)
+LEVELS = cw.Machine.levels(_LAWS, _NODES, ports=["0.001"])
+SITES = cw.Machine.levels(_LAWS, _NODES)
+"""Groups whose ranks share no port."""
 MESHES = (cw.topology.Mesh(3, 4), cw.topology.Hypercube(3), cw.topology.Torus(2, 5))
 WORKLOADS: tuple[dict[str, Any], ...] = (
     {"collective": "broadcast"},
@@ -70,6 +71,9 @@ def plans(*, sampled: bool = False) -> Iterator[tuple[str, cw.Plan]]:
         nbytes *= COLLECTIVES[workload["collective"]].unit(12, 1)
         plan = cw.plan(**workload, ranks=12, nbytes=nbytes, machine=LEVELS)
         yield f"{' '.join(map(str, workload.values()))} p=12 n={nbytes} levels", plan
+    for workload, nbytes in product(WORKLOADS[:3], BYTES[1:]):
+        plan = cw.plan(**workload, ranks=12, nbytes=nbytes, machine=SITES)
+        yield f"{' '.join(map(str, workload.values()))} p=12 n={nbytes} sites", plan
     for name, sources in (("allgatherv levels", [1, 2, 7]), ("allgatherv s=1 levels", [7])):
         yield name, cw.plan("allgatherv", ranks=12, nbytes=64, sources=sources, machine=LEVELS)
     for mesh, count in product(MESHES, (1, 5)):

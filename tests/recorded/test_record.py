@@ -46,4 +46,4 @@ def test_every_algorithm_and_machine_is_in_the_sample() -> None:
     labels = {re.split("[( ]", label)[0] for parts in plans.values() for label in parts}
     assert {re.split("[( ]", label)[0] for label in sample()[BY_NAME]} == set(cw.ALGORITHMS)
     assert {one.name for one in cw.ALGORITHMS.values() if one.searched or one.usual} <= labels
-    assert {plan.rpartition(" ")[2] for plan in plans} == {*MACHINES, "levels", "paragon"}
+    assert {plan.rpartition(" ")[2] for plan in plans} == {*MACHINES, "levels", "sites", "paragon"}

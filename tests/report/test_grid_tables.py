@@ -57,7 +57,17 @@ def test_the_summary_tells_networks_and_memory_apart() -> None:
     assert networks.endswith("(geometric means of 2 cells); 0 clearly lost")
     assert memory.startswith("memory   0.50× as fast")
     assert memory.endswith("1 clearly lost")
-    assert "50% by at most a factor of 1.25" in model
+    assert "50% of 6 by at most a factor of 1.25" in model
+
+
+def test_the_summary_counts_predictions_apart_where_cores_or_packets_set_the_times() -> None:
+    crowded = msgspec.structs.replace(RESULT, cores_busy=0.9, ours_s=8e-3)
+    late = msgspec.structs.replace(RESULT, late=0.6, ours_s=8e-3)
+    cell = msgspec.structs.replace(CELL, libraries={"one": RESULT, "b": crowded, "c": late})
+    *_, quiet, limited = summary([cell])
+    assert "off by 25.0% in the median; 100% of 1 by" in quiet
+    assert "off by 900.0% in the median; 0% of 2 by" in limited
+    assert limited.endswith("where the lab's cores were the limit")
 
 
 def test_the_page_has_every_map_and_what_was_lost() -> None:

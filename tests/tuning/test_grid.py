@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from collwise.errors import InvalidArgument
+from collwise.measure.race import Load
 from collwise.measure.statistics import best_ratio_interval
 from collwise.tuning.grid import Grid, Launch, ranks_per_host_of
-from collwise.tuning.grid_results import Measured, cells, document
+from collwise.tuning.grid_results import LabNotes, Measured, cells, document
 from tests.case import in_case
 from tests.tuning.examples import outcome
 from tests.tuning.test_race_records import sweep
@@ -121,9 +122,9 @@ def test_cells_join_libraries_and_launches(tmp_path: Path) -> None:
     found = cells(
         grid,
         [
-            Measured(launches[0], sweep(slower), ("late",)),
+            Measured(launches[0], sweep(slower), LabNotes(("late",))),
             Measured(launches[1], sweep(faster, other)),
-            Measured(again, sweep(slower), ("late",)),
+            Measured(again, sweep(slower), LabNotes(("late",))),
         ],
     )
     (cell,) = found  # nothing asks for the other sources
@@ -145,6 +146,16 @@ def test_cells_join_libraries_and_launches(tmp_path: Path) -> None:
     assert mpich.misprediction >= 1
     made = document(grid, found)
     assert (made["wanted"], len(made["cells"])) == (8 * 4 * 3, 1)
+
+
+def test_a_cell_tells_how_busy_cores_were_and_how_long_packets_came_late() -> None:
+    worked_late = [(0.1, 0.0), (0.1, 1e-3), (0.3, 0.0), (0.4, 2e-3), (0.0, 3e-3)]
+    windows = [(n, n + 1, *both) for n, both in enumerate(worked_late)]
+    notes = LabNotes(windows=tuple(windows), cores=2)
+    load = Load(began_s=0.9, ended_s=4.0, calls_s=1.0, worked_s=0.4)
+    assert notes.cores_busy(load) == pytest.approx((0.4 + 0.1 + 0.3 + 0.4) / 2)
+    assert notes.late(load) == pytest.approx(2 / 3)
+    assert LabNotes().cores_busy(Load()) == LabNotes().late(Load()) == 0
 
 
 def test_a_clear_loss_is_told() -> None:

@@ -29,7 +29,7 @@ from collwise.schedule.program import Program
 RADICES = (3, 4, 5, 6, 8, 12, 16, 32)
 """Group sizes that plans try for recursive multiplying."""
 MAX_CORES = 8
-"""How many n < p are tried at most: n ranks exchange; the others first send them their vectors."""
+"""At most this many n < p are tried: n ranks exchange, after the others sent them their vectors."""
 _Best: TypeAlias = tuple[int | float, tuple[Stage, ...]]
 _WRITTEN = re.compile(r"[0-9]{1,9}d?( [0-9]{1,9}d?)*")
 
@@ -100,8 +100,8 @@ STAGES = Parameter(
 def stages_of(problem: Problem, settings: Settings) -> tuple[Stage, ...]:
     """The stages of the setting `stages`; in a reduce-scatter all of them divide vectors.
 
-    Raises InvalidArgument unless the product of the group sizes is in [p/2, p].  Raises it also if
-    the problem asks for the order "fixed" and the stages do not keep this order.
+    Raises InvalidArgument unless p is 1 or the product of the group sizes is in [p/2, p].  Raises
+    it also if the problem asks for the order "fixed" and the stages do not keep this order.
     """
     scatters = _scatters(problem)
     stages = tuple(s._replace(divided=s.divided or scatters) for s in read(settings["stages"]))
@@ -275,7 +275,7 @@ _FAMILY = {
         {"usual": True},
     ),
     "allreduce/halving_doubling": _Member(
-        "exchange and combine halves in every direction, then put them together again",
+        "exchange and combine halves in every direction, then collect them by doubling",
         "2dα + (p − 1)/p·n(2β + γ) for p = 2^d",
         ("vandeGeijn1991 §3.3", "Thakur2005"),
         halved,
@@ -303,7 +303,7 @@ _FAMILY = {
         },
     ),
     "allreduce/gather_combine": _Member(
-        "everybody sends to everybody, and combines in the order of the ranks",
+        "every rank sends to every rank, and combines in the order of ranks",
         "(p − 2 + λ)·t0, and combining",
         ("BarNoyKipnis1994",),
         lambda problem, _: multiplied(problem, {"radix": max(problem.ranks, 2)}),
@@ -320,7 +320,7 @@ _FAMILY = {
         {"segmented": True, **_MIXED},
     ),
     "reduce/halving_gather": _Member(
-        "halve the vectors in every direction, combine halves, gather them at the root",
+        "exchange and combine halves in every direction, then gather at the root",
         "2dα + (p − 1)/p·n(2β + γ) for p = 2^d",
         ("vandeGeijn1991 §5",),
         halved,

@@ -3,9 +3,9 @@
 In almost every round, every rank sends one piece and receives one; in a tree, a rank with c
 children needs c rounds for each piece.  Through a circulant graph k pieces take k − 1 + ⌈log2 p⌉
 rounds; where λ is 1, no algorithm is better for long messages [Traeff2024b].  Rounds made for a
-latency λ take little more than k − 1 + T_λ(p).  Each of two binary trees carries every second
-piece; an inner rank of one tree is a leaf of the other tree [Sanders2009].  A reduce is the
-time-reversed broadcast: it does not combine in the order of the ranks.
+latency λ take little more than k − 1 + T_λ(p), with T_λ(p) for a single piece.  Each of two binary
+trees carries every second piece; an inner rank of one tree is a leaf of the other tree
+[Sanders2009].  A reduce is the time-reversed broadcast: it does not combine in rank order.
 """
 
 from collections.abc import Callable, Iterable
@@ -63,7 +63,10 @@ def two_trees(problem: Problem, settings: Settings, count: int) -> Rounds:
 
 
 def postal_rounds(problem: Problem, settings: Settings, count: int) -> Rounds:
-    """The rounds of `count` pieces, of the kind that needs the fewest rounds for a few pieces."""
+    """The rounds that broadcast `count` pieces, for the setting `latency`.
+
+    Their class is the subclass of `Rounds` that broadcasts a few pieces in the fewest rounds.
+    """
     latency = settings["latency"]
     return _shortest_kind(problem.ranks, latency)[0](problem.ranks, count, latency)
 
@@ -80,13 +83,13 @@ class _Kind(NamedTuple):
 
 
 def _has_cyclic_trees(ranks: int, latency: int) -> bool:
-    """Whether an arrangement of cyclic trees is known, so that no rounds have to be simulated."""
+    """Whether `CyclicTrees` can be used: the latency exceeds 2, and an `arrangement` is found."""
     return latency > 2 and arrangement(ranks - 1, latency) is not None
 
 
 @lru_cache(maxsize=256)
 def _shortest_kind(ranks: int, latency: int) -> _Kind:
-    """The kind that broadcasts a few pieces in the fewest rounds."""
+    """The subclass of `Rounds` that broadcasts a few pieces in the fewest rounds."""
     kinds: list[type[Rounds]] = []
     if _has_cyclic_trees(ranks, latency):
         kinds.append(CyclicTrees)
@@ -119,7 +122,7 @@ def pieces_of(problem: Problem, segment: int) -> tuple[Block, ...]:
 def circulant_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """The setting `segment` with the least time, computed as if all pieces were equally long.
 
-    Empty for one rank, and if there would be too many pieces of every length.
+    Empty for one rank, and if every length would make too many pieces.
     """
     most = ROUNDS_PLAYED // problem.ranks if problem.ranks <= SEARCHED_RANKS else 0
     tried = [
@@ -226,14 +229,14 @@ _KINDS: dict[str, tuple[_RoundsOf, Choices, tuple[str, ...], dict[str, Parameter
     "postal_rounds": (postal_rounds, postal_choices, _POSTAL, _BY_LATENCY),
     "two_trees": (two_trees, two_tree_choices, ("Sanders2009",), _BY_LATENCY),
 }
-"""Maps a short name to the function that returns the rounds, choices, source and parameters."""
+"""Maps a short name to: the function that makes the rounds; choices, source, parameters."""
 _FAMILY = {
     "broadcast/circulant": (
-        "pieces through a circulant graph, in as few rounds as there can be",
+        "pieces through a circulant graph, in as few rounds as possible",
         "(k − 1 + ⌈log2 p⌉)·t0 for k equal pieces and λ = 1",
     ),
     "broadcast/postal_rounds": (
-        "pieces in rounds of one distance each, the newest first, played for the latency",
+        "pieces in rounds; in a round all ranks send by the same distance, the newest piece first",
         "about (k − 1 + T_λ(p))·t0 for k pieces; simulated",
     ),
     "broadcast/two_trees": (
@@ -241,11 +244,11 @@ _FAMILY = {
         "about (k + (2λ + 1)·log2(p)/2)·t0 for k pieces; played round by round",
     ),
     "reduce/circulant": (
-        "pieces backwards through a circulant graph, in as few rounds as there can be",
+        "the rounds of broadcast/circulant backwards, in as few rounds as possible",
         "(k − 1 + ⌈log2 p⌉)·t0 for k equal pieces and λ = 1, and combining in every round",
     ),
     "reduce/postal_rounds": (
-        "pieces in rounds of one distance each, backwards, played for the latency",
+        "the rounds of broadcast/postal_rounds backwards",
         "about (k − 1 + T_λ(p))·t0 for k pieces, and combining; simulated",
     ),
     "reduce/two_trees": (
@@ -257,7 +260,7 @@ _FAMILY = {
 
 
 def register_rounds(collective: str) -> None:
-    """Register the broadcasts, or the reduces, in rounds."""
+    """Register the algorithms that send pieces in rounds; collective: "broadcast" or "reduce"."""
     for name, (summary, time) in _FAMILY.items():
         own, _, kind = name.partition("/")
         rounds_of, choices, source, parameters = _KINDS[kind]

@@ -39,7 +39,7 @@ def register_circular(
 
 
 def fixed_if_asked(problem: Problem) -> Order:
-    """The order "fixed" if asked for, else "rank"; `choices` and `build` must keep this order."""
+    """The order "fixed" if a problem needs it, else "rank"; `choices` and `build` must keep it."""
     return "fixed" if problem.order == "fixed" else "rank"
 
 

@@ -64,7 +64,8 @@ class Algorithm:
     """An algorithm for a collective, for any number of ranks and any root.
 
     name: "collective/name".  summary: one line.  source: keys of docs/bibliography.bib, with the
-    section.  time: a formula as text, in t0 and λ.  build: makes the program of a problem.
+    section.  time: a formula as text; t0 is how long a message keeps a port busy, λ its latency in
+    t0, T_λ(p) the least time of a broadcast in t0.  build: makes the program of a problem.
     choices: returns the settings worth trying on a machine; empty if the algorithm does not apply.
     Of the settings that `choices` returns as `Rough`, plans try only the fastest.
     parameters: the parameters by name.   predicted: deprecated and ignored.
@@ -224,7 +225,8 @@ class Algorithm:
 
         itemsize: bytes of an element.   item: an older name of `itemsize`.
         sources, shape, placement: arguments of `Problem.of`.   settings: the parameters by name.
-        Raises BeyondLimits if the schedule has too many messages to simulate.
+        Raises BeyondLimits if the schedule has too many messages to simulate, and InvalidArgument
+        as `schedule` does.
         """
         checked_machine(machine, f"the time of {self.name}")
         itemsize = itemsize if item is None else item
@@ -235,7 +237,8 @@ class Algorithm:
     def time_of(self, problem: Problem, machine: Machine, settings: Settings) -> Fraction:
         """The predicted completion time for a problem on a machine, in exact seconds.
 
-        Raises BeyondLimits if the schedule has too many messages to simulate.
+        Raises InvalidArgument as `solve` does, and BeyondLimits if the schedule has too many
+        messages to simulate.
         """
         schedule = self.solve(problem, settings)
         if problem.ranks == 1 or problem.nbytes == 0:

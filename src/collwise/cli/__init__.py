@@ -3,7 +3,8 @@
 `COMMANDS` is the only list of commands; NAME_command.py defines the command NAME.  Modules with
 options that commands share: `problem_options`, `machine_options` (`planning_options` has both),
 `profile_option`, and `ranks_option`, which starts ranks.  `parameter_types` reads options' values,
-`grouped_command` groups options in the help.  `bench_grid` starts `bench` again and again.
+`grouped_command` groups options in the help.  `bench_ranges` says what `bench` races, `bench_grid`
+starts `bench` again and again.
 `output` prints and saves results, `failures` turns exceptions into messages and exit codes.
 
 Every command has `--json`, `--help`, and the exit codes 0, 1, 2, and 130 when interrupted.

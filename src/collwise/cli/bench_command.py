@@ -2,8 +2,6 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -12,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collwise.cli import output
-from collwise.cli.bench_grid import PLANNING_S, GridCells, over_networks
+from collwise.cli.bench_grid import PLANNING_S, over_networks
+from collwise.cli.bench_ranges import ALONE_S, EACH_S, NBYTES, GridCells, Ranges, taken_from
 from collwise.cli.grouped_command import GroupedCommand, gathered
 from collwise.cli.parameter_types import (
     BUDGET,
@@ -29,7 +28,6 @@ from collwise.cli.parameter_types import (
     SIZE,
     SIZES,
     ParsedType,
-    size_range,
 )
 from collwise.cli.problem_options import (
     COLLECTIVE_NAMES,
@@ -48,15 +46,8 @@ from collwise.system.launcher import launched
 
 if TYPE_CHECKING:  # the help needs no MPI
     from collwise.mpi.runtime.world import Communicator, World
-    from collwise.tuning.outcomes import Outcome, Task
+    from collwise.tuning.outcomes import Outcome
     from collwise.tuning.race_records import Sweep
-
-_MEASURING_S = 3.0
-"""Seconds to measure where there is no profile."""
-_NBYTES = 512
-"""The default size."""
-_ALONE_S, _EACH_S = 5.0, 1.5
-"""The most seconds for a race: for one alone, for each of several."""
 
 
 def _parse_order(text: str) -> Callable[[int], Sequence[int]]:
@@ -82,63 +73,6 @@ def _parse_order(text: str) -> Callable[[int], Sequence[int]]:
     return order
 
 
-@dataclass(frozen=True)
-class Ranges:
-    """What to race: every collective and size, on each of `counts` ranks; None: on all ranks."""
-
-    collectives: tuple[str, ...]
-    sizes: tuple[int, ...]
-    counts: tuple[int, ...] | None
-    measuring_s: float = _MEASURING_S
-    measured_sizes: tuple[int, ...] | None = None
-
-    @property
-    def races(self) -> int:
-        """The number of races."""
-        return len(self.collectives) * len(self.sizes) * len(self.counts or [None])
-
-    @property
-    def several(self) -> bool:
-        """Whether there are several races, which are shown as a table with a row for each race."""
-        return self.races > 1
-
-    def budget_s(self, asked: float | None) -> float:
-        """The most seconds for each race."""
-        return asked or (_ALONE_S if self.races == 1 else _EACH_S)
-
-    def tasks(self, request: ProblemOptions, ranks: int) -> "list[Task]":
-        """The races on `ranks` ranks, without duplicates."""
-        tasks = [
-            request.task(collective, ranks, nbytes, round_up=True)
-            for collective in self.collectives
-            for nbytes in self.sizes
-        ]
-        return list(dict.fromkeys(tasks))
-
-
-def _raced(values: dict[str, Any]) -> "Ranges | GridCells":
-    """Remove the options that say what is raced from `values`; returns what they describe."""
-    collectives = tuple(dict.fromkeys(name for some in values.pop("collective") for name in some))
-    sizes, counts = values.pop("sizes"), values.pop("counts")
-    first, last, factor = (values.pop(name) for name in ("first", "last", "factor"))
-    if (first, last, factor) != (None, None, None):
-        if sizes is not None:
-            raise click.UsageError("give --bytes, or -b, -e and -f")
-        if last is None and factor is not None:
-            raise click.UsageError("-f is the step from the smallest size to -e: give that, too")
-        if first is None and last < _NBYTES:
-            raise click.UsageError(f"-e {last} is below the smallest size, {_NBYTES}: give -b, too")
-        first = _NBYTES if first is None else first
-        factor = Fraction(2) if factor is None else factor
-        sizes = size_range(first, first if last is None else last, factor)
-    grid_path, cells = values.pop("grid_path"), values.pop("cells")
-    if grid_path is not None:
-        return GridCells(grid_path, cells or ())
-    if cells is not None:
-        raise click.UsageError("--cells are those of a --grid: name its file, too")
-    return Ranges(collectives or ("broadcast",), sizes or (_NBYTES,), counts)
-
-
 def _check(options: dict[str, Any]) -> None:
     from collwise.algorithms.registry import find
     from collwise.planner.by_hand import own_choice
@@ -157,7 +91,10 @@ def _check(options: dict[str, Any]) -> None:
 
 
 def _earlier(record: Path, resume: bool) -> "Sweep | None":
-    """The sweep in `record` to go on with, None for a new one; InvalidArgument without --resume."""
+    """The sweep that the file `record` holds, to go on with; None if it is missing or empty.
+
+    Raises InvalidArgument if it is not empty and `resume` is false, or if it holds no sweep.
+    """
     from collwise.tuning.race_records import read_sweep
 
     if not (record.is_file() and record.stat().st_size):
@@ -177,7 +114,7 @@ def _limit_s(options: dict[str, Any]) -> float:
 @click.command("bench", cls=GroupedCommand)
 @gathered(
     "raced",
-    _raced,
+    taken_from,
     click.option(
         "--collective",
         type=COLLECTIVES,
@@ -190,7 +127,7 @@ def _limit_s(options: dict[str, Any]) -> float:
         "sizes",
         type=SIZES,
         help="Bytes of the message, of everybody's vector, or of each source's contribution:"
-        f" 512, or 8,64,1k, or from 8 to 1M by doubling, 8:1M:2  [default: {_NBYTES}].",
+        f" 512, or 8,64,1k, or from 8 to 1M by doubling, 8:1M:2  [default: {NBYTES}].",
     ),
     click.option("-b", "--minbytes", "first", type=SIZE, help="The smallest size, for --bytes."),
     click.option("-e", "--maxbytes", "last", type=SIZE, help="The largest size."),
@@ -217,7 +154,7 @@ def _limit_s(options: dict[str, Any]) -> float:
 @click.option(
     "--budget",
     type=BUDGET,
-    help=f"The most seconds for a race  [default: {_ALONE_S:g}; of several, {_EACH_S:g} for each].",
+    help=f"The most seconds for a race  [default: {ALONE_S:g}; of several, {EACH_S:g} for each].",
 )
 @click.option(
     "--precision",
@@ -274,7 +211,8 @@ def command(
 
     Competitors: mpi4py's method (Comm.Bcast, Comm.Allgatherv, …), the library's persistent form,
     its other algorithms as blocking calls, and planned schedules, as persistent requests and as
-    blocking calls.  The slowest rank's time is what counts.  Who is 1.5 times behind leaves early.
+    blocking calls.  The slowest rank's time counts.  Who takes 1.5 times as long as the best of the
+    same form leaves early.
 
     Several sizes, collectives or numbers of ranks make a sweep: a row for each race, as it ends.
     Interrupted sweeps go on with --record FILE --resume.  --grid races on one network and placement
@@ -323,7 +261,7 @@ def command(
     named = {"record": record_path, "csv": csv_path, "picture": picture, "report": report_path}
     paths = {kind: path for kind, path in named.items() if path is not None}
     keeper = SweepKeeper(sweep, form, paths, None if as_json else _shown(raced))
-    what = f"{raced.races} times" if several else str(tasks[counts[-1]][0])
+    what = formatting.count(raced.races, "time") if several else str(tasks[counts[-1]][0])
     limit_s = budget_s + (0 if saved else raced.measuring_s)
     beginning = f"racing {what} on {counts[-1]} ranks for {limit_s:g} s at most"
 

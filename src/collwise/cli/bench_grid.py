@@ -4,15 +4,15 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import wraps
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from collwise.cli import output
 from collwise.cli.grouped_command import said
@@ -23,73 +23,15 @@ from collwise.system.files import decode_json, is_written_in_place, read_input, 
 from collwise.system.launcher import ended_by_signals, launched
 
 if TYPE_CHECKING:  # the help needs none of them
-    from collwise.tuning.grid import Grid, GridCollective, Launch
-    from collwise.tuning.grid_results import GridCell, Measured
-    from collwise.tuning.outcomes import Task
+    from collwise.tuning.grid import Grid, Launch
+    from collwise.tuning.grid_results import GridCell, LabNotes, Measured
     from collwise.tuning.race_records import Sweep
 
 STARTING_S = 6.0
-"""About what emulated hosts and ranks take to start and to end, in seconds."""
+"""About how many seconds emulated hosts and ranks take to start and to end."""
 PLANNING_S = 10.0
-"""Allowed for planning each race."""
+"""Seconds allowed for planning each race."""
 _TAKEN = ("--grid", "--record", "--resume", "--report", "--json", "--seed")
-
-
-@dataclass(frozen=True)
-class GridCells:
-    """The cells of a grid that one launch races, with the attributes of `bench_command.Ranges`."""
-
-    path: Path
-    numbers: tuple[int, ...]
-    counts: tuple[int, ...] | None = None
-    several: bool = True
-
-    @cached_property
-    def _grid(self) -> "Grid":
-        from collwise.tuning.grid import Grid
-
-        return Grid.load(self.path)
-
-    @cached_property
-    def _cells(self) -> "list[tuple[GridCollective, int]]":
-        cells = self._grid.cells
-        if wrong := [number for number in self.numbers if not 0 <= number < len(cells)]:
-            seen, remedy = f"the last one is {len(cells) - 1}", "leave --cells to bench itself"
-            raise InvalidArgument(f"cell {wrong[0]} of {self.path}", seen, remedy)
-        return [cells[number] for number in self.numbers]
-
-    @property
-    def measuring_s(self) -> float:
-        """Seconds for measuring the machine."""
-        return self._grid.measuring_s
-
-    @property
-    def measured_sizes(self) -> tuple[int, ...]:
-        """The message sizes at which to measure, in bytes: the grid's sizes."""
-        return self._grid.sizes
-
-    @property
-    def collectives(self) -> tuple[str, ...]:
-        """The names of the collectives."""
-        return tuple(dict.fromkeys(collective.name for collective, _ in self._cells))
-
-    @property
-    def races(self) -> int:
-        """The number of races."""
-        return len(self.numbers)
-
-    def budget_s(self, asked: float | None) -> float:
-        """The most seconds for each race."""
-        return asked or self._grid.race_s
-
-    def tasks(self, request: object, ranks: int) -> "list[Task]":
-        """The races on `ranks` ranks."""
-        from collwise.tuning.session import check_raceable
-
-        tasks = [collective.task(ranks, nbytes) for collective, nbytes in self._cells]
-        for task in tasks:
-            check_raceable(task)
-        return tasks
 
 
 def over_networks(run: Callable[..., Any]) -> Callable[..., Any]:
@@ -169,7 +111,7 @@ class _Runner:
                     )
 
     def _hosts(self, launch: "Launch") -> dict[str, Any]:
-        """The arguments of the cluster on which a launch runs."""
+        """The keyword arguments of `lab.Cluster` for the hosts on which a launch runs."""
         network = self.grid.networks[launch.network]
         hosts: dict[str, Any] = {"latency": network.latency, "rate": network.rate}
         if network.file is None:
@@ -182,11 +124,11 @@ class _Runner:
         first = [launch for turn in range(grid.rounds) for launch in grid.launches(turn)]
         left = sum(launch.name not in self.measured for launch in first)
         each_s = STARTING_S + grid.measuring_s + len(grid.collectives) * grid.race_s
+        others = f"the others take {_duration(left * each_s)} at most" if left else "none is left"
         self._say(
             f"grid     {formatting.count(len(first), 'launch', 'launches')} of"
-            f" {formatting.count(len(grid.collectives), 'race')} on {', '.join(grid.libraries)};"
-            f" {len(first) - left} have run; the others take {_duration(left * each_s)} at most,"
-            " and what they decide is raced once more"
+            f" {formatting.count(len(grid.collectives), 'race')} on {', '.join(grid.libraries)},"
+            f" {len(first) - left} of them done; {others}; what they decide is raced once more"
         )
         with ended_by_signals():
             for turn in range(grid.rounds):
@@ -208,26 +150,28 @@ class _Runner:
         words += ["--json"] * self.as_json
         try:
             with _launcher_beside(self.pythons[launch.library]):
-                code, warnings = self._start(launch, list(map(str, words)), len(places))
+                code, notes = self._start(launch, list(map(str, words)), len(places))
         except CollwiseError as problem:
-            code, warnings = 1, ()
+            code, notes = 1, None
             self._say(f"failed   {problem}")
         if code or not sweep.exists():
             self.failed.append(str(launch))
             self._say(f"failed   {launch}: it ended with code {code}; --resume tries it again")
             return
-        save_text(self._ended(launch), json.dumps(warnings), "launch")
+        save_text(self._ended(launch), msgspec.json.encode(notes).decode(), "launch")
         self._take(launch)
         self._write()
 
-    def _start(self, launch: "Launch", words: list[str], races: int) -> tuple[int, Sequence[str]]:
-        """Run `collwise` with `words` on a launch's ranks; returns exit code and lab's warnings."""
+    def _start(self, launch: "Launch", words: list[str], races: int) -> "tuple[int, LabNotes]":
+        """Run `collwise` with `words` on a launch's ranks; returns exit code and lab's notes."""
+        from collwise.tuning.grid_results import LabNotes
+
         network, python = self.grid.networks[launch.network], self.pythons[launch.library]
         budget_s = self.grid.measuring_s + races * (2 * self.grid.race_s + PLANNING_S)
         if not network.emulated:
             return start_ranks(
                 launch.ranks_per_host[0], budget_s, words, python, quiet=self.as_json
-            ), ()
+            ), LabNotes()
         from collwise.lab import Cluster
 
         with Cluster(**self._hosts(launch)) as cluster:
@@ -237,10 +181,11 @@ class _Runner:
                 timeout_s=budget_s + START_UP_S,
                 capture="stdout" if self.as_json else False,
             )
-        return finished.code, finished.report.warnings
+        report = finished.report
+        return finished.code, LabNotes(report.warnings, report.windows, os.cpu_count() or 1)
 
     def _places(self, launch: "Launch") -> list[int]:
-        """The cells for a launch: all, or in a second launch those that the first ones decided."""
+        """Numbers of a launch's cells: all, or in a second launch those that the first decided."""
         places = self.grid.cells_of(launch)
         if launch.number == 1:
             return places
@@ -257,7 +202,7 @@ class _Runner:
 
     def _take(self, launch: "Launch") -> None:
         """Read what a launch has measured, if it has ended with all cells that the grid has now."""
-        from collwise.tuning.grid_results import Measured
+        from collwise.tuning.grid_results import LabNotes, Measured
 
         if (sweep := self._sweep(launch)) is None:
             return
@@ -267,9 +212,9 @@ class _Runner:
         ]
         raced = [any(race.is_about(task) for race in sweep.races) for task in tasks]
         with suppress(OSError, ValueError):
-            warnings = decode_json(read_input(self._ended(launch)), tuple[str, ...])
+            notes = decode_json(read_input(self._ended(launch)), LabNotes)
             if all(raced) or launch.number > 1:
-                self.measured[launch.name] = Measured(launch, sweep, warnings)
+                self.measured[launch.name] = Measured(launch, sweep, notes)
 
     def _sweep(self, launch: "Launch") -> "Sweep | None":
         """What a launch has raced so far; None if there is nothing that can be read."""

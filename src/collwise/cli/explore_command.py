@@ -14,7 +14,7 @@ def command(port: int, browser: bool, as_json: bool) -> None:
     """Open a page with sliders for λ, ranks, bytes and sources, until interrupted.
 
     It draws the schedule in space and in time, and compares the times of all algorithms with the
-    lower bound, over λ, too.  Every picture can be saved as SVG.  It needs an extra:
+    lower bound, also over λ.  Every picture can be saved as SVG.  It needs an extra:
 
     \b
         pip install 'collwise[explore]'

@@ -136,7 +136,7 @@ _RULES = {
     "mpich": ("mpich_selection", "a selection file for MPICH: its own table, with our rules in it"),
     "intel": ("intel_adjust", "I_MPI_ADJUST_* variables for Intel MPI, if presets were raced"),
 }
-"""The modules of formats of rules, and what they write."""
+"""For each MPI library, the module of its format of rules, and what that module writes."""
 _RULED = """Write {what}.
 
 The rules are of blocking calls on as many ranks as were raced, of sizes as far as races count.

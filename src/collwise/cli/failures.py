@@ -16,9 +16,9 @@ from collwise.errors import CollwiseError
 from collwise.system.launcher import launched, status_file
 
 _FIRST_WORD_S = 0.5
-"""How long other ranks leave rank 0 to say what is wrong: launchers end all when one fails."""
+"""Seconds that other ranks leave rank 0 to say what is wrong: launchers end all when one fails."""
 GRACE_S = 5.0
-"""How long a failing rank waits for all others to fail, too, before it ends them."""
+"""Seconds that a failing rank waits for all others to fail, too, before it ends them."""
 
 
 class ScriptEnd(SystemExit):
@@ -118,7 +118,8 @@ def leave(code: int, *, alone: bool = False) -> NoReturn:
 def tell_starter(status: int | str) -> bool:
     """Tell a status to the collwise process that started the ranks; False if there is none.
 
-    status: an exit code, of which the starter exits with the highest, or that ranks have begun.
+    status: an exit code, or a word for ranks that have begun.  The starter exits with the highest
+    exit code of all ranks.
     """
     path = status_file()
     if path is None:

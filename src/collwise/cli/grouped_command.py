@@ -55,7 +55,7 @@ def gathered(
 
 
 def said(*names: str) -> list[str]:
-    """Those of the parameters `names` that the user gave, as users type them, such as --bytes."""
+    """Which of the parameters `names` the user gave, as users type them, such as --bytes."""
     ctx = click.get_current_context()
     return [
         param.opts[0] if isinstance(param, click.Option) else (param.name or "").upper()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # the help needs no MPI
     from collwise.mpi.runtime.world import Communicator, World
 
 MOST_BYTES = 1 << 30
-"""Larger vectors may not fit into the memory of all ranks."""
+"""The largest size in bytes: larger vectors may not fit into the memory of all ranks."""
 
 
 def _check(options: dict[str, Any]) -> None:
@@ -65,9 +65,9 @@ def command(
 
     A user's operator records the expression by which contributions are combined: whether all ranks
     and all elements have the same one, and which of our algorithms has it, too.  MPI.SUM on float64
-    is known by how it rounds, since libraries may choose another algorithm for it.  A broadcast's
-    tree shows when ranks enter it late, in turn, up to the size from which on senders wait for
-    their receivers.  This needs no help from the library, and works with every one.
+    is known by how it rounds, since libraries may choose another algorithm for it.  To find a
+    broadcast's tree, one rank after another enters late; this works up to the size from which on
+    senders wait for their receivers.  All this needs no help from the library.
 
     \b
         collwise inspect -n 8

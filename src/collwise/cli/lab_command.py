@@ -51,7 +51,7 @@ def command(
     as_json: bool,
     words: tuple[str, ...],
 ) -> NoReturn:
-    """Run a command on emulated hosts with a chosen latency and rate, one rank on each.
+    """Run a command on emulated hosts with a chosen latency and rate, and ranks on each.
 
     \b
         collwise lab --hosts 16 --latency 5ms --rate 10mbit -- python prog.py
@@ -63,6 +63,8 @@ def command(
     """  # noqa: D301
     from collwise.lab import Cluster
 
+    if mpi == "none" and (ranks, ranks_per_host) != (None, None):
+        raise click.UsageError("it runs once with --mpi none: leave --ranks[-per-host] out")
     if network_path is None:
         rooms = ranks_per_host if isinstance(ranks_per_host, tuple) else ()
         hosts = hosts or len(rooms) or _HOSTS

@@ -41,12 +41,12 @@ _KINDS = {
     "loggp": ("latency", "overhead", "gap", "per_byte"),
     "wormhole": ("send", "receive", "hop", "beta", "gamma", "copy", "all_port"),
 }
-"""By kind of machine (a constructor of `Machine`), the options for the constructor's arguments."""
+"""For each kind of machine, a constructor of `Machine`, the options that give its arguments."""
 _OPTIONAL = ("gamma", "copy", "all_port")
 _ARGUMENTS = {name: f"{name}_s" for options in _KINDS.values() for name in options}
 _ARGUMENTS |= {"lam": "lam", "all_port": "all_port"}
 _ARGUMENTS |= {"latency": "L_s", "overhead": "o_s", "gap": "g_s", "per_byte": "G_s"}
-"""For each of these options, the constructor's argument that it gives."""
+"""For each option that describes a machine, the constructor's argument that it gives."""
 MACHINE_OPTIONS = ("profile_path", "placement", "preset", "levels", *_ARGUMENTS, "topology")
 """The names of all options that `machine_from` reads."""
 
@@ -119,12 +119,13 @@ def machine_from(
     shape: tuple[int, int] | None,
     combined: tuple[str, str] | None,
 ) -> ChosenMachine:
-    """The machine and the network that `machine_options` describe.
+    """The machine and network that `machine_options` describe; by default this machine's profile.
 
     ranks: number of ranks.   nbytes: message size, for remarks on how well its times are known.
     shape: rows and columns if the preset's network is a mesh; None for a mesh near a square.
     combined: operator and element type; None if the collective combines nothing.
-    Raises InvalidArgument if options describe several machines or none; DamagedProfile.
+    Raises InvalidArgument if options describe several machines, or one incompletely, DamagedProfile
+    if the profile cannot be read or, where no option names a machine, none is saved.
     """
     topology = None if options["topology"] is None else parse(options["topology"])
     if topology is not None:

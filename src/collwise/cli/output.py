@@ -167,7 +167,7 @@ def write(*lines: str, stream: str = "out") -> None:
 
 
 def _wrapped(line: str, width: int) -> list[str]:
-    """The line cut between words at `width` characters; later pieces begin at its last column."""
+    """The line cut between words at `width` characters; later pieces are below its last column."""
     if len(line) <= width:
         return [line]
     margin = len(line) - len(line.lstrip(" "))

@@ -26,7 +26,7 @@ T = TypeVar("T")
 MAX_SIZES = 1000
 """The most sizes in a range."""
 LONGEST_S = 10_000_000
-"""Seconds, 115 days: clocks of the system cannot wait for much more."""
+"""The longest budget, 115 days in seconds: clocks of the system cannot wait for much more."""
 
 
 class ParsedType(click.ParamType[T]):
@@ -112,7 +112,7 @@ def _parse_sizes(text: str) -> tuple[int, ...]:
 
 
 def size_range(first: int, last: int, factor: Fraction) -> tuple[int, ...]:
-    """Sizes in bytes from `first` up to `last`, each `factor` times the size before.
+    """Sizes first·factor^k up to `last` in bytes, rounded down; (first,) if `first` equals `last`.
 
     Raises InvalidArgument for a range without sizes, or with more than MAX_SIZES.
     """

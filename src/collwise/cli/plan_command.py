@@ -29,11 +29,11 @@ def command(
     picture: Path | None,
     as_json: bool,
 ) -> None:
-    """Plan COLLECTIVE: the choice, the runners-up and why not, the lower bound.
+    """Plan COLLECTIVE: the chosen algorithm, why no other, and a lower bound of the time.
 
     COLLECTIVE is {collectives}; broadcast if none is given.  The machine is a
-    measured profile, one of the papers', or one that options describe.  Where a profile knows races
-    that say something, they decide, as in collwise.Comm.
+    measured profile, one of the papers', or one that options describe.  Races in the profile that
+    apply to the problem decide, as in collwise.Comm, unless --algorithm or --topology is given.
 
     \b
         collwise plan -n 64 --bytes 512 --t0 1.7ms --lam 4 --picture tree.svg

@@ -35,7 +35,7 @@ SLOW_FROM_RANKS = 128
 _IN_GOAL = ("collective", "ranks", "nbytes", "algorithm", "settings", *PROBLEM)
 """Options, by their names here, that have no meaning beside a GOAL program."""
 MANY_OBJECTS = 200_000
-"""Garbage collections are this many new objects apart: operations have no reference cycles."""
+"""New objects between two garbage collections: many, since operations have no reference cycles."""
 
 
 def _settings(ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str]:

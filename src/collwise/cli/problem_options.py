@@ -29,7 +29,7 @@ MAX_SIMULATED, MAX_PLANNED = 1 << 20, 1 << 24
 
 COLLECTIVE_NAMES = "{} or {}".format(", ".join(list(COLLECTIVES)[:-1]), list(COLLECTIVES)[-1])
 _ABOUT = {**ABOUT, "pattern": ABOUT["sources"]}
-"""By option, the collectives to which it applies."""
+"""For each option, the collectives to which it applies."""
 
 BYTES_HELP = (
     "Bytes, such as 512 or 64k: of the message, of everybody's vector, or of each source's"
@@ -87,7 +87,7 @@ class ProblemOptions(NamedTuple):
     shape: tuple[int, int] | None
 
     def check(self, collectives: Sequence[str]) -> None:
-        """Raise InvalidArgument for options that contradict each other, or apply to no collective.
+        """Raise InvalidArgument for options that contradict each other, or apply to none of these.
 
         collectives: the names of the collectives that the user asks for.
         """
@@ -159,7 +159,7 @@ class ProblemOptions(NamedTuple):
 
 
 PROBLEM = ProblemOptions._fields
-"""The names of these options."""
+"""The names of the options about the problem."""
 
 
 def check_amount(ranks: int, sources: int, most: int, why: str) -> None:

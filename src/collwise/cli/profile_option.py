@@ -62,7 +62,7 @@ save_option = click.option(
 
 
 def save(profile: Profile, path: Path | None) -> Saved:
-    """Merge a profile into the profile at `path`; None for the file of this machine's profile."""
+    """Merge a profile into that in the file `path`, or if None, into this machine's saved one."""
     from collwise.tuning.saving import save_merged  # imported late: it loads the algorithms
 
     if (named := path or chosen()) and (trouble := holds_else(named)):
@@ -80,7 +80,10 @@ def save(profile: Profile, path: Path | None) -> Saved:
 
 
 def profile_for(fingerprint: Fingerprint, path: Path | None) -> Profile | None:
-    """The profile in `path`; None for this machine's.  ForeignProfile if of another machine."""
+    """The profile in the file `path`; if None, this machine's saved profile, None if there is none.
+
+    Raises ForeignProfile if the file has another machine's.
+    """
     if path is None:
         return find(fingerprint)
     profile = Profile.load(path)

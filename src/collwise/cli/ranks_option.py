@@ -33,9 +33,9 @@ else:
 _WORKING = "working"
 """The status that ranks leave once they have begun."""
 _KILLED = (-signal.SIGKILL, signal.SIGKILL, 128 + signal.SIGKILL)
-"""What launchers end with when a rank, or they themselves, were killed."""
+"""Exit codes of launchers when a rank, or they themselves, were killed."""
 START_UP_S = 120.0
-"""Time allowed on top of a command's budget, for starting Python on all ranks and ending MPI."""
+"""Seconds allowed on top of a command's budget, for starting Python on all ranks and ending MPI."""
 MAX_PER_CORE, MAX_PER_MACHINE = 16, 64
 """How many ranks may be started here, per core and on a machine: the larger number counts."""
 
@@ -128,6 +128,7 @@ def start_ranks(
     """Run `collwise` with `words` on `count` ranks of this machine; return its exit code.
 
     python: the interpreter.   quiet: whether to drop the ranks' standard output.
+    Raises InvalidArgument for too many ranks, RanksLost if ranks were killed, NoMPI if none began.
     """
     check_startable(count)
     with _status_file() as (file, name):

@@ -52,7 +52,7 @@ def command(
     with other collectives that do the same, with twice the bytes, and on one rank fewer.  Looks for
     cliffs, where one element more takes over 1.5 times as long, at each size, and between sizes
     where the time rises more than the model's.  Looks for times far above the lower bound on the
-    measured machine.  What is found is significant in two races.
+    measured machine.  Only what is significant in two races is reported.
 
     \b
         collwise scan

@@ -36,8 +36,8 @@ def command(
     """Simulate COLLECTIVE on a machine that is assumed, measured, or one of the papers'.
 
     COLLECTIVE is {collectives}; broadcast if none is given.  Times are exact, in
-    the postal, Hockney, LogGP and wormhole models; in Hockney's and the wormhole model also on a
-    network whose links messages wait for.  With --goal a GOAL program (as LogGOPSim reads) is
+    the postal, Hockney, LogGP and wormhole models.  In Hockney's and the wormhole model messages
+    may also wait for the links of a network.  With --goal a GOAL program (as LogGOPSim reads) is
     timed in the place of COLLECTIVE.
 
     \b

@@ -138,7 +138,7 @@ command.add_command(  # as it was called before
 @command.command("import")
 @click.argument("files", nargs=-1, type=FILE, required=True)
 def import_(files: tuple[Path, ...]) -> None:
-    """Add files of others to the saved profiles."""
+    """Add profiles in files, such as those of other users, to the saved profiles."""
     for file in files:
         output.write(*save(Profile.load(file), None).lines)
 

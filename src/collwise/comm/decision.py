@@ -78,7 +78,8 @@ class Decision:
     derived communicators on one node, if this one is on several.   progress: whether a helper
     thread can advance schedules while the program computes.   check_limit_s: how long checked calls
     wait for all ranks; 0 if calls are not checked.   engine: the name of rank 0's engine.
-    within_memory: memory of one node carries all data.   falls_back: the library may serve calls.
+    within_memory: whether shared memory of one node carries all data.   falls_back: whether the
+    library may serve calls without a plan.
     """
 
     profile: Profile | None = None
@@ -284,7 +285,7 @@ class Decision:
         return Chosen(settled(plan, decided), f"{decided}{self._unlike(decided)}")
 
     def _unlike(self, decided: Verdict | None) -> str:
-        """A warning if what decides was measured with another engine than today's; else empty."""
+        """A warning if the race or profile that decides was measured with another engine; or ""."""
         measured = ""
         if decided is not None:
             measured = decided.race.engine if decided.race is not None else ""

@@ -289,10 +289,10 @@ class Dispatch:
         return self._cached((asked, form, timed), self.decision.chosen, asked, form, timed)
 
     def slow(self, method: str, nbytes: int) -> bool:
-        """Whether a choice but the default serves, and the library's default takes over SLOW_S.
+        """Whether something else than the library's default serves, and the default is slow.
 
-        Without a race the library's collective is taken to be slow.   method: an MPI method that
-        combines nothing.   nbytes: bytes of each rank.
+        It is slow if a race shows that it takes over SLOW_S seconds, or if there is no race.
+        method: an MPI method that combines nothing.   nbytes: bytes of each rank.
         """
         return self._cached(("slow", method, nbytes), self._is_slow, method, nbytes)
 

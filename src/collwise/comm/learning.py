@@ -53,10 +53,10 @@ _HEAD = 3
 
 
 class Learning:
-    """The time for learning on a `Comm` and on communicators derived from it; the results.
+    """Budget and results of learning on a `Comm` and on the communicators derived from it.
 
     share: the share of the time, since this object was made, that learning may take.
-    results: what was learned on communicators whose rank 0 this process is.
+    results: what was learned on communicators on which this process is rank 0.
     """
 
     def __init__(self, share: float) -> None:
@@ -94,7 +94,7 @@ class Learning:
 
 
 class Trial(Tally):
-    """The tally of calls of one kind, which candidates serve in turn."""
+    """Counts and times equal calls, which candidates serve in turn: plans and MPI's algorithms."""
 
     def __init__(
         self, method: str, way: Way, asked: CallProblem, dispatch: "Dispatch", learning: Learning
@@ -130,7 +130,7 @@ class Trial(Tally):
 
     @property
     def own(self) -> Switched | None:
-        """The library's algorithm that serves the next call; None for a plan or the default."""
+        """The library's own algorithm that serves the next call; None if something else does."""
         return self._own.get(self._turns[0]) if self._turns else None
 
     def proceed(self, op: MPI.Op | None) -> bool:
@@ -215,7 +215,7 @@ class Trial(Tally):
         return spent, -elapsed, planning
 
     def _judge(self) -> None:
-        """Keep a round's times; add to `spent_s` the time beyond the default's."""
+        """Keep a round's times, add to `spent_s` the time lost, and drop HOPELESS candidates."""
         took = {k: np.maximum(b[:, 1] - b[:, 0], 1) / 1e9 for k, b in self._block.items()}
         usual_s = float(np.median(took[LIBRARY][1:]))
         for label, times in took.items():

@@ -69,9 +69,10 @@ class Tally:
     """How often equal calls were made, and for how long.
 
     numbers: TIMES, the number of calls; UNTIL, the number of calls up to which the compiled engine
-    may serve them; NANOSECONDS, of all calls; LAST, the last start on the monotonic clock.  Starts
-    and ends of the last `kept` calls follow.   memory: the same numbers as bytes, for the compiled
-    engine.   instead: why the library's default serves, not the own algorithm that was chosen.
+    may serve them; NANOSECONDS, what all calls took; LAST, when the last one began.  Starts and
+    ends of the last `kept` calls follow, on the monotonic clock.   memory: the same numbers as
+    bytes, for the compiled engine.   instead: why the library's default serves, not the library's
+    other algorithm that was chosen.
     """
 
     def __init__(

@@ -62,7 +62,11 @@ def _as_ours(theirs: Callable[..., MPI.Comm]) -> Callable[..., MPI.Comm]:
 
 
 def _of_lists(theirs: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a method for lists of requests: lists with collwise's are served or refused."""
+    """Wrap a method of MPI.Request that takes a list.
+
+    If the list holds requests of collwise, starting, waiting for or testing all of them works; any
+    other method raises InvalidArgument.
+    """
     name: str = theirs.__name__
 
     @wraps(theirs)

@@ -1,4 +1,4 @@
-"""An interactive page: turn λ, ranks and bytes, and see what changes.
+"""An interactive page with sliders for λ, ranks and bytes, which shows what they change.
 
 `questions` computes what the page shows, `app` is the page, a marimo notebook, and `serving` serves
 it.

@@ -37,8 +37,9 @@ class Question:
     """The values of the page's sliders and menus.
 
     machine: POSTAL, or the name of a preset, which has a λ of its own.   nbytes: of the message, of
-    each rank's vector, or of each source.   distribution, sources: the pattern and number of an
-    s-to-p broadcast's sources.   algorithm: the drawn one; if empty or unfit, the planner's.
+    each rank's vector, or of each source.   distribution, sources: the pattern and number of the
+    ranks that have data in an allgatherv.   algorithm: the drawn one; if empty or unfit, the
+    planner's.
     """
 
     collective: str = "broadcast"
@@ -77,7 +78,7 @@ class Question:
 
     @property
     def source_ranks(self) -> tuple[int, ...] | None:
-        """The ranks that have data in an s-to-p broadcast; None for other collectives."""
+        """The ranks that have data in an allgatherv; None for other collectives."""
         if not self.has_sources:
             return None
         return distribute(self.distribution, self.shape, min(self.sources, self.ranks))
@@ -200,13 +201,13 @@ def _planned(question: Question) -> Plan:
 
 
 def embedded(figure: Figure) -> str:
-    """A picture as HTML with our colours, whatever colours of these names the page has."""
+    """A picture as HTML with our colours, even if the page's CSS variables have the same names."""
     ours = "; ".join(f"--{name}: {light}" for name, (light, _) in THEME.items())
     return f'<div style="{ours}; overflow-x: auto">{svg(figure)}</div>'
 
 
 def choices() -> dict[str, Iterable[str]]:
-    """What the page's menus offer, by name."""
+    """For each menu of the page, by its name, what it offers."""
     return {
         "collective": COLLECTIVES,
         "machine": (POSTAL, *PRESETS),

@@ -1,4 +1,4 @@
-"""Serves the page on this machine only."""
+"""Serves the interactive page of `collwise explore` to browsers on this machine only."""
 
 import secrets
 import socket

@@ -21,11 +21,12 @@ def christmas_tree(
     *,
     title: str = "",
 ) -> Figure:
-    """A bar of legal α for every number of ranks, and a line at one α for all, if there is one.
+    """A bar of the optimal α for every number of ranks, and a line at an α that suits all, if any.
 
-    ranges: by number of ranks, the lowest legal α and the end of the range.   common: the range of
-    α that serves all; where it is None, the numbers of ranks that rule each other out stand out.
-    times: by number of ranks, in t0; numbers with equal times form a triangle, which is named.
+    α is the share of the ranks that a source keeps.   ranges: for each number of ranks, the lowest
+    optimal α, and the end of the range (exclusive).   common: the range of α that suits all; if it
+    is None, the ranges that rule each other out are orange.   times: for each number of ranks, in
+    t0; numbers with equal times form a triangle, which is labelled.
     """
     figure = Figure((6.4, 8.2))
     axes = figure.subplots()

@@ -31,7 +31,7 @@ class _Part:
 
 
 Held = list[list[_Part | None]]
-"""By rank and item: the part that the rank holds; None where it needs no part any more."""
+"""For each rank and item, the part that the rank holds; None where it needs no part any more."""
 
 
 @look()

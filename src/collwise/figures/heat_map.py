@@ -11,7 +11,7 @@ from collwise.figures import style
 from collwise.figures.style import BLUE, INK, PAPER, VERMILION
 
 MAX_FIELDS = 6000
-"""Fields that can still be read in one picture."""
+"""The most fields, rows × columns, that can be read in one picture; more are not drawn."""
 STRONGEST = 4.0
 """The ratio whose field has the strongest colour; that of 1 has none."""
 _COLOURS = LinearSegmentedColormap.from_list("ratios", [VERMILION, PAPER, BLUE])

@@ -1,4 +1,4 @@
-"""What was measured of the machine, over the message size: λ and t0 of each way of sending."""
+"""Curves of the measured λ and t0 over the message size, for blocking and non-blocking sends."""
 
 from collections.abc import Sequence
 from itertools import groupby, pairwise

@@ -1,4 +1,4 @@
-"""Curves over one axis: what papers draw most."""
+"""Line charts: one or several curves over a common x axis."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias

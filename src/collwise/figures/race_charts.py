@@ -39,10 +39,12 @@ def speedups(
     blocking: Sequence[Race] = (),
     bounds_s: Mapping[int, float] = MappingProxyType({}),
 ) -> Figure:
-    """The library's time over the time of our fastest schedule, by message size.
+    """A chart of speed-ups over message size: the library's time over that of `race.best`.
 
-    races: of persistent calls.   blocking: races of blocking calls, for a second panel, whose
-    candidates are labelled as in plans.   bounds_s: by size, the seconds that no schedule can beat.
+    `race.best` is the fastest competitor, which may be another algorithm of the library.
+    races: of persistent calls.   blocking: races of blocking calls, for another panel; their
+    candidates have the labels of plans.   bounds_s: for each size, a lower bound in seconds.
+    Races without the library's default, another competitor, or bytes are left out.
     """
     forms = {"blocking calls": _with_speedup(blocking), "persistent calls": _with_speedup(races)}
     forms = {form: shown for form, shown in forms.items() if shown}
@@ -84,7 +86,7 @@ def speedups(
 
 
 def _with_speedup(races: Iterable[Race]) -> list[Race]:
-    """The comparable races in which a schedule ran beside the library's own collective."""
+    """The comparable races of > 0 bytes in which others than the library's defaults finished."""
     return [
         race
         for race in comparable_races(races)

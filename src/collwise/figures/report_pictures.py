@@ -25,7 +25,7 @@ from collwise.timing import Timing
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture on the page.
+    """A picture for an HTML page.
 
     kind: which of the page's captions the picture gets.   svg: one <svg> element, as
     `style.svg` gives it; not escaped.

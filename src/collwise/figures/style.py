@@ -37,7 +37,7 @@ THEME = {
     "ochre": ("#b97f00", "#efb63e"),
     "sky": ("#3a9bd6", "#8fd0f5"),
 }
-"""By name, a colour on light and on dark pages; HTML pages define the CSS variable `--name`."""
+"""For each name, its colour on light and on dark pages; pages define the CSS variable `--name`."""
 
 INK, MUTED, FAINT, WASH, PAPER, BLUE, VERMILION, GREEN, PURPLE, OCHRE, SKY = (
     light for light, _ in THEME.values()

@@ -15,12 +15,12 @@ from collwise.measure.statistics import Interval
 MAX_PANELS = 12
 """Panels that fit one picture."""
 Times: TypeAlias = Mapping[int, tuple[Interval, Interval, float | None]]
-"""By message size in bytes: the library's seconds, ours, and the prediction of ours."""
+"""For each message size in bytes: the library's seconds, ours, and the prediction of ours."""
 
 
 @style.look()
 def sweep_chart(panels: Mapping[str, Times]) -> Figure:
-    """Time over size, both logarithmic; a panel for each title.
+    """A chart of time over size, both logarithmic; a panel for each title, MAX_PANELS at most.
 
     Sizes and times of 0 are not shown.
     """

@@ -24,9 +24,9 @@ from collwise.timing import Timing
 
 MAX_LABELLED_ROWS = 32
 MAX_ARROWS = 130
-"""If there are more messages, their flights are lines without heads."""
+"""The most messages drawn as arrows from send to receipt; more are drawn as lines without heads."""
 MAX_FLIGHTS = 1200
-"""If there are more messages, no flights are drawn, and a rank's sends in a row are one bar."""
+"""With more messages there are no arrows or lines, and successive sends of a rank are one bar."""
 _ARROW, _DIGIT, _MARGIN = 0.082, 0.062, 0.05
 """Inches: the widths of an arrow and of a digit in a bar's label, and of the room around them."""
 _DOT = 0.055

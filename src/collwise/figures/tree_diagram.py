@@ -66,7 +66,7 @@ def tree_diagram(
 
 
 def _first_messages(timing: Timing) -> dict[int, Transfer]:
-    """By rank, the first message that the rank receives."""
+    """For each rank that receives messages, the first one."""
     first: dict[int, Transfer] = {}
     for transfer in sorted(timing.transfers, key=lambda t: (t.received, t.start)):
         first.setdefault(transfer.target, transfer)
@@ -74,7 +74,7 @@ def _first_messages(timing: Timing) -> dict[int, Transfer]:
 
 
 def _children(first: dict[int, Transfer], root: int) -> dict[int, list[int]] | None:
-    """By rank, the ranks whose first message it sends, by receipt; None if that is no tree."""
+    """Each rank's children, which get their first message from it, by receipt; None if no tree."""
     children: dict[int, list[int]] = {rank: [] for rank in (root, *first)}
     for rank, transfer in first.items():
         if rank != root:

@@ -15,7 +15,7 @@ SENDS, RECEIVES, COMBINES = TRACKS = ("sends", "receives", "combines")
 
 
 def chrome_trace(timing: Timing, what: str) -> dict[str, Any]:
-    """The trace as a JSON document.   what: a text on what was simulated, such as the problem."""
+    """A timing as Chrome's trace events, a JSON object.   what: a text on what was simulated."""
     return {
         "traceEvents": list(_events(timing)),
         "displayTimeUnit": "ns",

@@ -19,10 +19,10 @@ NANOSECONDS = 10**9
 class Listed(NamedTuple):
     """One operation of a rank.
 
-    kind: "send", "recv" or "calc".   place: the operation's number in the rank's list, unique.
-    peer: the other rank of a message.   size: bytes of a message, or nanoseconds of a calc,
-    rounded.   tag: how many messages the sender sent to the receiver before this one.   needs: the
-    places of the receives and calcs that the operation waits for.
+    kind: "send", "recv" or "calc" (it computes).   place: the operation's number in the rank's
+    list, unique.   peer: the other rank of a message.   size: bytes of a message, or nanoseconds of
+    a calc, rounded.   tag: how many messages the sender sent to the receiver before this one.
+    needs: the places of the receives and calcs that the operation waits for.
     """
 
     kind: str
@@ -41,7 +41,7 @@ def check_exportable(schedule: Schedule) -> None:
 
 
 def by_rank(schedule: Schedule, machine: Machine) -> list[list[Listed]]:
-    """The operations of every rank.  A combine is a calc if the machine takes time to combine.
+    """The operations of every rank in list order; combines are calcs, left out if they are free.
 
     Raises InvalidArgument for more than MOST_EXPORTED messages.
     """

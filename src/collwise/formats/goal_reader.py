@@ -1,4 +1,4 @@
-"""Reads GOAL programs into rows, and times them.  They are neither run nor verified.
+"""Reads GOAL programs into a schedule's rows, and times them.  They are neither run nor verified.
 
 A rank's operations start in the order of its lines.  The reader refuses, with the line, a program
 that needs another order: no operation may wait for one that stands below it; no receive may wait
@@ -60,7 +60,7 @@ class _Operation(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Goal(Program):
-    """A GOAL program.   messages: rows of messages and of calcs.
+    """A GOAL program.   messages: a row for each message and each calc (computation).
 
     A calc of n nanoseconds is a row that combines n bytes.
     """
@@ -70,12 +70,12 @@ class Goal(Program):
     messages: Rows
 
     def operations(self, rank: int) -> list[Operation]:
-        """Raise InvalidArgument: GOAL leaves open which blocks messages carry."""
+        """Raise InvalidArgument, since GOAL does not say which data messages carry."""
         raise InvalidArgument("run a GOAL program", "it names no data", "only time it")
 
     @property
     def sizes(self) -> Ints:
-        """The number of bytes of every message."""
+        """The bytes of each message, as an array."""
         return self.messages.nbytes[~self.messages.combines]
 
     @property
@@ -126,7 +126,7 @@ def read_goal(path: Path) -> Goal:
 
 @dataclass
 class _Reader:
-    """Reads one file.
+    """Reads one GOAL file.
 
     operations: in the order of lines; an operation's place is its index in this list.   labels:
     maps (rank, label) to a place.   needs: for each operation, the places of operations it needs.
@@ -139,7 +139,7 @@ class _Reader:
     needs: list[list[int]] = field(default_factory=list)
 
     def read(self, text: str) -> None:
-        """Read all lines."""
+        """Read all lines of a program.  Raises InvalidArgument, with the line, for wrong ones."""
         lines = _lines(text)
         number, first = next(lines, (1, ""))
         header = re.fullmatch(rf"num_ranks ({_NUMBER})", first)
@@ -169,7 +169,7 @@ class _Reader:
             self._refuse(begun[rank], f"rank {rank} has no end", "close it with }")
 
     def _add(self, number: int, rank: int, found: re.Match[str]) -> None:
-        """Append the operation of a line.   found: the line as matched by _LINE."""
+        """Append the operation of line `number`.   found: the line as matched by _LINE."""
         kind, size, label = found["kind"], int(found["size"]), found["label"]
         peer = NONE if found["peer"] is None else int(found["peer"])
         for wrong, seen, remedy in (
@@ -189,7 +189,10 @@ class _Reader:
         self.needs.append([])
 
     def _relate(self, number: int, rank: int, later: str, how: str, earlier: str) -> None:
-        """Record that the operation labelled `later` waits for `earlier`.   how: i?requires."""
+        """Record that `later` waits for the end of `earlier`, or (irequires) for its start.
+
+        later, earlier: labels of operations.   how: "requires" or "irequires".
+        """
         for label in (later, earlier):
             if (rank, label) not in self.labels:
                 self._refuse(number, f"there is no label {label} above", "define it on this rank")
@@ -207,7 +210,7 @@ class _Reader:
             self.needs[one].append(other)
 
     def _receives(self) -> dict[int, int]:
-        """Each send's place, with its receive's place: the next with the same ranks and tag."""
+        """Map each send's place to its receive's: the next one with the same ranks and tag."""
         waiting: dict[tuple[int, int, int], deque[int]] = defaultdict(deque)
         for place, op in enumerate(self.operations):
             if op.kind == "recv":
@@ -251,9 +254,7 @@ class _Reader:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yields (number from 1, line) of lines that are not empty, without comments, with one blank
-    between words.
-    """
+    """Yield (line number from 1, statement), without comments, with one blank between words."""
     text = _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text)
     for number, line in enumerate(text.splitlines(), 1):
         for part in re.split(r"(?<=[{])|(?=[}])|;", line):

@@ -13,7 +13,7 @@ from collwise.schedule.program import Schedule
 
 
 def goal(schedule: Schedule, machine: Machine) -> Iterator[str]:
-    """The lines of a GOAL program.   machine: says how long combining takes."""
+    """Yield the lines of a schedule's GOAL program.   machine: says how long combining takes."""
     yield f"num_ranks {schedule.ranks}"
     for rank, operations in enumerate(by_rank(schedule, machine)):
         yield ""

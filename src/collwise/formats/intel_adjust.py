@@ -19,7 +19,7 @@ def why_not(rule: Rule, library: Installed) -> str:
 
 
 def bodies(rules: Sequence[Rule], library: Installed) -> dict[str, str]:
-    """The lines of the file at path suffix "", without comments."""
+    """The one file, without its comments, by the suffix "" of its path."""
     lines = (f'export {name}="{value}"\n' for name, value in variables(rules, "").items())
     return {"": "".join(lines)}
 

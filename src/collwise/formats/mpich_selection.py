@@ -8,8 +8,8 @@ operators and counts for which a rule's algorithm is wrong.
 With several ranks on each of several nodes the library composes: a second table chooses how.  An
 algorithm then runs among one rank of each node, the leaders, and inside nodes.  The library asks
 the first table for these parts, so a rule stands there for as many leaders as there were nodes, and
-for as many ranks as a node had.  The table cannot tell how many ranks the leaders' nodes have, nor
-leaders from a program's communicator with one rank on each of as many nodes.
+for as many ranks as a node had.  The table cannot tell how many ranks the leaders' nodes have.  Nor
+can it tell leaders from a program's communicator with one rank on each of as many nodes.
 Only one composition lets an algorithm run among all ranks: the one of communicators without
 hierarchy.  Rules that were raced with it need a second file, which replaces the second table.
 """
@@ -24,7 +24,7 @@ from collwise.errors import InvalidArgument
 from collwise.formats.selection_rules import Installed, Rule, RuleFormat, by_method
 
 Table: TypeAlias = dict[str, Any]
-"""Tests and decisions, and what follows from them, in the order in which they are tried."""
+"""Maps each test or decision to the Table that follows from it; they are tried in this order."""
 _TREE, _EXCHANGE = "tree_type=kary k={k} is_non_blocking=1", "k={k} single_phase_recv=0"
 _PARAMETERS: Mapping[str, str] = {
     "Bcast_intra_tree": _TREE,
@@ -36,18 +36,18 @@ _PARAMETERS: Mapping[str, str] = {
 }
 """The parameters that an algorithm needs in the file, with the library's default values."""
 _SPLITTING = re.compile("ring|reduce_scatter")
-"""Finds allreduces and reduces that cut vectors.  They need an element for each rank, and are wrong
-for some operators of users."""
+"""Matches the names of allreduces and reduces that cut vectors.  They need an element for each
+rank, and are wrong for some user-defined operators."""
 _COMPOSITIONS = ".compositions"
-"""What is appended to the path for the file of compositions."""
+"""The suffix of the path of the file of compositions."""
 _LETTERS = {1: "alpha", 2: "beta", 3: "gamma", 4: "delta"}
 """The last words of the compositions' names, by the library's numbers for them."""
 _ONE_EACH = "comm_avg_ppn<=1"
-"""The test of programs' communicators with one rank on each node; leaders do not pass it."""
+"""A test that communicators with one rank on each node pass, but the leaders' does not."""
 _NODES = re.compile(r"(\d+)x(\d+)")
-"""The number of nodes, and of the ranks on each of them."""
+"""Matches text such as "4x16": the number of nodes, and of the ranks on each of them."""
 _TOTAL = ("Allgatherv", "Reduce_scatter_block")
-"""The methods of which the table tests the bytes of all ranks together, as collwise counts them."""
+"""Methods for which the table tests the bytes of all ranks together, as collwise counts them."""
 
 
 def why_not(rule: Rule, library: Installed) -> str:
@@ -68,7 +68,8 @@ def why_not(rule: Rule, library: Installed) -> str:
 def clash(rule: Rule, other: Rule) -> str:
     """Why the files cannot hold a rule beside another rule; empty if they can.
 
-    Rules for different rank counts clash if leaders, or ranks per node, are equal in number.
+    Rules for different numbers of ranks clash if the library would ask for both algorithms among
+    equally many ranks: the leaders of nodes, or the ranks of a node.
     """
     if rule.method != other.method or rule.ranks == other.ranks:
         return ""
@@ -120,7 +121,7 @@ def _composed(rules: Sequence[Rule]) -> list[Rule]:
 
 
 def _among_all(table: Table, rule: Rule) -> Table:
-    """The composition of communicators without hierarchy; empty if the table has none."""
+    """The composition that the table chooses where nodes do not matter; empty if it has none."""
     of_collective = table.get(f"collective={rule.method.lower()}", {})
     return reached(of_collective.get("comm_type=intra", {}), rule.ranks, "any")
 
@@ -186,7 +187,7 @@ def _holds(test: str, ranks: int, hierarchy: str) -> bool:
 def _by_size(
     size: str, rules: Sequence[Rule], default: Table, chooses: Callable[[Rule], Table]
 ) -> Table:
-    """The choices for messages of each size.   size: the name of the test of sizes."""
+    """A table that chooses by message size.   size: the name of its tests.   default: elsewhere."""
     chosen = Table()
     for rule in rules:
         if rule.first:

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from collwise.formats.selection_rules import Installed, Rule, RuleFormat, by_method
 
 _NUMBERS = {"Allreduce": 2, "Bcast": 7, "Reduce": 11, "Reduce_scatter_block": 13}
-"""The library's numbers of collectives; no program can try its other allgathervs."""
+"""Open MPI's numbers of collectives, but for Allgatherv, whose algorithms no program can try."""
 _HAN = ".han"
-"""What is appended to the path for coll/han's file."""
+"""The suffix of the path of coll/han's file."""
 _PLACES = {"segment", "chains", "fanout"}
 """The settings for which a line has a place, or that no raced algorithm reads."""
 _IN_ORDER: Mapping[str, Sequence[str]] = {
@@ -64,10 +64,10 @@ def _text(lines: Sequence[str]) -> str:
 def _lines(
     by_ranks: Mapping[int, Sequence[Rule]], fewest: int, default: str, said: Callable[[Rule], str]
 ) -> list[str]:
-    """Lines with an algorithm for each number of ranks and each size from which on it is used.
+    """Lines that give an algorithm from each number of ranks on, from each size in bytes on.
 
-    fewest: the number of ranks with which the file begins.   default: the algorithm without a rule.
-    said: returns the text for a rule's algorithm.
+    fewest: the first number of ranks.   default: the algorithm where there is no rule.   said:
+    returns the text for a rule's algorithm.
     """
     served = {fewest: [f"0 {default}"]}
     for ranks, some in by_ranks.items():

@@ -1,4 +1,4 @@
-"""Rules by which an MPI library chooses its algorithms, whatever the file they are written to."""
+"""Rules by which an MPI library chooses its own algorithms, whatever the format of their file."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -8,23 +8,23 @@ from collwise.errors import InvalidArgument
 from collwise.system import formatting
 
 _MARK = "collwise export: rules for"
-"""Is in the first line of every file of rules."""
+"""The mark in the first line of every file of rules."""
 _FLAT = re.compile(r"1x\d+|\d+x1|")
 """Matches placements with one node, or with one rank on each node."""
 
 
 class Named(NamedTuple):
-    """One of the library's algorithms: the number that stands for it, and its usual settings."""
+    """One of the library's algorithms: the library's number for it, and its default settings."""
 
     number: int
     settings: Mapping[str, int] = {}
 
 
 class Installed(NamedTuple):
-    """What an installed library says about itself (`mpi/library/description.py`).
+    """An installed MPI library's description of itself (`mpi/library/description.py`).
 
-    library: name and version.   algorithms: by method of MPI and the library's name.   tables: the
-    JSON tables by which it chooses, and accepted: the algorithms that such a table may name; both
+    library: name and version.   algorithms: by MPI's method and the algorithm's name.   tables: the
+    JSON tables by which it chooses.   accepted: the algorithms that such a table may name.   Both
     are empty unless it is an MPICH.
     """
 
@@ -35,13 +35,13 @@ class Installed(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """One of the library's own algorithms, for blocking calls on one number of ranks.
+    """A rule: which of the library's own algorithms serves some blocking calls on `ranks` ranks.
 
     first, last: the smallest and the largest message in bytes, as collwise counts them; for an
     allgatherv or a reduce-scatter, of all ranks together.   raced: the sizes of the races.
-    number: the algorithm's.   settings: all settings of the algorithm.   changed: the settings
-    that are not as usual.   evidence: a line for each race.   ranks_per_node: how the ranks
-    lay on nodes, such as "2x8"; empty if that is not known.
+    name, number: the algorithm.   settings: all of its settings.   changed: those that are not the
+    defaults.   evidence: a line for each race.   ranks_per_node: how the ranks lay on nodes, such
+    as "2x8"; empty if that is not known.
     """
 
     collective: str
@@ -73,13 +73,13 @@ class RuleFormat(NamedTuple):
     """A format of rules, which one MPI library reads.
 
     vendor: the library's name.   first: the first version that reads the rules as they are written.
-    below: the first later version that does not.   why_not: returns why the files cannot say a
-    rule; empty if it can.   bodies: returns the files without their comments, by what is appended
-    to the path: "" for the first file, such as ".han" for one beside it.   comment: the pattern of
-    a line of comments.   variables: returns the variables that put rules in force, from the file's
-    path.   in_order: by method, the algorithms that are right if an operator does not commute;
-    empty if rules can tell operators apart.   clash: returns why the format cannot say a rule
-    beside another one; empty if it can.
+    below: the first later version that does not.   why_not: returns why the files cannot express a
+    rule; "" if they can.   bodies: returns the files without their comments, by the suffix of their
+    path: "" for the first file, such as ".han" for one beside it.   comment: the pattern of a line
+    of comments.   variables: returns the environment variables that put rules in force, from the
+    first file's path.   in_order: by method, the algorithms that are right if an operator does not
+    commute; empty if rules can tell operators apart.   clash: returns why the files cannot hold a
+    rule beside another one; "" if they can.
     """
 
     vendor: str
@@ -118,7 +118,7 @@ class RuleFormat(NamedTuple):
 
 
 def is_export(content: bytes) -> bool:
-    """Whether a file with this content was written by collwise as rules."""
+    """Whether collwise wrote the file with this content, as rules for an MPI library."""
     return _MARK.encode() in content.partition(b"\n")[0]
 
 

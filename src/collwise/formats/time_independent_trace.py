@@ -16,7 +16,7 @@ from collwise.schedule.program import Schedule
 
 
 def time_independent_trace(schedule: Schedule, machine: Machine) -> Iterator[str]:
-    """The actions of all ranks.   machine: says how long combining takes."""
+    """Yield a line for each action of each rank.   machine: says how long combining takes."""
     for rank, operations in enumerate(by_rank(schedule, machine)):
         yield f"{rank} init"
         receives = {op.place: op for op in operations if op.kind == "recv"}

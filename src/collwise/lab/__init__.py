@@ -3,7 +3,7 @@
     with collwise.lab.Cluster(hosts=16, latency="5ms", rate="10mbit") as cluster:
         cluster.run(["python", "my_program.py"], ranks=16)
 
-Every host is a set of namespaces with a TUN device; a user-space switch carries the packets.
+Every host is a set of Linux namespaces with a TUN device; a user-space switch carries packets.
 Reading order: `network` (the description), `link_model` (when a packet arrives: pure arithmetic),
 `addresses`, `kernel` and `hosts` (system calls, namespaces), `carrier` and `switch` (packets),
 `supervisor` (the process that owns them all) and `control_messages` (what a lab asks of it),

@@ -12,7 +12,7 @@ from pathlib import Path
 from collwise.errors import InvalidArgument
 
 DEFAULTS = tuple(IPv4Network(f"10.{second}.0.0/24") for second in range(77, 97))
-"""The first of these that is free is used, unless a range is asked for."""
+"""Without a range that is asked for, the first of these that is free is used."""
 
 
 def routed(table: Path = Path("/proc/net/route")) -> list[IPv4Network]:
@@ -29,7 +29,7 @@ def routed(table: Path = Path("/proc/net/route")) -> list[IPv4Network]:
 def choose(
     hosts: int, asked: str | None, used: list[IPv4Network] | None = None
 ) -> tuple[list[str], str]:
-    """An address for each host, and their netmask.
+    """An IPv4 address for each of `hosts` hosts, and their netmask.
 
     asked: a range such as "10.77.0.0/24"; a free one if None.   used: ranges to avoid; those that
     this machine has routes to if None.

@@ -14,16 +14,16 @@ from heapq import heappop, heappush
 from collwise.lab.link_model import LinkModel
 
 READ_AHEAD_NS = 2_000_000
-"""How long before a sender's port is free its next packet is read; until then packets wait in the
-sender's own queue, where TCP sees them."""
+"""A sender's next packet is read this many nanoseconds before its port is free.  Until then packets
+wait in the sender's own queue, where TCP sees them."""
 PACKETS, NBYTES, DROPS, WORST_NS = range(4)
-"""The places of counts: packets, their bytes, packets dropped, and the worst lateness in ns."""
+"""Indices into `counts`: packets, their bytes, dropped packets, and the worst lateness in ns."""
 _ADDRESS = slice(16, 20)
 """The bytes of an IPv4 packet with the target's address."""
 
 
 class Carrier(LinkModel):
-    """The ports of a network, attached to the devices of its hosts."""
+    """The switch: the ports of an emulated network, attached to the devices of its hosts."""
 
     def attach(self, tuns: Sequence[int], addresses: bytes, control: int) -> None:
         """Begin to listen to the hosts' devices and to `control`.
@@ -44,7 +44,7 @@ class Carrier(LinkModel):
         """Carry packets; True once `control` can be read, False when the clock reaches `until`.
 
         until: on the monotonic clock, in nanoseconds.   counts: to be increased at PACKETS, NBYTES,
-        DROPS and WORST_NS.   lateness: a histogram in microseconds, to be increased.
+        DROPS and WORST_NS.   lateness: numbers of packets by microseconds late, to be increased.
         """
         clock, epoll = time.monotonic_ns, self._epoll
         while True:

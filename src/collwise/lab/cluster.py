@@ -36,7 +36,7 @@ main()
 
 
 class CompletedCommand(NamedTuple):
-    """The result of a command.
+    """The result of a command that ran on the hosts.
 
     code: the exit code; 128 + n if signal n ended the command.   report: how well the switch kept
     time.   stdout, stderr: what the command printed; None if that was not captured.
@@ -87,7 +87,10 @@ class Cluster:
         self.close()
 
     def start(self) -> None:
-        """Make the hosts and the switch, and wait until they are ready."""
+        """Make the hosts and the switch, and wait until they are ready.
+
+        Raises LabUnavailable if the system refuses, InvalidArgument for a second call.
+        """
         if self._process is not None:
             raise InvalidArgument("starting a lab", "it runs already", "start it once")
         requirements.check()
@@ -148,13 +151,15 @@ class Cluster:
     ) -> CompletedCommand:
         """Run a command under the MPI launcher, by default with one rank on each host.
 
-        ranks: how many; all that fit if None.  Ranks fill one host after another.
-        ranks_per_host: one number for every host, or a number for each of the first hosts.
+        ranks: how many; None for one in every place.  Ranks fill one host after another.
+        ranks_per_host: places on every host, or a list of them for the first hosts; None for 1,
+        or as many as `ranks` need.
         environment: the command's environment variables; this process's if None.
         folder: where the command runs; the current folder if None.
         timeout_s: seconds after which the command is killed and LabFailed raised.
         capture: True returns standard output and error instead of letting them through; "stdout",
         standard output only.  Unless `capture` is True, rank 0 reads this process's standard input.
+        Raises InvalidArgument for a missing program or too many ranks, LabFailed if the lab ends.
         """
         if timeout_s is not None and not 0 < timeout_s < threading.TIMEOUT_MAX:
             seen, remedy = f"timeout_s = {timeout_s!r}", "give seconds > 0, or None"
@@ -216,7 +221,7 @@ class Cluster:
     def _places(
         self, ranks: int | None, ranks_per_host: int | Sequence[int] | None
     ) -> dict[str, int]:
-        """How many ranks run on each host that has any."""
+        """The number of ranks on each host that has any, by the host's name."""
         hosts = self.network.hosts
         if ranks_per_host is None:
             ranks_per_host = 1 if ranks is None else -(-ranks // hosts)
@@ -250,7 +255,10 @@ class Cluster:
         raise LabFailed(f"running {program} on {self.network}", seen, remedy)
 
     def _receive(self, timeout_s: float | None) -> dict[str, Any]:
-        """The supervisor's next message; {"late": True} if none comes in time."""
+        """The supervisor's next message; {"late": True} after `timeout_s` seconds.
+
+        {"failed": reason} if the supervisor has ended.   timeout_s: None to wait for ever.
+        """
         self._control.settimeout(timeout_s)
         try:
             received = control_messages.receive(self._control)

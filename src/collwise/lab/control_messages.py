@@ -15,7 +15,7 @@ def pair() -> tuple[socket.socket, socket.socket]:
 
 
 def send(end: socket.socket, message: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
-    """Send a message.  Its text travels in an anonymous file, since sockets limit its length."""
+    """Send a message and open descriptors.  Its text goes in a file, since sockets limit length."""
     with os.fdopen(os.memfd_create("message"), "wb") as file:
         file.write(json.dumps(message).encode())
         file.flush()

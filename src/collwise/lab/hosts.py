@@ -17,7 +17,7 @@ KINDS = ("net", "uts", "ipc", "mnt")
 """The kinds of namespaces that every host has for itself.  PID is not among them: a launcher on
 the first host must be able to enter the other hosts."""
 SHARED = "/dev/shm"
-"""Where the supervisor mounts a file system of its own, which vanishes with the supervisor."""
+"""The folder on which the supervisor mounts a file system that vanishes with the supervisor."""
 SHARED_FROM_HOSTS = f"/proc/1/root{SHARED}"
 """The path of SHARED on hosts, through process 1 of the lab, the supervisor."""
 DEVICE = "eth0"
@@ -31,7 +31,7 @@ message in many short segments waits for several round trips, so its size would 
 """
 
 _BURST_S = 0.5e-3
-"""How far a port may run ahead of its rate, in seconds; the switch keeps the rate exactly."""
+"""A port may send at once what its rate lets through in this time; the switch keeps the rate."""
 
 _SYSCTL = {
     "net/ipv6/conf/all/disable_ipv6": "1",
@@ -60,7 +60,7 @@ class Host(NamedTuple):
 
 
 def enter(namespaces: dict[str, int]) -> None:
-    """Move this process into these namespaces (open descriptors, by kind)."""
+    """Move this process into namespaces, given as open descriptors by kind."""
     for descriptor in namespaces.values():
         kernel.setns(descriptor)
 
@@ -121,7 +121,7 @@ def make_host(name: str, address: str, netmask: str, rate: int, base: dict[str, 
 
 
 def counters(hosts: Sequence[Host], base: dict[str, int]) -> dict[str, int]:
-    """Packets dropped and TCP segments retransmitted on all hosts since they were made.
+    """The counts "host_drops" (packets) and "resent" (TCP segments) of all hosts since their start.
 
     base: the caller's namespaces, to which this process returns.
     """

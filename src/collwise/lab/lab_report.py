@@ -1,6 +1,6 @@
 """How well the switch kept time while a command ran, and what may have spoiled the times."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -13,8 +13,20 @@ BUSY = 0.8
 """The report warns of a switch that used more than this share of a core."""
 
 
+class Window(NamedTuple):
+    """A quarter of a second of the switch; begin and end are on the monotonic clock.
+
+    worked_s: processor time of the switch.   lateness_s: of the latest packet.
+    """
+
+    began_s: float
+    ended_s: float
+    worked_s: float
+    lateness_s: float
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What the switch and the hosts counted during one command."""
+    """The counts of the switch and of the hosts during one command."""
 
     network: str
     elapsed_s: float
@@ -36,8 +48,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """Share of one core that the switch used in its busiest quarter of a second."""
     punctual: bool
     """Whether the switch runs before all other processes (SCHED_FIFO)."""
-    late_windows_s: tuple[tuple[float, float], ...] = ()
-    """Spans of the monotonic clock in which some packet came more than 0.5 ms late."""
+    windows: tuple[Window, ...] = ()
+    """The first 1,000 quarters of a second of the command."""
     least_latency_s: float
     quiet: bool
     """Whether waiting ranks sleep (the poll shim)."""
@@ -49,7 +61,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What may have spoiled times that were taken during the command."""
+        """Sentences on what may have spoiled times that were taken during the command."""
         late, resent = formatting.time(self.lateness_p95_s), self.resent and not self.drops
         spoiled = {
             f"packets came late ({late} at the 95th percentile): times are too long; use fewer"

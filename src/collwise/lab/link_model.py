@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 
 _NS_BITS = 8_000_000_000
-"""Nanoseconds per second × bits per byte."""
+"""Nanoseconds per second times bits per byte."""
 _DELIVERED = -1
-"""Stands for a port in the event of a packet's delivery."""
+"""The "port" of an event that delivers a packet."""
 
 
 class LinkModel:
@@ -57,7 +57,7 @@ class LinkModel:
         return ends
 
     def _transmit(self, port: int, packet: bytes, at: int, lag: int) -> tuple[int, int]:
-        """When a port begins and ends to transmit a packet that arrives from `at` to `at + lag`."""
+        """Return when a port begins and ends a packet that arrives from `at` to `at + lag`."""
         begins = max(at, self._free[port])
         ends = max(begins + len(packet) * _NS_BITS // self._rates[port], at + lag)
         self._free[port] = ends

@@ -44,9 +44,9 @@ _OPEN_MPI = {
 
 
 def find_library(asked: Library | None) -> tuple[Library, str]:
-    """The library that is installed (or asked for) and the path of its launcher.
+    """The installed MPI library and its launcher's path; ("none", "") if "none" is asked for.
 
-    Raises NoMPI if no library is installed, or the one asked for is missing.
+    Raises NoMPI if no library is installed, or another one is asked for.
     """
     if asked == "none":
         return "none", ""
@@ -63,7 +63,7 @@ def find_library(asked: Library | None) -> tuple[Library, str]:
 
 
 def check_command(command: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
-    """Raise InvalidArgument if the program is neither on the PATH nor, as a path, in `folder`."""
+    """Raise InvalidArgument unless the program is on the PATH, or is a path that `folder` has."""
     if not command:
         remedy = "give it after --, such as -- python my_program.py"
         raise InvalidArgument("a command to run", "there is none", remedy)

@@ -85,7 +85,10 @@ class Network:
 
     @classmethod
     def uniform(cls, hosts: int, latency: str, rate: str) -> "Network":
-        """A network whose hosts are all alike.  latency: one way.   Raises InvalidArgument."""
+        """A network of equal hosts.   latency: one way, such as "5ms".   rate: such as "10mbit".
+
+        Raises InvalidArgument for text that cannot be read, and for values out of range.
+        """
         _check_count(hosts)
         delay, bits = _latency_ns(latency), _rate_bits(rate)
         description = f"{formatting.chosen_time(delay / 1e9)} one way, {formatting.rate(bits)}"
@@ -93,7 +96,7 @@ class Network:
 
     @classmethod
     def load(cls, path: Path) -> "Network":
-        """Read a file of groups and links.  Raises InvalidArgument, which names the wrong place."""
+        """Read a TOML file of groups and links.  Raises InvalidArgument, with the wrong place."""
         return read_toml(path, _File, cls._of, "the network file", "docs/lab.md")
 
     @classmethod
@@ -142,7 +145,7 @@ class Network:
 
 
 def _ends(links: list[_Link], names: list[str]) -> list[tuple[int, int]]:
-    """For each link, the numbers of the two groups that it joins."""
+    """For each link, the indices in `names` of the two groups that it joins."""
     joined: list[tuple[int, int]] = []
     for link in links:
         one, other = link.between

@@ -1,4 +1,4 @@
-"""The poll shim (`poll_shim.c`) lets waiting ranks sleep; it is compiled if there is a compiler."""
+"""Compiles the poll shim (`poll_shim.c`), a preloaded library that lets waiting ranks sleep."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ def compiler() -> str | None:
 
 
 def compile_into(folder: Path) -> bool:
-    """Compile the shim into a folder; False if there is no compiler, or it fails."""
+    """Compile the shim into a folder; return False if there is no compiler, or if it fails."""
     if (program := compiler()) is None:
         return False
     source = Path(__file__).with_name("poll_shim.c")

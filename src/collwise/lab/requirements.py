@@ -1,4 +1,4 @@
-"""What a lab needs of the machine, and what is missing."""
+"""Checks what a lab needs of the machine, and says what is missing."""
 
 import os
 import platform

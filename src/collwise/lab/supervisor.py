@@ -76,7 +76,7 @@ def main() -> None:
 
 @contextlib.contextmanager
 def _ending(control: socket.socket | None = None) -> Iterator[None]:
-    """End this process with code 1 unless the block ends it; report an exception on `control`."""
+    """A context that ends this process with code 1; an exception is reported on `control` first."""
     try:
         yield
     except Exception as problem:  # reported to the maker, who raises it
@@ -196,7 +196,7 @@ class Supervisor:
         return child
 
     def _reap(self) -> None:
-        """Collect the processes that have ended; report the command's end to the maker."""
+        """Collect ended processes; after the command's end, kill the others and report it."""
         with contextlib.suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG)) != (0, 0):
                 child, status = ended

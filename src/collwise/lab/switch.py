@@ -20,13 +20,12 @@ else:
 
 _LARGEST_US = 100_000
 _WINDOW_NS = 250_000_000
-_LATE_WINDOW_NS = 500_000
 _MAX_WINDOWS = 1000
 _PRIORITY = 50
 
 
 class Statistics:
-    """How late packets were delivered, and how busy the switch was.
+    """How late packets were delivered, and how busy the switch was, also in windows of 0.25 s.
 
     counts: packets, bytes and drops; counts[WORST_NS] is the worst lateness in the current
     window.   lateness: numbers of packets, by microseconds late.
@@ -39,11 +38,11 @@ class Statistics:
         self._began_ns = self._window_ns = time.monotonic_ns()
         self._began_cpu_ns = self._window_cpu_ns = time.process_time_ns()
         self._busiest = 0.0
-        self._late_windows: list[tuple[float, float]] = []
+        self._windows: list[tuple[float, ...]] = []  # the fields of a `Window`
 
     @property
     def window_ends_ns(self) -> int:
-        """When the current window is over, on the monotonic clock."""
+        """The end of the current window, in nanoseconds on the monotonic clock."""
         return self._window_ns + _WINDOW_NS
 
     def close_window(self) -> None:
@@ -52,12 +51,13 @@ class Statistics:
         worst = self.counts[WORST_NS]
         self._busiest = max(self._busiest, (cpu - self._window_cpu_ns) / (now - self._window_ns))
         self._worst_ns = max(self._worst_ns, worst)
-        if worst > _LATE_WINDOW_NS and len(self._late_windows) < _MAX_WINDOWS:
-            self._late_windows.append((self._window_ns / 1e9, now / 1e9))
+        if len(self._windows) < _MAX_WINDOWS:
+            times_ns = self._window_ns, now, cpu - self._window_cpu_ns, worst
+            self._windows.append(tuple(time_ns / 1e9 for time_ns in times_ns))
         self._window_ns, self._window_cpu_ns, self.counts[WORST_NS] = now, cpu, 0
 
     def quantile_us(self, share: float) -> int:
-        """The lateness in microseconds that this share of the packets does not exceed."""
+        """The lateness in µs that this share of the packets does not exceed; 0 without packets."""
         left = share * self.counts[PACKETS]
         for late_us, count in enumerate(self.lateness):
             left -= count
@@ -79,12 +79,12 @@ class Statistics:
             "switch_drops": self.counts[DROPS],
             "load": load,
             "busiest_load": max(self._busiest, load),
-            "late_windows_s": self._late_windows,
+            "windows": self._windows,
         }
 
 
 def _become_realtime() -> bool:
-    """Have the kernel run this process before any other; False if that is not permitted."""
+    """Have the kernel run this process before all others; return False if it refuses."""
     kernel.prctl(kernel.PR_SET_TIMERSLACK, 1)
     gc.collect()
     gc.freeze()

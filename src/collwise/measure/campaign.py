@@ -4,8 +4,8 @@
         campaign.record(batch, run(batch), elapsed_s)
     result = campaign.result()
 
-A campaign has no clock: the caller passes the times to `record`.  In a team of ranks only rank 0
-has the campaign; it broadcasts each batch, and all ranks run it.
+A campaign has no clock: the caller passes the times to `record`.  On MPI only rank 0 has the
+campaign; it broadcasts each batch, and all ranks run it.
 """
 
 from abc import ABC, abstractmethod

@@ -19,7 +19,7 @@ OPERATORS = (("sum", "float64"), ("sum", "float32"), ("max", "float64"), ("sum",
 MIN_REPETITIONS = 5
 MAX_REPETITIONS = 200
 BATCH_S = 2e-4
-"""About how many seconds the successive calls take of which a sample is the mean."""
+"""About how many seconds all calls of one sample take; the sample is the mean of these calls."""
 
 
 class CombineSetting(NamedTuple):

@@ -1,8 +1,8 @@
 """What to time on a machine with levels, and on which ranks.
 
-The usual experiments (`probes`) measure t0 and λ of a level, in a team of ranks that all meet at
-that level.  A sender also waits for the port of its group, so the experiments measure the longer of
-t0 and g.
+The usual experiments (`probes`) measure t0 and λ of a level, on ranks any two of which meet at that
+level: they are in one group of the level, and in different groups of the level below.  A sender
+also waits for the port of its group, so the experiments measure the longer of t0 and g.
 
 g is the time for which a message keeps the port of its group busy.  To measure it, q ranks of one
 group send k messages each to q ranks of another.  With each further k the time grows by max(t0,
@@ -131,9 +131,9 @@ class ReadProbe(AnyProbe):
 
 
 def level_team(placement: Placement, level: int) -> tuple[int, ...]:
-    """The largest team of ranks any two of which meet at `level`; in a tie the first team.
+    """The largest set of ranks of one group of `level`, all in different groups of the level below.
 
-    The team is a single rank if no two ranks meet at the level.
+    A single rank if each group has one inner group only.  In a tie the first group counts.
     """
     return max((_parts(placement, level, ranks) for ranks in placement.members[level - 1]), key=len)
 

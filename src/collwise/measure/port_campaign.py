@@ -37,11 +37,11 @@ _ERRORS = 1.96
 
 @dataclass(frozen=True)
 class PortFit:
-    """The times of a port for one message size.
+    """How long messages of one size keep a port busy that the ranks of a group share.
 
-    together: seconds for one more message from every sender.   alone: seconds for which a message
-    keeps its sender itself busy.   together_error_s, alone_error_s: standard errors; None after a
-    single repetition.
+    senders: how many ranks send at once.   together: seconds added when every sender sends one
+    message more.   alone: seconds for which one message keeps its sender itself busy.
+    together_error_s, alone_error_s: standard errors; None after a single repetition.
     """
 
     nbytes: int
@@ -176,7 +176,7 @@ def port_times(
 
 
 def _between(nbytes: int, points: Sequence[MeasuredSize]) -> tuple[float, float]:
-    """A single sender's time per message, interpolated by size, and the interval's upper end."""
+    """A single sender's t0 in seconds and its interval's upper end, both interpolated by size."""
     judged = [p for p in points if p.mode == "nonblocking"]
     most = [p.t0_interval_s[1] if p.t0_interval_s else p.t0_s for p in judged]
     sizes, times = [p.nbytes for p in judged], [p.t0_s for p in judged]

@@ -53,7 +53,7 @@ class AnyProbe(ABC):
 
     @property
     def cell(self) -> ProbeSetting:
-        """The setting of which this probe is a repetition, the same for any choice of ranks."""
+        """The probe's setting, which is the same for any choice of ranks."""
         return ProbeSetting(self.experiment, self.nbytes, self.k, self.blocking)
 
     @property

@@ -48,7 +48,7 @@ NEXT, TWICE, FEWER, HALFWAY, END = NEIGHBOURS = (
     "a size halfway",
     "the larger size",
 )
-"""The labels, in scans, of the default's calls of other problems."""
+"""The labels, in scans, of calls of the library's default on problems near the raced one."""
 
 BY_HAND = " (by hand)"
 """The suffix in the label of a schedule whose messages mpi4py alone sends and receives."""
@@ -66,6 +66,22 @@ def own_algorithm(name: str) -> str | None:
 def by_library(name: str) -> bool:
     """Whether a name means the library's own collective, by its default or another algorithm."""
     return name == LIBRARY or own_algorithm(name) is not None
+
+
+class Load(NamedTuple):
+    """What the timing of a race took, in seconds.
+
+    began_s, ended_s: on the monotonic clock of rank 0's host.   calls_s: of all calls, one after
+    another.   worked_s: processor time of all ranks within these calls; known on emulated hosts.
+    """
+
+    began_s: float = 0.0
+    ended_s: float = 0.0
+    calls_s: float = 0.0
+    worked_s: float = 0.0
+
+
+UNKNOWN_LOAD = Load()
 
 
 class Punctual(NamedTuple):
@@ -135,7 +151,8 @@ class Race:
     model's time.   dropped: the number of repetitions thrown away because ranks did not start
     together.   libraries: the labels of the MPI library's own forms (blocking, persistent).
     apart_s: the greatest difference of starts in the kept repetitions, in seconds.   bound_s: the
-    lower bound in seconds, with t0 and λ at the lower ends of their intervals.
+    lower bound in seconds, with t0 and λ at the lower ends of their intervals.   load: what
+    the timing took.
     """
 
     collective: str
@@ -148,6 +165,7 @@ class Race:
     libraries: tuple[str, ...] = LIBRARIES
     apart_s: float = 0.0
     bound_s: float = 0.0
+    load: Load = UNKNOWN_LOAD
 
     @cached_property
     def library(self) -> str:
@@ -171,7 +189,10 @@ class Race:
 
     @cached_property
     def best(self) -> str:
-        """The fastest that ran to the end, except the library's defaults; `library` if none did."""
+        """The label of the fastest that ran to the end, without the library's defaults.
+
+        `library` if no other competitor ran to the end.
+        """
         return self._fastest(label for label in self.samples if label not in self.libraries)
 
     @cached_property

@@ -62,7 +62,7 @@ LARGEST_SHARE = 1 / 20
 LONG = 1.5
 """Sizes that take more than this multiple of the smallest size's time need fewer targets."""
 LAST_SHARE = 1 / 2
-"""The share of the budget within which the largest usual size comes second."""
+"""The largest usual size is measured second only if that ends within this share of the budget."""
 MORE_OFTEN = 8
 """The largest factor by which short probes are repeated more often than long ones at first."""
 TOLERANCE = 0.01
@@ -72,7 +72,10 @@ BATCH = 1024
 
 
 def usual_sizes(largest: int | None = None) -> tuple[int, ...]:
-    """The sizes to measure by default, up to the first size >= `largest`; None: all of them."""
+    """The sizes to measure by default.   largest: None for all SIZES.
+
+    Otherwise those up to the first >= `largest`, but at least FEWEST_SIZES.
+    """
     if largest is None:
         return SIZES
     return SIZES[: max(FEWEST_SIZES, 1 + sum(nbytes < largest for nbytes in SIZES))]

@@ -46,8 +46,9 @@ def judge(
     *,
     asked: bool = True,
 ) -> Judgement:
-    """The verdict on a measurement, by the points of non-blocking sends, which plans use.
+    """The verdict on a measurement, and advice for a better one.
 
+    Non-blocking sends, which plans use, decide; if none were measured, all points do.
     made: how the points were measured.   cores: how many cores of a node the ranks may use.
     unreached: sizes for which the budget did not suffice.   asked: whether the user named the
     sizes.

@@ -15,7 +15,7 @@ CONFIDENCE = 0.95
 FEWEST = 6
 """The fewest repetitions with which a median is known with 95 % confidence."""
 RESAMPLED = 999
-"""How often a bootstrap draws."""
+"""The number of resamples of a bootstrap."""
 
 
 class Interval(NamedTuple):

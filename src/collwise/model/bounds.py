@@ -64,7 +64,7 @@ def _pipelined(machine: Machine, ranks: int, nbytes: int, move: str) -> Bound:
     """The bound of `broadcast`, which also holds for a reduce (a broadcast reversed in time).
 
     move: what all bytes do at the root, as words for the argument; LEAVING marks a broadcast.
-    In a reduce, a byte of a message may combine the contributions of several ranks.
+    A reduce may send vectors of several ranks in one message, so messages of up to p·nbytes count.
     """
     if ranks == 1 or nbytes == 0:
         return NOTHING
@@ -88,12 +88,15 @@ def _pipelined(machine: Machine, ranks: int, nbytes: int, move: str) -> Bound:
 
 
 def _paced(machine: Machine, most: int, nbytes: int | Fraction, idle: Fraction) -> Fraction:
-    """The least seconds in which a port receives nbytes, in messages of up to `most` bytes."""
+    """A lower bound of the seconds in which a port receives nbytes, 0 if none is known (`soonest`).
+
+    most: bytes of the longest message.   idle: seconds in which the port receives nothing.
+    """
     return soonest(machine, tuple(_sizes(machine, most, 1)), Fraction(nbytes), idle)
 
 
 def _gap(machine: Machine, nbytes: int, gathers: bool) -> Fraction:
-    """Seconds between two messages of nbytes on one rank's port, t0.
+    """The least seconds from one message of nbytes to the next on a rank's port: t0.
 
     The result is 0 if ranks have many ports.  If ranks share memory, the result is the time of a
     read if `gathers`, else 0, since one publication informs all ranks.
@@ -106,7 +109,7 @@ def _gap(machine: Machine, nbytes: int, gathers: bool) -> Fraction:
 
 
 def _longer(machine: Machine, nbytes: int, least: "_Least", *, gathers: bool) -> Fraction:
-    """The least seconds that T_λ(p)·t0 (`least.informing`) grows by if one message has nbytes."""
+    """The least seconds by which T_λ(p)·t0 (`least.informing`) grows if one message has nbytes."""
     travels = machine.message(nbytes).latency - least.latency
     if machine.shares_memory and not gathers:
         return travels
@@ -122,7 +125,7 @@ def _volume(machine: Machine, most: int, move: str, nbytes: int) -> Bound:
 
 
 def broadcast_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
-    """A lower bound for broadcasts in messages of all nbytes: T_λ(p)·t0 for nbytes.
+    """A lower bound for broadcasts that do not cut the message: T_λ(p)·t0 for nbytes.
 
     Source: [BarNoyKipnis1994].
     """
@@ -130,7 +133,7 @@ def broadcast_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
 
 
 def combining_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
-    """A lower bound for combines that cut no vector: T_λ(p)·t0 for messages of 1 to p vectors.
+    """A lower bound for reduces and allreduces that cut no vector: T_λ(p)·t0 for 1 to p vectors.
 
     An algorithm that combines only at the end sends messages of several vectors.
     """
@@ -142,8 +145,8 @@ def reduce(machine: Machine, ranks: int, nbytes: int) -> Bound:
 
     If combining is free, a reduce is a broadcast reversed in time, so the four bounds of
     `broadcast` hold.  Every rank's contribution must reach the root.  The root must receive at
-    least nbytes.  For the byte that is complete at the root first, all contributions arrive before
-    the rest.
+    least nbytes.  The first byte to be complete at the root takes T_λ(p)·t0, and all other bytes
+    become complete after it.
     These bounds hold in shared memory, too.  Let a rank hold at most F(t) contributions at time t.
     The rank holds what it held before its last read (of time r), and what the sender of the message
     that it read held λ·t0 earlier.  So F(t) ≤ F(t − r) + F(t − λ·t0), which is the postal model
@@ -185,9 +188,9 @@ def _share(machine: Machine, ranks: int, nbytes: int, sent: int, *, to_root: boo
     """Return the seconds to receive (p − 1)/p·n bytes `sent` times, and to combine them once.
 
     to_root: whether only the root needs the result, so that some ranks may receive nothing.
-    No message precedes the first one that a rank receives.  So this message takes (λ − 1)·t0 beyond
-    its t0 (less than t0 where λ < 1), and until then the rank has nothing to combine.  The bound of
-    `pace` also holds for the mean over the ranks, unless some ranks receive nothing.
+    While the first message to a rank travels, the rank receives nothing else, and has nothing to
+    combine.  So (λ − 1)·t0 is added (which is below 0 if λ < 1).  The bound of `pace` also holds
+    for the mean over the ranks, unless some ranks receive nothing.
     """
     least, share = _least(machine, ranks * nbytes, of=nbytes), Fraction(ranks - 1, ranks) * nbytes
     idle = share * least.combining_per_byte
@@ -257,7 +260,7 @@ def allgatherv_unsegmented(machine: Machine, ranks: int, contributions: Sequence
 class _Least(NamedTuple):
     """The least costs of all message sizes in a range, in exact seconds or seconds per byte.
 
-    lag: (λ − 1)·t0; in shared memory, λ·t0 less a read.
+    gap: t0 (`_gap`).   latency: λ·t0.   lag: (λ − 1)·t0; in shared memory, λ·t0 less a read.
     """
 
     gap: Fraction
@@ -327,12 +330,12 @@ def _reaching(machine: Levels, level: int, sizes: Sequence[int]) -> Fraction:
 def _least(
     machine: Machine, most: int, least: int = 1, of: int | None = None, *, gathers: bool = False
 ) -> _Least:
-    """Return the least costs of sizes from `least` to `most` bytes; t0 counts as 0 with many ports.
+    """Return the least costs of messages of `least` to `most` bytes.
 
-    of: bytes of the vector; a longer message brings at most `of` different bytes.
+    of: bytes of the vector, by default `most`; a longer message brings at most `of` different ones.
     gathers: True if contributions must reach one rank, False if a byte must reach every rank.
-    Only sizes at which the law changes its slope or jumps are tried, since costs are monotone
-    between them.
+    Costs are monotone between sizes at which the law bends or jumps, so only these sizes are tried,
+    and `least`, `most` and `of`.
     """
     of = most if of is None else of
     sizes = list({*_sizes(machine, most, least), of})

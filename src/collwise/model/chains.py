@@ -1,4 +1,4 @@
-"""The least time in which every byte of every rank finds a way to every other rank.
+"""A lower bound of an allreduce's time: every byte of every rank must reach all other ranks.
 
 In an allreduce each rank's contribution to each of n bytes reaches all p − 1 others through a chain
 of messages with this byte.  Each message leaves the rank that received the previous message, after
@@ -37,8 +37,8 @@ from collwise.model import postal
 from collwise.model.pace import SAFE, Line
 
 STEPS, MOST_STEPS, LATEST = 64, 1 << 18, 1 << 10
-"""`a` is divided into STEPS time steps, or into fewer so that steps × chain lengths × longest
-length stays within MOST_STEPS.  If the bound might exceed LATEST · a, none is computed."""
+"""Time a is divided into STEPS steps, or into fewer so that steps × chain lengths × longest length
+stays within MOST_STEPS.  If the bound might exceed LATEST · a, none is computed."""
 SIZES = 64
 """The number of intervals into which message sizes are divided; tiny messages have fewer."""
 SHORTEST, LONGEST = Fraction(1, 50), 64
@@ -84,7 +84,7 @@ def _chained(lam: Fraction, others: int, volume: Fraction, known: Fraction) -> F
 
 
 def _sizes(volume: float, steps: int) -> tuple[list[int], Any]:
-    """For each interval of sizes x the least cost of a message in steps, and the largest x/n."""
+    """Return for each interval of message sizes x the least cost in steps, and the largest x/n."""
     costs = 1 + volume * np.array([0, *np.geomspace(0.01, 1, SIZES)])
     gaps = np.unique(np.floor(costs * steps * SAFE).clip(steps)).astype(int)
     ends = (gaps[1:] / steps - 1) / volume
@@ -102,7 +102,7 @@ def _first(
     """Return the first step at which all chains together weigh `enough`, but at most `horizon`.
 
     gaps, latencies: the least t0 and λ·t0 of each interval of sizes, in steps.   shares: the
-    largest x/n of each interval.
+    largest x/n of each interval.   lengths: the chain lengths with an exponent of their own.
     """
     weights = shares ** (1 / np.array(lengths))[:, None]
     number = np.arange(lengths[-1] + 1)

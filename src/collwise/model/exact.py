@@ -21,12 +21,12 @@ def seconds(x: Fraction) -> float:
 
 
 def rounded_latency(lam: Fraction) -> Fraction:
-    """A measured λ, raised to 1 if smaller and rounded to a fraction with a small denominator."""
+    """A measured λ as a fraction >= 1 with a denominator of at most LARGEST_DENOMINATOR."""
     return max(Fraction(1), lam.limit_denominator(LARGEST_DENOMINATOR))
 
 
 def positive_time(x: Number, name: str) -> Fraction:
-    """The parameter `name` of a machine in exact seconds; InvalidArgument unless it is above 0."""
+    """Return a machine's parameter in exact seconds.  Raises InvalidArgument unless it is > 0."""
     value = exact(x, name)
     if value <= 0:
         remedy = "give a time above 0, in seconds"

@@ -32,7 +32,10 @@ Curve: TypeAlias = Callable[[int], Number]
 
 
 class _Steps(NamedTuple):
-    """Costs after 0 … d halvings: a message, combining, and (not for 0) sending a half back."""
+    """The costs, by the number of halvings from 0 to d, of one exchange.
+
+    transfer: a message.   combine: combining.   back: sending a half back (entry 0 is not used).
+    """
 
     transfer: list[Fraction]
     combine: list[Fraction]
@@ -45,7 +48,8 @@ def version1(nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number)
     nitems: items of the vector, >= 0.   d: dimensions of the cube, >= 0; it has 2^d ranks.
     alpha: per message.   beta: per item sent.   gamma: per item combined.   All >= 0, exact.
     Returns the time in the unit of alpha; it exceeds `version2` by d(α + nβ).
-    Raises InvalidArgument if d is no integer, or anything is negative or NaN.
+    Raises InvalidArgument if d is no integer from 0 to MAX_DIMENSIONS, or another argument is
+    negative or not finite.
     Source: [vandeGeijn1991] §3.1.
 
     >>> version1(8, 3, 525, 2, "0.35")
@@ -58,7 +62,7 @@ def version1(nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number)
 def version2(nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number) -> Fraction:
     """Time to exchange and combine whole vectors in every direction: d(α + nβ + nγ).
 
-    d: dimensions of the cube.   Time in alpha's unit.   Raises InvalidArgument for values below 0.
+    Arguments, unit and errors are those of `version1`.
     Source: [vandeGeijn1991] §3.2; it is T(S, n, d) for S = (0, …, 0).
     """
     n, d, alpha, beta, gamma = _checked(nitems, d, alpha, beta, gamma)
@@ -68,7 +72,7 @@ def version2(nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number)
 def version3(nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number) -> Fraction:
     """Time to halve in every direction and then double: 2dα + (p−1)/p·n(2β + γ), p = 2^d.
 
-    d: dimensions of the cube.   Time in alpha's unit.   Raises InvalidArgument for values below 0.
+    Arguments, unit and errors are those of `version1`.
     Source: [vandeGeijn1991] §3.3; it is T(S, n, d) for S = (1, …, 1).
     """
     n, d, alpha, beta, gamma = _checked(nitems, d, alpha, beta, gamma)
@@ -80,8 +84,10 @@ def time(
 ) -> Fraction:
     """T(S, n, d): time to combine on all 2^d ranks by the strategy S, d = len(strategy).
 
-    strategy: (S_0, …, S_(d−1)), each 0 or 1; direction d−1 comes first, direction 0 last.
-    nitems, alpha, beta, gamma: >= 0, or InvalidArgument.   Returns the time in alpha's unit.
+    strategy: (S_0, …, S_(d−1)); in direction j ranks exchange half of the current vector if S_j is
+    1, all of it if S_j is 0.  Direction d−1 comes first, direction 0 last.
+    The other arguments and the unit are those of `version1`.   Raises InvalidArgument for another
+    S_j, and for a number that is negative or not finite.
     Source: [vandeGeijn1991] §3.4 (the recursion ends at d = 0; "d < 0" is a misprint).
 
     >>> time((0, 0, 1), 8, 525, 2, "0.35")
@@ -101,8 +107,8 @@ def to_root_time(
     ranks got the result.  So the time is that of `time`, and `best` is optimal here too.  (0, …, 0)
     is the spanning tree, and (1, …, 1) is halving and gathering.
     nitems, alpha, beta, gamma: >= 0, or InvalidArgument.   Returns the time in alpha's unit.
-    Source: [vandeGeijn1991] §5.  In its Fig 6 every rank sends in the gather; here only ranks do
-    whose bits below the direction are all 0 (31 messages instead of 36 at d = 3).
+    Source: [vandeGeijn1991] §5.  In its Fig 6 every rank sends in the gather.  Here a rank sends
+    only if its bits below the direction are all 0 (31 messages instead of 36 at d = 3).
     """
     return time(strategy, nitems, alpha, beta, gamma)
 
@@ -112,9 +118,9 @@ def best(nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number) -> 
 
     k is the least integer, 0 <= k < d, with n(k(β + γ) + γ) >= 2^(d−k)·α, or d if there is none.  A
     k for which the factor k(β + γ) + γ is 0 does not count, since halving gains nothing then.
-    d: dimensions of the cube.   Raises InvalidArgument for values below 0.
-    Returns (S_0, …, S_(d−1)).  Of equally fast strategies it is the one that halves most often, but
-    without a halving that gains nothing by the rule above (if α = γ = 0, the last halving).
+    Returns (S_0, …, S_(d−1)); S_j = 1 means halving.  Of equally fast strategies it is the one that
+    halves most often, except for a halving that does not count (if α = γ = 0, the last one).
+    Arguments and errors are those of `version1`.
     Source: [vandeGeijn1991] Theorem 1, Note 3.
 
     >>> [sum(best(n, 6, 525, 2, ".35")) for n in (64, 128, 256, 1024, 2048, 8192, 96000)]
@@ -141,7 +147,7 @@ def corollary4(nitems: Number, d: int, alpha: Number, beta: Number, gamma: Numbe
 def time_for(
     strategy: Iterable[int], cost: Curve, combine: Curve, nitems: int, *, to_root: bool = False
 ) -> Fraction:
-    """T(S, n, d): time of the strategy S for any cost curves and whole items, d = len(strategy).
+    """T(S, n, d): time to combine on 2^d ranks by the strategy S (see `time`), d = len(strategy).
 
     cost: from a number of items >= 1 to the time of a message, start-up included.
     combine: from a number of items >= 1 to the time of combining two such vectors.
@@ -150,7 +156,8 @@ def time_for(
     Returns the time in the unit of the curves.  If a number of items is odd, the larger half
     counts.  Rank 0 always keeps the larger half, ⌈n/2^h⌉ items after h halvings, and no rank does
     more.  A root also keeps the larger halves, and gathers the smaller ones.  0 items take no time.
-    Raises InvalidArgument if nitems is no integer >= 0, or a curve's value is negative or NaN.
+    Raises InvalidArgument if S has values other than 0 and 1, nitems is no integer >= 0, to_root is
+    no bool, a curve is no function, or one of its values is negative or not finite.
     Source: [vandeGeijn1991] §3.4, §6.
     """
     chosen = checked_strategy(strategy)
@@ -164,8 +171,8 @@ def best_for(
 
     cost, combine: from a number of items >= 1 to the time of a message, or of combining; not
     falling.   nitems: >= 0.   d: dimensions of the cube, >= 0.   to_root: one root gets the result.
-    Returns the strategy for which `time_for` is least; of equally fast choices, halving.  For costs
-    α + mβ and mγ with α > 0, and n a multiple of 2^d, the result is that of `best`.
+    Returns the strategy for which `time_for` is least; it halves where both are equally fast.
+    For costs α + mβ and mγ with α > 0, and n a multiple of 2^d, the result is that of `best`.
     O(d²) steps, O(d) values of the curves.   Raises InvalidArgument for values out of range.
     Source: our own, for the rule of [vandeGeijn1991] §6 (`short_message_rule`).
 

@@ -42,7 +42,7 @@ FAR = 1 << 20
 
 
 def parse(text: str) -> Levels:
-    """Read a machine with levels from one line.  Raises InvalidArgument, which shows the form.
+    """Read a machine with levels from one line.  Raises InvalidArgument for any other text.
 
     >>> parse("2x3: 1us,2; 5us,4").describe()
     '2 nodes × 3 ranks; inside a node t0 = 1 µs, λ = 2; between nodes t0 = 5 µs, λ = 4'
@@ -92,9 +92,10 @@ _WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight"
 
 
 def parse_costs(text: str) -> tuple[list[Machine], list[TimesBySize | None]]:
-    """Read the law of each level from "1us,2; 5us,4", and the port of each level but the last.
+    """Read each level's law and the times of its groups' port from text such as "1us,2; 5us,4".
 
-    A port is None if its level has no third term.  Raises InvalidArgument for other text.
+    The times are None for a level without a third term.  The last level has an entry only with a
+    third term, which `Machine.levels` refuses.   Raises InvalidArgument for other text.
     """
     laws: list[Machine] = []
     ports: list[TimesBySize | None] = []
@@ -134,7 +135,7 @@ def _postal_law(asked: str, t0: str, arrival: str) -> Postal | Measured:
 
 
 def _line(text: str, asked: str) -> TimesBySize:
-    """Read a time such as 1.7us+0.8ns/B as pairs (bytes, seconds), one pair if all is constant."""
+    """Read a time such as 1.7us+0.8ns/B as pairs (bytes, seconds); one pair without a rate."""
     match = re.fullmatch(r"(.*?[a-zµμ])(?:\s*\+\s*(.*?)\s*/\s*[Bb](?:yte)?)?", text)
     if match is None:
         remedy = "write a time with its unit, such as 1.7us or 1.7us+0.8ns/B"
@@ -167,7 +168,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 def load(path: Path) -> Levels:
     """Read a machine with levels from a TOML file; `docs/reference/machines.md` shows one.
 
-    Raises InvalidArgument, which names the place in the file.
+    Raises InvalidArgument, with the place in the file, for a file that cannot be read or is wrong.
     """
     return read_toml(path, _File, _machine, "the file of levels", "docs/reference/machines.md")
 
@@ -210,7 +211,7 @@ def _of_file(number: int, level: _Level) -> tuple[Machine, TimesBySize | None]:
 
 
 def _times(given: str | list[tuple[int, str]] | None, asked: str) -> TimesBySize | None:
-    """Read the times of a port or of a read: a line of text, or pairs of bytes and a time."""
+    """Read the times of a port or of a read from text, or from pairs of bytes and a time."""
     if given is None or isinstance(given, str):
         return None if given is None else _line(given, asked)
     return tuple((nbytes, _time(time, asked)) for nbytes, time in given)

@@ -15,7 +15,7 @@ from collwise.model.machine import Machine
 
 @dataclass(frozen=True)
 class LevelPreset:
-    """A kind of machine with levels.
+    """A kind of machine with levels, such as "cluster"; `machine` places ranks on it.
 
     costs: the costs of all levels as text, such as "1us,2; 5us,4", the innermost level first.
     groups: the words for groups, the innermost level's first.   notes: for each level's name, a
@@ -31,7 +31,7 @@ class LevelPreset:
     def machine(self, placement: str) -> Levels:
         """A machine of this kind with the ranks of `placement`, such as "4x16".
 
-        Raises InvalidArgument for a placement with another number of levels.
+        Raises InvalidArgument for text that is no placement, or has another number of levels.
         """
         laws, ports = parse_costs(self.costs)
         where = parse_placement(placement)

@@ -69,14 +69,14 @@ class Levels(KeptHash, Machine):
         return self._level(level).law.message(nbytes)
 
     def between(self, source: int, target: int, nbytes: int) -> Cost:
-        """The cost of a message from one rank to another."""
+        """The cost of a message between two ranks.  Raises InvalidArgument if they are the same."""
         if not (level := self.placement.meeting(source, target)):
             seen = f"a message from rank {source} to itself"
             raise InvalidArgument(ASKED, seen, "give two ranks")
         return self.at(level, nbytes)
 
     def port(self, level: int, nbytes: int) -> Fraction:
-        """Seconds for which a message keeps the port of a group of this level busy, or 0."""
+        """Seconds for which a message keeps a group's port at this level busy; 0 without a port."""
         points, nbytes = self._level(level).port, checked_nbytes(nbytes)
         return interpolated(points, nbytes)[0] if points else Fraction(0)
 
@@ -88,7 +88,7 @@ class Levels(KeptHash, Machine):
         return min(level.law.receipt(nbytes) for level in self.by_level)
 
     def receipt_at(self, level: int, nbytes: int) -> Fraction:
-        """The least seconds between two receipts at a rank; the second has nbytes, at this level.
+        """The least seconds from one receipt at a rank to that of nbytes sent at this level.
 
         This is t0, or the time of a read in shared memory.   level: from 1 to the number of levels.
         """
@@ -104,7 +104,7 @@ class Levels(KeptHash, Machine):
         return any(level.port for level in self.by_level[:-1])
 
     def combine(self, nbytes: int) -> Fraction | None:
-        """Seconds for combining two vectors of nbytes, by the first level's law; None if free."""
+        """Seconds for combining two vectors of nbytes by the innermost law; None if it is free."""
         return self.by_level[0].law.combine(nbytes)
 
     def sizes(self) -> tuple[int, ...]:  # noqa: D102
@@ -115,10 +115,10 @@ class Levels(KeptHash, Machine):
         return self.by_level[0].law.combining_sizes()
 
     def _slower(self, seconds: Fraction) -> "Levels":
-        """The machine on which each message between the outermost groups takes `seconds` longer.
+        """The machine on which sending between the outermost groups takes `seconds` longer.
 
-        The port of these groups is busy for `seconds` longer.  Each level's messages take longer in
-        proportion to its t0.
+        The port of these groups, if any, is busy for `seconds` longer.  The messages of each level
+        take longer by `seconds` times its t0 of a byte over gap_outside(1), at most by `seconds`.
         """
         whole, slower = self.gap_outside(1), []
         for level in self.by_level:
@@ -131,7 +131,7 @@ class Levels(KeptHash, Machine):
         return replace(self, by_level=tuple(slower))
 
     def gap_outside(self, nbytes: int) -> Fraction:
-        """Seconds between two messages at the last level: t0, or the port's time if longer."""
+        """Seconds between two messages at the last level: t0, or the groups' port's if longer."""
         depth = len(self.by_level)
         port = self.port(depth - 1, nbytes) if depth > 1 else Fraction(0)
         return max(self.at(depth, nbytes).gap, port)
@@ -141,7 +141,7 @@ class Levels(KeptHash, Machine):
         return self.by_level[-1].law.planning_lam(nbytes)
 
     def placed(self, placement: Placement) -> "Levels":
-        """The same levels with the ranks placed by `placement`.
+        """A machine with these levels and the ranks placed by `placement`.
 
         Raises InvalidArgument for a placement with another number of levels.
         """
@@ -192,7 +192,7 @@ class Levels(KeptHash, Machine):
 
 
 def crossing(names: Sequence[str], level: int) -> str:
-    """Words for where messages of a level travel.   names: words for groups at other levels."""
+    """Words for where messages of a level travel.   names: groups' words, innermost first."""
     if level == 1:
         return f"inside a {names[0]}" if names else "in the network"
     return f"between {names[level - 2]}s"

@@ -31,7 +31,7 @@ MAX_INSIDE = 1024
 more ranks, these algorithms may be chosen or rejected by rough times.
 """
 MAX_LOOKS = 256
-"""The most ranks for which algorithms without levels are also tuned with no shared ports."""
+"""The most ranks for which algorithms without levels are also tuned as if no port were shared."""
 RING_RANKS = 1024
 """The most ranks of a ring: with more, the latencies of its p − 1 steps exceed what it can save."""
 GATHERED_RANKS = 64
@@ -51,13 +51,13 @@ FREE_RANKS = 36
 ARRANGED_RANKS = 512
 """The most ranks for which an arrangement of cyclic trees (`CyclicTrees`) is searched."""
 MAX_SENT = 1 << 16
-"""The most messages per rank of a census that is simulated when planning."""
+"""The most messages per rank of a census (`model.postal.census`) that plans simulate."""
 MAX_RECEIVED = 1 << 16
-"""The largest product of ranks and sources for which an s-to-p broadcast is tried."""
+"""The largest product of ranks and sources for which plans try most allgatherv algorithms."""
 MOST_PIECES = 4096
 """The most pieces or segments of a vector: more are not worth the memory of a compiled plan."""
 ROUNDS_PLAYED = 1 << 20
-"""The largest product of pieces and ranks for which rounds are computed when planning."""
+"""The largest product of pieces and ranks for which plans try `algorithms.in_rounds`."""
 ROUNDS_EVER = 1 << 22
 """The largest (pieces + 64) × ranks for which rounds are computed at all, else refused."""
 TABLED_ROUNDS = 1 << 14
@@ -67,7 +67,7 @@ CYCLIC_ROUNDS = 1 << 17
 ROUNDS_UNDER_WAY = 1 << 12
 """The largest latency over levels, in rounds, for which rounds are tried; above, most are empty."""
 LANES_TRIED, LANES_PLAYED = 1 << 13, 1 << 17
-"""The most messages of an allreduce in lanes and pieces: to be tried, and to be allowed at all."""
+"""The most messages of `levels/lanes_in_pieces`: for plans to try it, and for it to run at all."""
 CIRCULANT_MESSAGES = 512
 """The most messages per rank for which circulant exchanges in pieces are tried."""
 LARGEST_RADIX = 32

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 class Cost(NamedTuple):
-    """What one message costs, in exact seconds."""
+    """The cost of one message, in exact seconds."""
 
     gap: Fraction
-    """t0: the sender's port is busy this long; consecutive receipts are at least this far apart."""
+    """t0: for so long the sender's port is busy (the receiver's port: `Machine.receipt`)."""
     latency: Fraction
     """λ·t0: from the start of the send until the receiver holds the message."""
 
@@ -49,7 +49,7 @@ Law: TypeAlias = Literal[
 
 
 class Machine:
-    """The laws of communication of a machine.
+    """The costs of messages and of combining on a machine.
 
     Build one with `postal`, `hockney`, `loggp`, `wormhole`, `memory` or `levels`.
     """
@@ -59,8 +59,7 @@ class Machine:
     """The law that messages obey; the simulator and the checks depend on it."""
     independent_ports: bool = True
     """False if only simulation gives the times of schedules: messages delay each other elsewhere
-    than at ranks' own ports, cost more between some ranks, or are published in shared memory.
-    """
+    than at ranks' own ports, cost more between some ranks, or are published in shared memory."""
     ports_block: ClassVar[bool] = False
     """True if a send waits until its receiver's port is free for it."""
     all_port: bool = False
@@ -84,11 +83,11 @@ class Machine:
         return None
 
     def sizes(self) -> tuple[int, ...]:
-        """Message sizes in bytes at which the cost changes its slope; empty for a straight line."""
+        """Message sizes in bytes at which the cost bends or jumps; empty for a straight line."""
         return ()
 
     def combining_sizes(self) -> tuple[int, ...]:
-        """Vector sizes in bytes at which the cost of combining changes its slope."""
+        """Vector sizes in bytes at which the cost of combining bends; empty for a straight line."""
         return ()
 
     def planning_lam(self, nbytes: int) -> Fraction:
@@ -98,6 +97,7 @@ class Machine:
     def with_overhead(self, overhead_s: Number) -> "Machine":
         """A machine like this one on which every message takes overhead_s seconds longer.
 
+        With levels, messages between outermost groups do, and others in proportion to their t0.
         A machine whose law has no such term (LogGP, wormhole) is returned unchanged.  Raises
         InvalidArgument if overhead_s < 0.
         """
@@ -112,7 +112,7 @@ class Machine:
         """A machine with the same costs on which only ranks' own ports delay messages.
 
         If ranks receive in the order of their lists, no schedule takes longer on the new machine.
-        A machine whose ranks share memory is returned unchanged.
+        A machine is returned unchanged if its ranks share memory, or if it is such a machine.
         """
         return self if self.independent_ports or self.shares_memory else PortsOnly(self)
 
@@ -145,6 +145,7 @@ class Machine:
     def loggp(*, L_s: Number, o_s: Number, g_s: Number, G_s: Number) -> "LogGP":  # noqa: N803
         """A LogGP machine, in seconds: latency L, overhead o, gap g per message, G per byte.
 
+        Raises InvalidArgument for a time below 0.
         Source: [Alexandrov1995]; the rules are those of LogGOPSim [Hoefler2010].
         """
         return LogGP(*not_negative_times(L_s=L_s, o_s=o_s, g_s=g_s, G_s=G_s))
@@ -213,7 +214,7 @@ class Machine:
 
 
 def checked_machine(machine: object, asked: str) -> Machine:
-    """Return `machine`; InvalidArgument, which says what was `asked`, if it is no Machine."""
+    """Return `machine`, or raise InvalidArgument if it is no Machine or its law is unknown."""
     if isinstance(machine, Machine):
         if machine.law not in get_args(Law):
             remedy = 'give its class law = "postal" or "hockney", or derive it from one that has it'
@@ -337,7 +338,7 @@ class LogGP(Machine):
         return Cost(max(self.o, self.g + body), self.L + 2 * self.o + body)
 
     def receipt(self, nbytes: int) -> Fraction:
-        """Seconds between two receipts: the larger of o and g, plus G for each further byte."""
+        """Seconds between two receipts: the larger of o and g, plus G per byte but the first."""
         return max(self.o, self.g) + max(checked_nbytes(nbytes) - 1, 0) * self.G
 
     def sizes(self) -> tuple[int, ...]:

@@ -100,7 +100,7 @@ class Measured(KeptHash, Machine):
         return replace(self, segments=tuple(longer))
 
     def with_combining(self, times: Iterable[tuple[int, Number]]) -> "Measured":
-        """The same machine with other times for combining: ascending pairs (bytes, seconds).
+        """A machine like this one with other times for combining: ascending (bytes, seconds).
 
         A time below an earlier one is raised to the largest time before it.
         """

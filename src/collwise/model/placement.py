@@ -40,9 +40,9 @@ def _listed(values: Iterable[T], name: str) -> list[T]:
 
 @dataclass(frozen=True)
 class Placement(KeptHash):
-    """Where ranks are: for every level but the last, the number of each rank's group.
+    """The places of ranks: for every level but the last, the number of each rank's group.
 
-    ranks: p.   groups: for each level but the last, the innermost first, the group of each rank.
+    ranks: p.   groups: these numbers by level, the innermost first, and by rank.
     Groups are numbered in the order of their first ranks, so equivalent placements are equal.
     Build a placement with `of`, `regular`, `nodes` or `of_members`.
     """
@@ -253,8 +253,8 @@ class Placement(KeptHash):
     def describe(self, names: Sequence[str] = ()) -> str:
         """The placement as text: "2 racks × 4 nodes × 16 ranks", or "3 nodes × 2 to 5 ranks".
 
-        names: words for groups at each level but the last, the innermost first; without them, the
-        text has numbers only.
+        names: words for groups at each level but the last, the innermost first; without them only
+        ranks are named ("2 × 4 × 16 ranks").
         """
         return " × ".join(reversed(list(self._words(names or [""] * len(self.groups)))))
 

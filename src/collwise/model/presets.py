@@ -62,7 +62,7 @@ PACKET = 512
 
 
 def _delta_curve(machine: Machine) -> Machine:
-    """The Delta's costs without contention: of `machine` from 512 bytes on; at 1 byte λ is 1.3."""
+    """The Delta's costs without contention: `machine`'s from 512 bytes on; λ is 1.3 at 1 byte."""
     ends = [(n, *machine.message(n)) for n in (PACKET, 32 * PACKET)]
     rows = [(n, gap, latency / gap) for n, gap, latency in ends]
     return measured([[(1, machine.message(1).gap, "1.3"), *rows]])

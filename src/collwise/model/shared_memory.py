@@ -56,7 +56,7 @@ class Memory(KeptHash, Machine):
         return self.publishing.combining_sizes()
 
     def planning_lam(self, nbytes: int) -> Fraction:
-        """The λ to plan combining trees with: a message's latency over the time of one read."""
+        """The λ to plan combining trees with: a message's latency over a read (t0 if that is 0)."""
         read = self.receipt(nbytes) or self.message(nbytes).gap
         return rounded_latency(self.message(nbytes).latency / read)
 
@@ -72,7 +72,11 @@ class Memory(KeptHash, Machine):
 
 
 def sharing_memory(publishing: Machine, read: Number | Iterable[tuple[int, Number]]) -> Memory:
-    """A machine whose ranks share memory.  Raises InvalidArgument for a read longer than λ·t0."""
+    """The machine of `Machine.memory`, which explains the arguments.
+
+    Raises InvalidArgument for a read longer than λ·t0, and if `publishing` is neither postal nor
+    measured.
+    """
     checked_machine(publishing, ASKED)
     if not isinstance(publishing, Postal | Measured):
         remedy = "give Machine.postal or a measured machine"

@@ -2,7 +2,7 @@
 
 `claims` says what a claim is and how a verdict comes about; `exhibits` what a figure or a table is.
 `bruck1996`, `vandegeijn1991` and `hambrusch1998` compute through the public surface of collwise
-(`import collwise`); `measured` repeats their experiments on ranks.  `reproduction` runs papers,
+(`import collwise`); `measured` repeats their experiments on MPI.  `reproduction` runs papers,
 `papers_page` shows the results.
 
 A new paper needs a folder whose `__init__.py` defines `PAPER`, an entry in `PAPERS` of

@@ -1,4 +1,4 @@
-"""A claim of a paper as data, and the verdict on it, which is computed from our value alone."""
+"""A claim of a paper as data, and the verdict on it, which is computed, never written by hand."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -18,12 +18,15 @@ Verdict: TypeAlias = Literal[
     "holds", "holds as fitted", "holds in shape", "does not hold", "not recoverable", "not measured"
 ]
 MAX_SHOWN = 16
-"""The most numbers of a value that are shown; of a longer one, the first ones and the last."""
+"""If a value has more numbers than this, only the first ones and the last one are shown."""
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
 class MeasuredValue(NamedTuple):
-    """The result of measuring: a function that draws the picture on rank 0, and a claim's value."""
+    """The result of a measurement: the value for a claim, and what draws the picture on rank 0.
+
+    draw: None if there is no picture.
+    """
 
     draw: "Callable[[], Figure] | None"
     value: Any = None
@@ -106,7 +109,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim with our value, and the verdict that follows."""
+    """A claim with our value (None if there is none), and the verdict that follows."""
 
     claim: Claim
     value: Any
@@ -118,7 +121,7 @@ class Finding:
 
     @cached_property
     def because(self) -> str:
-        """Why the claim does not hold as printed, or remarks if it does."""
+        """Why the claim does not hold as printed, or remarks; how to measure it if it was not."""
         because = self.claim.because
         if self.verdict == "not measured":
             return (
@@ -143,7 +146,10 @@ class Finding:
 
 
 def close(ours: Any, paper: Any, tolerance: float | Fraction) -> bool:
-    """Whether our value equals the paper's within a tolerance: number by number."""
+    """Whether our value equals the paper's, each number within an absolute tolerance.
+
+    Words, truth values and None must be equal; mappings must have the same keys in the same order.
+    """
     if isinstance(paper, Mapping):
         return (
             isinstance(ours, Mapping)

@@ -1,6 +1,6 @@
-"""The papers' experiments on real MPI: λ over the size, α-sweeps, orders of ranks, combining.
+"""The papers' experiments on real MPI: λ over the size, trees by α, orders of ranks, combining.
 
-A measurement is collective over a session.  Functions without a session return a measurement.
+A measurement (`Measure`) is a function that all ranks of a session call.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,7 @@ MEASURING_SHARE = 0.3
 
 
 def latencies(session: "Session", budget_s: float) -> MeasuredValue:
-    """Measures λ and t0 over the message size, for both modes of sending and both experiments.
+    """Measure λ and t0 by message size, for blocking and for non-blocking sends.
 
     The value: by size, the ratios (of λ, of t0) of non-blocking to blocking sends.
     """
@@ -52,9 +52,9 @@ def latencies(session: "Session", budget_s: float) -> MeasuredValue:
 
 @cache
 def alpha_sweep(nbytes: int) -> Measure:
-    """Measures the α-broadcast of nbytes for many α; the picture also shows predictions.
+    """Return a measurement of broadcasts of nbytes where a source keeps the share α of its ranks.
 
-    The value: the median in milliseconds by α.
+    The value: the median in milliseconds for each α.   The picture also shows predictions.
     """
 
     def measure(session: "Session", budget_s: float) -> MeasuredValue:
@@ -84,9 +84,9 @@ def alpha_sweep(nbytes: int) -> Measure:
 
 @cache
 def random_order(nbytes: int) -> Measure:
-    """Measures the binomial broadcast of nbytes from rank 0, ranks in order and in a random order.
+    """Return a measurement of the binomial broadcast of nbytes, in rank order and a random order.
 
-    The value: percent that rank order saves, with the ends of the 95 % interval.
+    The value: percent of time that rank order saves, with the ends of the 95 % interval.
     """
 
     def measure(session: "Session", budget_s: float) -> MeasuredValue:
@@ -109,9 +109,9 @@ def random_order(nbytes: int) -> Measure:
 
 
 def combining(names: Mapping[str, str], lengths: Sequence[int]) -> Measure:
-    """Measures allreduces of float32 for several lengths; the picture also shows predictions.
+    """Return a measurement of allreduces of float32; the picture also shows predictions.
 
-    names: algorithms by label.   lengths: items of 4 bytes.
+    names: algorithms by label.   lengths: numbers of items of 4 bytes.   There is no value.
     """
 
     def measure(session: "Session", budget_s: float) -> MeasuredValue:
@@ -144,10 +144,10 @@ def combining(names: Mapping[str, str], lengths: Sequence[int]) -> Measure:
 
 
 def overheads(names: Sequence[str], nbytes: int) -> Measure:
-    """Measures how much slower algorithms are than the same messages sent by bare mpi4py.
+    """Return a measurement of how much time algorithms lose over their messages by mpi4py alone.
 
-    names: of s-to-p algorithms.   nbytes: of each source's message; every second rank is a source.
-    The value: percent by name, with the ends of the 95 % interval.
+    names: allgatherv algorithms.   nbytes: of each source's message; every second rank is a source.
+    The value: percent of time by name, with the ends of the 95 % interval.
     """
 
     def measure(session: "Session", budget_s: float) -> MeasuredValue:

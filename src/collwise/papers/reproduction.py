@@ -68,7 +68,7 @@ def measurable(papers: Iterable[Paper], draws: bool = True) -> list[Measure]:
 def measure(
     measures: Sequence[Measure], session: "Session", budget_s: float, progress: Progress
 ) -> dict[Measure, MeasuredValue]:
-    """Run measurements on a session's ranks, within `budget_s` seconds together.  Collective."""
+    """Run measurements on all ranks of a session, each in an equal share of `budget_s` seconds."""
     measured: dict[Measure, MeasuredValue] = {}
     for i, measure in enumerate(measures):
         progress("measuring on MPI", i / len(measures))
@@ -85,7 +85,7 @@ def reproduce(
 ) -> Iterator[Reproduction]:
     """Judge every claim and make every figure, paper by paper.
 
-    measured: values by measurement.   draws: whether figures and tables are wanted.
+    measured: the results of `measure`.   draws: whether figures and tables are wanted.
     """
     steps = sum(len(p.claims) + (len(p.exhibits) if draws else 0) for p in papers)
     numbers = count()

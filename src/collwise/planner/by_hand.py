@@ -31,9 +31,9 @@ _SIZE = re.compile(r"<=\s*(\w+)\s*(?:,|$)")
 class Choice(NamedTuple):
     """One algorithm that a user chose for calls up to some size.
 
-    algorithm: its full name, or LIBRARY.  The communicator finds out whether the library has an
-    algorithm of its own by a name such as "broadcast/library:binomial".   settings: (name, value)
-    pairs that the user gave.   most: largest total bytes of a call that runs it; None: no limit.
+    algorithm: its full name; LIBRARY for the MPI library's default; "broadcast/library:binomial"
+    for an algorithm of the library, which the communicator has to find there.   settings: (name,
+    value) pairs that the user gave.   most: the most total bytes of its calls; None for no limit.
     """
 
     algorithm: str
@@ -46,7 +46,7 @@ Choices: TypeAlias = Mapping[str, Sequence[Choice]]
 
 
 def parse_choices(text: str, where: str) -> dict[str, str]:
-    """Split text such as EXAMPLE into the choices of each collective, which are not parsed yet.
+    """Split text such as EXAMPLE by collective; each collective's choices stay text.
 
     where: the origin of `text`, for errors.   Raises InvalidArgument if a collective has no choices
     or is named twice.
@@ -111,7 +111,7 @@ def _parse_for_collective(collective: str, text: str) -> tuple[Choice, ...]:
 
 
 def _own_choice(collective: str, label: str, most: int | None) -> Choice:
-    """Read one of the library's own algorithms, such as "library:tree(k=4)"; any name passes."""
+    """Parse a label such as "library:tree(k=4)": an MPI library's algorithm, of whatever name."""
     match = _OWN.fullmatch(label)
     terms = [term.partition("=") for term in (match[2] or "").split(",")] if match else []
     settings = [(name.strip(), value.strip()) for name, _, value in terms if name.strip()]
@@ -127,7 +127,7 @@ def _own_choice(collective: str, label: str, most: int | None) -> Choice:
 
 
 def own_choice(collective: str, label: str) -> Candidate | None:
-    """The candidate that a label such as "library:tree(k=4)" names; None for other labels."""
+    """The candidate, predicted to take 0 s, for "library:tree(k=4)"; None for other labels."""
     if not label.strip().startswith(OWN):
         return None
     choice = _own_choice(collective, label.strip(), None)
@@ -135,9 +135,9 @@ def own_choice(collective: str, label: str) -> Candidate | None:
 
 
 def find_planned(name: str, collective: str) -> Algorithm:
-    """The algorithm of this name, which must be one that makes schedules.
+    """The registered algorithm with this name, full or short, for a collective.
 
-    Raises UnknownName for an unknown name, InvalidArgument for one of the library's own algorithms.
+    Raises UnknownName for an unknown name, InvalidArgument for an algorithm of the MPI library.
     """
     if isinstance(name, str) and OWN in name:
         seen = "the library's own algorithms have no schedule"

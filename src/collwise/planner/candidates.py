@@ -47,7 +47,8 @@ contention on links).
 """
 
 HOPELESS = 4
-"""With levels, a candidate whose estimate exceeds this multiple of the best time is skipped."""
+"""With levels, a candidate that is estimated to take this many times the best time is simulated
+only if that is quick, or if it is the fastest with the costs of one level everywhere."""
 RIVAL = Fraction(5, 4)
 """With levels, simulations are stopped at this multiple of the best time, not at the best time.
 
@@ -59,7 +60,7 @@ TOO_MANY = "too many messages to simulate when planning"
 
 @dataclass
 class Tried:
-    """The result of a search.
+    """The result of a search for the fastest candidates.
 
     best: maps an algorithm's name to its fastest candidate.   excluded: maps the name of an
     algorithm without a candidate to the reason.   of: number of schedules considered.
@@ -122,8 +123,10 @@ def tried(
     reason: str,
     score: Score,
 ) -> Tried:
-    """Search the candidates of the algorithms `among` for a problem.
+    """Search for the fastest candidate of each of the algorithms `among`.
 
+    Where only ranks' own ports delay messages, algorithms that are neither `searched` nor `usual`
+    are left out, unless a single one is given, or the order is "fixed".
     topology: None for no contention on links.   reason: why contributions have to be combined in
     the problem's order.   score: predicts the time of a candidate.
     """
@@ -204,7 +207,7 @@ def _choices(
 def _finalists(
     among: Sequence[Algorithm], problem: Problem, machine: Levels, reason: str
 ) -> list[tuple[Algorithm, Mapping[str, Any]]]:
-    """For each level, the fastest (algorithm, settings) on a machine with only that level's costs.
+    """For each level's costs, the fastest (algorithm, settings) if all messages have these costs.
 
     reason: why contributions have to be combined in the problem's order.
     """

@@ -62,15 +62,15 @@ def plan(
     """Choose the fastest schedule of a collective on a machine.  Nothing is executed.
 
     ranks: number of ranks, >= 1.   nbytes: bytes of the message or of each rank's vector, >= 0; for
-    an s-to-p broadcast, bytes of every source's contribution, or a sequence, one per source.
+    an allgatherv, bytes of every source's contribution, or a sequence, one per source.
     machine: a `Machine`, for instance `profile.machine`.   root: 0 … ranks − 1.
     op, dtype: for collectives that combine, the operator ("max", "noncommutative", …; None: "sum")
     and the element type (None: "float64"); they determine the order that is legal.
     order: "fixed", "rank", "same" or "any", instead of the order that op and dtype need; an
     operator that does not commute needs "rank" at least.   None: what op and dtype need.
-    sources: the ranks that have data in an s-to-p broadcast.   shape: for an s-to-p broadcast, the
-    (rows, columns) of a mesh that the ranks fill row by row; None: the topology's shape, or nearly
-    a square.
+    sources: the ranks that contribute to an allgatherv.   shape: for an allgatherv, the (rows,
+    columns) of a mesh that the ranks fill row by row; None: the topology's shape, or nearly a
+    square.
     topology: the network on whose links messages contend; None: no contention on links.
     algorithm: the only one to consider ("broadcast/chain" or "chain"), with its best settings;
     None: all.   score: predicts the time of a candidate; the default simulates its schedule.
@@ -199,7 +199,7 @@ def _simulation_summary(result: Tried) -> str:
 def _repositioning_remarks(candidates: Iterable[Candidate]) -> tuple[str, ...]:
     """Sentences on whether moving the sources' data to better ranks first saves predicted time.
 
-    A candidate that moves data has a sentence if the algorithm it runs afterwards is a candidate.
+    There is one for each candidate that moves data and then runs another candidate's algorithm.
     """
     by_name = {candidate.name: candidate for candidate in candidates}
     remarks = []
@@ -227,7 +227,7 @@ def why_not(candidate: Candidate, choice: Candidate) -> str:
 def decided(
     estimate: Plan, medians_s: Mapping[str, float], winner: str, library: str = LIBRARY
 ) -> Plan:
-    """The plan with the choice and the verdicts of a race.
+    """The plan after a race: its choice is the winner, its verdicts say how candidates did.
 
     estimate: the plan before the race.   medians_s: by label, the measured median in seconds.
     winner: the label of a candidate, or `library`.   library: the label of the MPI library's own

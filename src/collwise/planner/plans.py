@@ -62,9 +62,9 @@ def shares(spent: Mapping[str, Fraction]) -> str:
 class Candidate:
     """One algorithm with its settings, its predicted time, and why it was chosen or not.
 
-    name: the algorithm's name.   predicted: seconds, exact unless `estimate`.   verdict: why the
-    candidate was chosen, or why not.   measured_s: the candidate's median in a race, in seconds;
-    None if it was not raced.
+    name: the algorithm's full name; "library" for the MPI library's own.   predicted: seconds,
+    exact unless `estimate`.   verdict: why the candidate was chosen, or why not.   measured_s: the
+    candidate's median in a race, in seconds; None if it was not raced.
     """
 
     name: str
@@ -91,13 +91,13 @@ class Candidate:
         return "≈ " * self.estimate + formatting.time(self.predicted_s)
 
     def schedule(self, problem: Problem) -> Schedule:
-        """The candidate's schedule for a problem."""
+        """The candidate's schedule for a problem; an MPI library's algorithm has none."""
         return ALGORITHMS[self.name].solve(problem, self.settings)
 
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """The chosen algorithm for one problem on one machine; every rank has the same plan."""
+    """The chosen algorithm for one problem on one machine; every rank computes the same plan."""
 
     problem: Problem
     machine: Machine
@@ -105,7 +105,7 @@ class Plan:
     """The network on whose links messages contend; None for no contention on links."""
     choice: Candidate
     candidates: tuple[Candidate, ...]
-    """All candidates, ordered by predicted time; after a race the choice may stand first instead.
+    """All candidates, ordered by predicted time; a race's winner may stand first or last instead.
 
     The verdict of each says why it is, or is not, the choice.
     """
@@ -180,17 +180,15 @@ class Plan:
 
     @cached_property
     def level_times(self) -> Mapping[str, Fraction]:
-        """Maps words for a level, such as "inside a node", to the exact seconds spent there.
-
-        The chosen schedule is simulated to find the seconds.  Empty for more than MAX_TOLD
-        ranks, for machines without levels, and for the MPI library's own collective.
-        """
+        """The result of `time_spent` for the choice; empty for the MPI library's own collective."""
         return {} if by_library(self.algorithm) else self.time_spent(self.choice.label)
 
     def time_spent(self, label: str) -> Mapping[str, Fraction]:
-        """Maps words for a level to the exact seconds that a candidate spends at that level.
+        """How a candidate's predicted time divides over levels: exact seconds on its critical path.
 
-        Empty for over MAX_TOLD ranks or without levels.  Raises UnknownName for an unknown label.
+        Keys are words such as "inside a node", and "combining".  The schedule is simulated.  Empty
+        for more than MAX_TOLD ranks, and for machines without levels.   Raises UnknownName for an
+        unknown label.
         """
         candidate = self.candidate(label)
         if not isinstance(self.machine, Levels) or self.problem.ranks > MAX_TOLD:

@@ -47,11 +47,11 @@ class Verdict(NamedTuple):
 
 
 def known_races(profile: Profile, ranks: int, ranks_per_node: str = "") -> tuple[RaceResult, ...]:
-    """The races that decide calls on `ranks` ranks, and races on other numbers of ranks.
+    """A profile's races, except for those on `ranks` ranks in another placement on nodes.
 
-    Races on `ranks` ranks with another placement on nodes are left out, and so are races of
-    algorithms that are no longer registered.   ranks_per_node: the placement, such as "2x8"; "" for
-    the placement of the profile's measurements on `ranks` ranks, or on the nearest number.
+    Races of algorithms that are no longer registered are left out, too.   ranks_per_node: the
+    placement, such as "2x8"; "" for the placement of the profile's measurements on `ranks` ranks,
+    or on the nearest number.
     """
     races = profile.races_at(ranks, ranks_per_node)
     return tuple(race for race in races if is_known(race.algorithm))
@@ -63,7 +63,7 @@ def is_known(algorithm: str) -> bool:
 
 
 def settled(estimate: Plan, decided: Verdict) -> Plan:
-    """The plan `estimate`, whose choice becomes the algorithm that a race decided.
+    """The plan `estimate` with the algorithm that won a race as its choice.
 
     The plan is unchanged if no race decided, or if the winner does not apply to the problem.
     """
@@ -102,9 +102,9 @@ def race_result(
 ) -> RaceResult:
     """The record, for a profile, of a race of `choice` against the MPI library's own collective.
 
-    choice: the best candidate.   ours: its median, in seconds.   library: the median of the
-    library's collective.   gain: the library's time divided by ours.   more: other fields of
-    `RaceResult`.
+    choice: the best candidate.   ours, library: the intervals of its median and of the median of
+    the library's collective, in seconds.   gain: the interval of the library's time over ours.
+    more: other fields of `RaceResult`.
     """
     return RaceResult(
         collective=problem.collective,
@@ -123,13 +123,13 @@ def race_result(
 
 
 def verdict(races: Iterable[RaceResult], problem: Problem, form: Form) -> Verdict:
-    """The algorithm that runs calls of a form for a problem, according to races.
+    """Decide by races which algorithm runs the blocking or persistent calls (`form`) of a problem.
 
     The distance of a race is the ratio of the message sizes times the ratio of the numbers of
     sources.  Among races whose two ratios are at most REACH, the nearest decides; in a tie the
     race of the smaller size decides, then the race with fewer sources.  If there is no such race,
-    the races of the next smaller and the next larger size decide if both have the same winner.
-    Otherwise the MPI library runs the call.
+    the races with as many sources of the next smaller and the next larger size decide, if both have
+    the same winner.  Otherwise the MPI library runs the call.
     If all ranks are sources, only races with all ranks as sources count; otherwise only races with
     fewer sources count, because libraries run other algorithms then.  All ranks agree.
     """
@@ -147,7 +147,7 @@ def verdict(races: Iterable[RaceResult], problem: Problem, form: Form) -> Verdic
 
 
 def sizes_decided(winners: Mapping[int, Winner]) -> list[tuple[int, int, Winner]]:
-    """The ranges of message sizes that races of one kind decide, by the rules of `verdict`.
+    """The ranges of sizes that races which differ in size only decide, by the rules of `verdict`.
 
     winners: maps the bytes of a race to its winner; 0 bytes count as 1.
     Returns the first size, the last size and the winner of each range.  Ranges ascend, and
@@ -173,8 +173,8 @@ def sizes_decided(winners: Mapping[int, Winner]) -> list[tuple[int, int, Winner]
 def nearest_of_kind(races: Iterable[RaceResult], problem: Problem, form: Form) -> RaceResult | None:
     """The race nearest in size and number of sources, however far; None if no race is alike.
 
-    A race is alike if it has the problem's collective and number of ranks, and the form of call.
-    Both or neither must have all ranks as sources.   form: such as "blocking".
+    A race is alike if it has the problem's collective and number of ranks, and raced calls of the
+    same form ("blocking" or "persistent").  Both or neither must have all ranks as sources.
     """
     alike = [race for race in races if _same_kind(race, problem, form)]
     return min(alike, key=lambda race: _distance(race, problem), default=None)

@@ -51,7 +51,7 @@ def about(
 ) -> tuple[Fraction, bool]:
     """A rough time in seconds on a machine with levels, and whether it is good enough to choose by.
 
-    lists: maps some of the ranks to their operations.
+    schedule: one of `algorithm`.   lists: maps some of the ranks to their operations.
     The time of a program made of parts is the sum of the parts' times.  If all ranks do the same,
     messages that leave a group at the same time are assumed to pass its port one after another.  A
     rank's messages are assumed to follow each other, too, unless many are in flight.  In other
@@ -81,9 +81,10 @@ def about(
 
 
 def by_parts(program: Program, problem: Problem, machine: Levels) -> Fraction | None:
-    """Seconds of a program as the sum of its parts' times; None if the program has no parts.
+    """A rough time of a program in seconds, from the times of its parts; None if it has no parts.
 
-    If segments move down or up a tree, the first few are simulated; the rest is extrapolated.
+    Parts that follow each other add up; of parts side by side the slowest counts.  If segments move
+    down or up a tree, the first few are simulated; the rest is extrapolated.
     """
     match program:
         case Then():
@@ -108,9 +109,9 @@ def by_parts(program: Program, problem: Problem, machine: Levels) -> Fraction | 
 def _team_time(
     program: On, task: Task, numbers: Sequence[int], problem: Problem, machine: Levels
 ) -> Fraction:
-    """Seconds that the program of one team takes if no other team runs a program.
+    """Seconds that the program of one team (some of the ranks) takes if no other team runs one.
 
-    task: the team's program.   numbers: the teams that run this program; the first is timed.
+    task: the program.   numbers: the numbers of the teams that run it; the first team is timed.
     """
     team = program.teams[numbers[0]]
     inner = Problem("broadcast", len(team), problem.nbytes)
@@ -122,7 +123,10 @@ def _team_time(
 
 
 def _busy_per_piece(piece: Program, problem: Problem, machine: Levels) -> Fraction:
-    """Seconds for which a piece keeps rank 0's port busy, or its node's port if that is longer."""
+    """Seconds for which one piece of the vector keeps rank 0's port, or if longer its node's, busy.
+
+    piece: the program that moves this piece.
+    """
     placement = machine.placement.from_rank(problem.root)
     across = OneLevel(machine, placement.depth, crowd=min(map(len, placement.members[0])))
     own_port = shared_port = Fraction(0)
@@ -138,9 +142,9 @@ def _busy_per_piece(piece: Program, problem: Problem, machine: Levels) -> Fracti
 def _receives_in_turn(
     rank: int, operations: Sequence[Operation], machine: Levels
 ) -> tuple[Fraction, Fraction]:
-    """(busy, waiting): seconds of a rank's receives and combines in sequence, and of its waits.
+    """(busy, waiting): seconds of a rank's receives and combines one by one, and of its waits.
 
-    The rank waits for messages that other ranks of the sender's group send through a shared port.
+    Before a message comes, all other ranks of the sender's group may use the group's shared port.
     """
     placement = machine.placement
     kinds = Counter(
@@ -163,8 +167,8 @@ def load(lists: Mapping[int, Sequence[Operation]], machine: Machine) -> Fraction
     """A lower bound of the time in seconds: the busy time of the busiest port of some ranks.
 
     lists: maps some of the ranks to their operations.   A rank sends one message after another, in
-    the order of its list, and receives one after another.  In shared memory the same blocks of a
-    slot count once, whether or not they are published again.
+    the order of its list, and receives one after another.  In shared memory all sends of the same
+    blocks of a slot count as one, even if the blocks are published again.
     """
     least = Fraction(0)
     message, receipt = cache(machine.message), cache(machine.receipt)

@@ -31,10 +31,9 @@ MOST_SLOWER = 3
 def worth_a_race(
     estimate: Plan, algorithm: str | None = None
 ) -> tuple[Plan, tuple[Candidate, ...]]:
-    """The plan with candidates of fewer messages added, and the candidates to race.
+    """The plan with candidates of fewer messages added, and those to race, its choice first.
 
-    The plan's choice is the first one to race.   algorithm: the only algorithm from which
-    candidates with fewer messages may be added; None for all.
+    algorithm: the only algorithm from which candidates may be added; None for all.
     """
     picked = [estimate.choice]
     fewer = [_with_fewer_messages(estimate, algorithm, share) for share in OVERHEADS]
@@ -72,10 +71,12 @@ def shortlist(estimate: Plan, most: int = 3, within: float = 1.5) -> tuple[Candi
 def _with_fewer_messages(
     estimate: Plan, algorithm: str | None, share: Fraction
 ) -> Candidate | None:
-    """The best candidate if every message took `share` × t0 longer; None if it is not worth a race.
+    """The candidate that would be the best if each message took `share` × t0 longer.
 
-    t0: for the size of the root's first message in the chosen schedule.   algorithm: the only one
-    to consider; None for all.
+    t0 is that of the root's first message in the chosen schedule (with levels, `gap_outside`).
+    algorithm: the only one to consider; None for all.
+    None if it is the choice, if it is predicted to take over MOST_SLOWER times as long, if the
+    root's first message is the whole vector or does not exist, or if there are too many ranks.
     """
     problem, machine, best = estimate.problem, estimate.machine, estimate.choice
     nbytes = _first_message_of_root(estimate)
@@ -108,7 +109,7 @@ def _first_message_of_root(estimate: Plan) -> int:
 
 
 def _least_dependent(estimate: Plan) -> Candidate | None:
-    """The fastest candidate in which no rank receives from, or none sends to, several ranks.
+    """The fastest candidate in which all ranks receive from one rank at most, or all send to one.
 
     Up to LOOKED_AT ranks are examined.  None if the choice is such a candidate, if all of them are
     too slow for a race, or if there are too many ranks to examine the schedules.

@@ -119,9 +119,9 @@ def check_depth(placement: Placement, measured_with: Sequence[Measurements]) -> 
 
 
 def filled(measurements: Measurements, ranks: int) -> Placement | None:
-    """A placement that fills one node after another, with as many ranks as on the fullest node.
+    """A placement that fills one node after another, as the fullest in `measurements` was filled.
 
-    `measurements` say how full it is.   Returns None unless nodes are the only inner level.
+    Returns None unless nodes are the only inner level.
     """
     if [level.name for level in measurements.levels] != [NODE]:
         return None

@@ -95,7 +95,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The measurements and races of a machine.  `Profile.load` reads it, `save` writes it.
 
     A profile is immutable.  Points, verdict and machine are those of `measurements`, the newest.
-    `at` returns a profile with measurements of another number or placement of ranks in use.
+    `at` returns a profile that uses the measurements with another number or placement of ranks.
     """
 
     fingerprint: Fingerprint
@@ -215,7 +215,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self.machine if op is None else self.machine_combining(op, str(dtype))
 
     def at_lower_ends(self) -> "Profile":
-        """The profile with every time and λ at the lower end of its 95 % interval."""
+        """The profile with measured times and λ at the lower ends of their 95 % intervals.
+
+        Values without an interval, times of reads, raw medians and race results stay the same.
+        """
         first, *others = (measured.at_lower_ends() for measured in self.every)
         return msgspec.structs.replace(self, measurements=first, other_placements=tuple(others))
 

@@ -216,7 +216,10 @@ class Measurements(ProfileRecord, frozen=True, kw_only=True):
             raise ValueError("combining: an operator, type and length is there twice")
 
     def at_lower_ends(self) -> "Measurements":
-        """The measurements with each time and λ at the lower end of its 95 % interval."""
+        """The measurements with times and λ at the lower ends of their 95 % intervals.
+
+        Values without an interval, times of reads, and raw medians stay the same.
+        """
         levels = (
             replace(level, points=_lowest(level.points), port=_lowest(level.port))
             for level in self.levels
@@ -287,7 +290,7 @@ class RacedOwn(ProfileRecord, frozen=True, kw_only=True):
 
 
 class RaceResult(ProfileRecord, frozen=True, kw_only=True):
-    """The result of a race: collwise's best algorithm against the library's own collective."""
+    """The result of a race: the fastest competitor against the library's default."""
 
     collective: str
     form: Form
@@ -333,7 +336,7 @@ class RaceResult(ProfileRecord, frozen=True, kw_only=True):
 
     @property
     def key(self) -> tuple[str, str, int, int, int, int, str]:
-        """The subject of the race; a profile has one result for each key."""
+        """The problem, form and placement of the race; a profile has one result for each key."""
         problem = self.collective, self.form, self.ranks, self.nbytes, self.root, self.sources
         return *problem, self.ranks_per_node
 

@@ -11,7 +11,7 @@ from collwise.tuning.occurred import FORMAT
 
 
 def calls_table(calls: Sequence[Calls]) -> Table:
-    """Calls by collective, size and form, the most frequent first."""
+    """A table of calls by collective, size and form, the most frequent first."""
     rows = [
         {
             "calls": str(group.times),
@@ -32,7 +32,7 @@ def calls_table(calls: Sequence[Calls]) -> Table:
 
 
 def calls_lines(calls: Sequence[Calls], tuning: str) -> list[str]:
-    """Lines on the calls: how many plans served, what a tuning is worth.   tuning: its command."""
+    """Lines: how many calls plans served, what tuning is worth.   tuning: the command to tune."""
     if not calls:
         return ["no collective was called"]
     total = sum(group.times for group in calls)

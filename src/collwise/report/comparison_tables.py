@@ -6,7 +6,7 @@ from collwise.tuning.comparison import ComparedCell, Comparison
 
 
 def compared_table(compared: Comparison) -> Table:
-    """Every value that both records have, the worst first."""
+    """A table of every value that both records have, the worst first."""
     rows = [
         {
             "what": cell.what,
@@ -27,7 +27,7 @@ def _value(cell: ComparedCell, value: float) -> str:
 
 
 def compared_lines(compared: Comparison) -> list[str]:
-    """How many values are worse, better or fail, and what was not compared."""
+    """Lines: how many values are worse, better or fail, and what was not compared."""
     verdicts = [cell.verdict for cell in compared.cells]
     worse, better = verdicts.count("worse"), verdicts.count("better")
     lines = [

@@ -8,7 +8,7 @@ from collwise.system import formatting
 from collwise.tuning.grid_results import GridCell, LibraryResult
 
 _NEAR = 1.25
-"""The factor up to which a prediction is near."""
+"""A prediction counts as near if measured and predicted time differ by at most this factor."""
 
 
 def summary(cells: Sequence[GridCell]) -> list[str]:
@@ -23,23 +23,24 @@ def summary(cells: Sequence[GridCell]) -> list[str]:
                 f" the libraries' own (geometric means of {formatting.count(len(some), 'cell')});"
                 f" {sum(cell.lost for cell in some)} clearly lost"
             )
-    errors = [
-        error
-        for cell in cells
-        for result in cell.libraries.values()
-        if (error := result.misprediction) and not result.warnings
-    ]
-    if errors:
-        near = sum(error <= _NEAR for error in errors) / len(errors)
-        lines.append(
-            f"model    predictions are off by {median(errors) - 1:.1%} in the median; {near:.0%} by"
-            f" at most a factor of {_NEAR:g}, where the lab had nothing to warn of"
-        )
+    results = [result for cell in cells for result in cell.libraries.values()]
+    for limited, where in ((False, ""), (True, ", where the lab's cores were the limit")):
+        errors = [
+            error
+            for result in results
+            if (error := result.misprediction) and result.limited is limited
+        ]
+        if errors:
+            near = sum(error <= _NEAR for error in errors) / len(errors)
+            lines.append(
+                f"model    predictions are off by {median(errors) - 1:.1%} in the median;"
+                f" {near:.0%} of {len(errors)} by at most a factor of {_NEAR:g}{where}"
+            )
     return lines
 
 
 def cells_table(title: str, cells: Sequence[GridCell]) -> Table:
-    """One row for each cell."""
+    """A table with one row for each cell."""
     return Table(title, [_row(cell) for cell in cells], ("network", "warnings"))
 
 
@@ -73,7 +74,10 @@ def _ratio(middle: float, interval: tuple[float, float] | None) -> str:
 
 
 def grid_page(title: str, cells: Sequence[GridCell], wanted: int) -> str:
-    """The page: a summary, what was lost, heat maps, all cells.   wanted: cells of all rounds."""
+    """The HTML page of a grid of races: a summary, the cells that collwise clearly lost, heat maps.
+
+    A table of all cells ends it.   cells: those raced so far.   wanted: their number in all rounds.
+    """
     from collwise.figures.heat_map import heat_map
     from collwise.figures.page_templates import template
     from collwise.figures.report_pictures import Picture

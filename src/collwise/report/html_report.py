@@ -110,7 +110,7 @@ def _winners(outcomes: Iterable[Outcome]) -> Iterator[Picture]:
 
 
 def _overview(outcomes: Sequence[Outcome]) -> dict[str, list[dict[str, Any]]]:
-    """By MPI call, its races: size, speed-up, and whether the library's default was beaten."""
+    """For each MPI call, its races: size, speed-up, and whether the library's default is beaten."""
     rows: dict[str, list[dict[str, Any]]] = {}
     for outcome in outcomes:
         for decision in outcome.decisions:

@@ -24,7 +24,7 @@ INSPECTION, VERSION = "collwise inspection", 1
 
 
 def inspection_table(inspection: Inspection) -> Table:
-    """One row for each stretch of sizes."""
+    """A table with a row for each range of sizes in which the library does the same."""
     rows = [
         {
             "collective": one.collective,
@@ -83,7 +83,7 @@ def draw_trees(inspection: Inspection, machine: Machine, path: Path) -> Saved:
 
 
 def _operations(parents: Sequence[int | None], nbytes: int) -> tuple[tuple[Operation, ...], ...]:
-    """By rank, its operations: a receive, then sends, first to the child with most descendants."""
+    """Each rank's operations: a receive, then sends, first to the child with most descendants."""
     ranks, blocks = range(len(parents)), (Block(0, 0, nbytes),)
     children = [[child for child in ranks if parents[child] == rank] for rank in ranks]
 

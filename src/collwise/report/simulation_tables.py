@@ -20,7 +20,10 @@ MAX_LINKS_NAMED = 4
 
 
 def heading(first: Simulation, origin: str, reason: str = "") -> list[str]:
-    """Lines on problem and machine.   origin: the machine's.   reason: of the combining order."""
+    """Lines on problem and machine.
+
+    origin: where the machine comes from.   reason: why contributions are combined in this order.
+    """
     trace, problem = first.trace, first.problem
     lines = [str(problem), *source_lines(problem)]
     if reason:
@@ -104,7 +107,8 @@ def simulation_document(
 ) -> dict[str, Any]:
     """Everything as JSON, times in seconds; messages one by one if one schedule was simulated.
 
-    excluded: why algorithms are missing.   origin: the machine's.   reason: of the combining order.
+    excluded: why algorithms are missing, by name.   origin: where the machine comes from.   reason:
+    why contributions are combined in this order.
     """
     first = simulations[0]
     trace = first.trace

@@ -343,6 +343,7 @@ def race_document(outcome: Outcome) -> dict[str, Any]:
         "forms": forms,
         "dropped": race.dropped,
         "starts_apart_s": race.apart_s,
+        "load": race.load._asdict(),
         "competitors": [
             {
                 "label": label,

@@ -1,4 +1,4 @@
-"""What a schedule is, as plain data, and the building blocks of its programs.
+"""Schedules as plain data, and the building blocks of their programs.
 
 Read in this order: `collectives` and `operators` (the two tables), `problem` (what is solved),
 `operations` (what one rank does), `program` (what all ranks do: a schedule), `rows` (messages and
@@ -9,9 +9,10 @@ Programs are made of these:
 `reduction`                    vectors combined up a tree
 `exchange`                     all ranks exchange and combine
 `circulant_exchange`           exchange around a circle, for any number of ranks
-`rounds`                       pieces in rounds, over `circulant` or `postal_rounds` distances, down
-                               `cyclic_trees` or `two_trees`, or freely (`free_rounds`)
-`grids`, `deliveries`          s-to-p broadcasts (allgatherv); `all_rounds` for those in rounds
+`rounds`                       pieces of a vector in rounds: around a circle (`circulant`,
+                               `postal_rounds`), down trees (`cyclic_trees`, `two_trees`), or to
+                               any rank that lacks them (`free_rounds`)
+`grids`, `deliveries`          allgatherv from any sources; `all_rounds` for allgatherv in rounds
 `hierarchy`                    teams of ranks: the nodes, the leaders of nodes, and so on
 `combinators`                  programs made of programs: one after another, and on teams
 `interleaved`                  pieces side by side: while one travels, others are sent

@@ -58,7 +58,7 @@ class AllRounds(Program):
         return tuple(blocks)
 
     def rows(self, *, combines: bool) -> Rows | None:
-        """All messages as rows; None if all ranks contribute equally, and so are one class.
+        """All messages as rows; None if all ranks contribute equally: then `classes` is enough.
 
         In each round, a rank's list has the send before the receive.
         """
@@ -83,7 +83,7 @@ class AllRounds(Program):
         """For each round: the distance to the receivers, and two arrays with an entry per rank.
 
         The first array has the bytes of the rank's message.  The second has the latest round in
-        which the rank received any of these bytes, so the message waits for it; −1 for none.
+        which the rank received any of these bytes, for which the message waits; −1 for none.
         """
         p, count = self.problem.ranks, self.rounds.count
         starts, nbytes = np.array(self.problem.sources, np.int64).reshape(-1, 2).T

@@ -1,10 +1,10 @@
 """Circulant rounds: a root broadcasts k blocks to all ranks in k − 1 + ⌈log2 p⌉ rounds.
 
 In every round each rank sends to the rank `skip` further on.  The skips 1, …, ⌈⌈p/2⌉/2⌉, ⌈p/2⌉ are
-used in this order, over and over.  A phase is q = ⌈log2 p⌉ rounds, one for each skip; in a phase a
-rank receives one block of each residue modulo q.  A rank computes these blocks from its number
-alone, and sends the block that its target receives [Traeff2024b].  If the rounds are run backwards,
-and blocks are combined instead of copied, they are a reduce.
+used in this order, over and over.  A phase is q = ⌈log2 p⌉ rounds, one for each skip; the numbers
+of the q blocks that a rank receives in it have all residues modulo q.  A rank computes these blocks
+from its number alone, and sends the block that its target receives [Traeff2024b].  If the rounds
+are run backwards, and blocks are combined instead of copied, they are a reduce.
 """
 
 from collections.abc import Iterator, Sequence
@@ -100,10 +100,10 @@ def sent(ranks: int, rank: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=8)
 def received_by_all(ranks: int) -> NDArray[np.int8]:
-    """Which block each rank receives in each round: table[rank, round in its phase].
+    """The blocks that all ranks receive in a phase of ⌈log2 p⌉ rounds.
 
-    A block's number says in which round of this phase the root sends it; it is negative for blocks
-    of the previous phase.  Row 0, the root's, has no meaning.
+    table[rank, round] is a block's number.  The root sends block b >= 0 in round b of this phase;
+    it sent block −j j rounds before the phase.  Row 0, the root's, has no meaning.
     """
     all_ranks, numbers = np.arange(ranks), skips(ranks)
     table = np.zeros((ranks, len(numbers) - 1), np.int8)
@@ -116,8 +116,9 @@ def received_by_all(ranks: int) -> NDArray[np.int8]:
 
 
 def _narrow(ranks: int, rank: Numbers) -> Iterator[tuple[int, Numbers, Numbers, Numbers]]:
-    """For each round of a phase, from the last on: (round, block sent, whether certain, target).
+    """For each round of a phase, the last first: (round, block sent, whether certain, target).
 
+    A block that is not certain has to be found as the block that the target receives (`received`).
     rank: the sender, or an array of senders; then the last three entries are arrays too.
     """
     numbers = skips(ranks)
@@ -151,7 +152,7 @@ def _first_block(rank: Numbers, numbers: Sequence[int]) -> Numbers:
 
 @dataclass(frozen=True)
 class Circulant(Rounds):
-    """The rounds of a broadcast of `count` pieces; in a round, all ranks send over one distance."""
+    """The rounds of a broadcast of `count` pieces; in a round all ranks send equally far."""
 
     def _round_numbers(self) -> tuple[range, int]:
         """The numbers of all rounds, and q, the number of rounds in a phase.

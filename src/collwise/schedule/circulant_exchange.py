@@ -1,4 +1,4 @@
-"""Reduce-scatter and allgather around a circle of any number of ranks, for a piece of the vector.
+"""Reduce-scatter and allgather around a circle of any number of ranks.
 
 In each round a rank sends to up to radix − 1 others and keeps about 1/radix of its blocks.  Radix 2
 gives the rounds of [Traeff2024].  With radix p, each block is sent to its rank directly.  All ranks
@@ -45,7 +45,7 @@ class Step(NamedTuple):
 def steps_by_round(
     ranks: int, radices: tuple[int, ...], *, gathers: bool
 ) -> tuple[tuple[Step, ...], ...]:
-    """For each round of a reduce-scatter, its steps; if `gathers`, then those of an allgather.
+    """The steps of every round of a reduce-scatter, and of an allgather after it if `gathers`.
 
     The allgather has the same rounds in reverse order.   radices: one for each round; the last one
     is repeated as often as needed.
@@ -167,7 +167,7 @@ class CirculantExchange(Circular):
 
     @cached_property
     def _piece(self) -> Blocks:
-        """The piece that is exchanged: of the vector, or of the first block if blocks are cut."""
+        """The piece of the vector that is exchanged; of the first block, if blocks are cut."""
         number, count = self.part
         length = self.problem.nbytes // (self.problem.ranks if self._cuts_blocks else 1)
         return run_of_parts(Block(0, 0, length), number, 1, count, self.problem.itemsize)
@@ -189,7 +189,10 @@ class CirculantExchange(Circular):
         return ()
 
     def _turns(self) -> Iterator[tuple[bool, Step]]:
-        """Every step twice, round by round: (True, step) sends it, (False, step) receives it."""
+        """Yield every step twice, in list order: (True, step) to send, (False, step) to receive.
+
+        A receive follows its step's send and at most latency − 1 later sends of the round.
+        """
         for steps in self.rounds():
             sends = [(at, True, step) for at, step in enumerate(steps)]
             receives = [(at + self.latency, False, step) for at, step in enumerate(steps)]

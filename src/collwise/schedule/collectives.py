@@ -49,7 +49,7 @@ class Collective:
 
     @property
     def rooted(self) -> bool:
-        """Whether one rank, the root, is different from all others."""
+        """Whether the collective has a root."""
         return "root" in (self.input, self.output)
 
     @property

@@ -1,4 +1,4 @@
-"""Programs made of programs: one after another (`Then`), or side by side on teams (`On`)."""
+"""Programs made of programs: one after another (`Then`), side by side on teams of ranks (`On`)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -79,7 +79,7 @@ class KeepOwn(Program):
 
 
 class Task(NamedTuple):
-    """A program for as many ranks as a team has; it works on the bytes from `offset` on."""
+    """The program that a team runs, and the offset that is added to those of its blocks."""
 
     program: Program
     offset: int = 0
@@ -94,8 +94,8 @@ class On(Program):
     level: the machine's level of all messages inside teams; None if messages are at several
     levels.
     crowd: how many teams at this level send at once through every shared port.
-    seats: a hierarchy in which ranks with equal seats have equal lists up to renumbered peers; None
-    if no such hierarchy is known.
+    seats: a hierarchy of teams; ranks with equal places in teams of equal sizes have equal lists up
+    to renumbered peers.  None if no such hierarchy is known.
     """
 
     teams: Teams
@@ -125,7 +125,7 @@ class On(Program):
 
 @dataclass(frozen=True)
 class OneVector(Program):
-    """An s-to-p broadcast whose contributions are consecutive parts of one vector.
+    """An allgatherv whose contributions are consecutive parts of one vector.
 
     begins: for each source, the byte offset of its part.   has_all: whether rank 0 has the whole
     vector from the start, so that messages to it are left out.

@@ -1,12 +1,12 @@
-"""Cyclic λ-trees: all pieces use the same tree, shifted by one rank from piece to piece.
+"""Cyclic trees for a latency of λ rounds: from piece to piece, one tree is shifted by one rank.
 
 In every round the root sends a piece to the leader of the other n ranks; these ranks pass the piece
-down their tree.  In coordinates that rotate with the pieces, each node of the tree has a *row*.  A
-node receives in its row, and sends in this row and the next lower rows, one row for each child.  No
-two nodes may have the same row or send in the same row.  Nor may two nodes be the same rank; a
-node's row and the round in which it receives determine its rank.  So no port is used twice at once.
-k pieces take (k − 1 + λ + T_λ(p − 1)) t0 or a few t0 more.  No schedule whose root sends each piece
-once takes less than (k − 1 + λ + T_λ(p − 1)) t0 [Karp1993].
+down their tree.  In a round, a rank's *row* is (rank − 1 − round) modulo n.  So a node of the tree
+receives all pieces in the same row, and sends in this row and the next lower rows, one row for each
+child.  No two nodes may receive in the same row, or send in the same row.  Nor may two nodes be the
+same rank for one piece.  So no port is used twice at once.
+k pieces take (k − 1 + λ + T_λ(p − 1)) t0 or a few t0 more; T_λ(n) t0 is the least time of a
+broadcast among n ranks.  If the root sends each piece once, no schedule takes less [Karp1993].
 """
 
 from dataclasses import dataclass
@@ -23,17 +23,17 @@ from collwise.schedule.rounds import Rounds
 from collwise.system.integers import Ints
 
 MAX_LATER = 6
-"""`arrangement` tries at most this many rounds, beginning with the earliest possible one, as the
-round by which every rank has received the piece."""
+"""How many deadlines for a piece's arrival at all ranks `arrangement` tries: the earliest possible
+round, and the rounds after it."""
 
 
 class Arrangement(NamedTuple):
-    """How piece 0 comes to the node in each row; entry i of both arrays is about row i."""
+    """A tree as arrays; entry i is about the node that receives in row i (see the module)."""
 
     received: Ints
-    """The round by which piece 0 has arrived at the node in the row."""
+    """The round by which piece 0 has arrived at the node."""
     parent: Ints
-    """The number, less 1, of the rank that sends piece 0 to the node; −1 stands for the root."""
+    """The rank that sends piece 0 to the node, less 1; −1 is the root."""
 
 
 class _Tree(NamedTuple):
@@ -43,11 +43,11 @@ class _Tree(NamedTuple):
 
 
 def _tree(count: int, latency: int, last: int) -> _Tree | None:
-    """A λ-tree of `count` nodes, each with the round by which it receives; None if none is found.
+    """A broadcast tree of `count` nodes, with the rounds of receipt; None if none is found.
 
-    latency: λ in rounds.   last: the latest round in which a node may receive.   Modulo
-    `count`, a node's round is its rank less 1, minus its row.  Ranks less 1, and rows, each run
-    from 0 to count − 1, so `count` must divide the sum of all rounds.
+    latency: λ in rounds.   last: the latest round in which a node may receive.
+    `count` divides the sum of all rounds: modulo `count`, a node's round is (rank − 1) − row, and
+    both rank − 1 and row run from 0 to count − 1.
     """
     times, children = [latency], [list[int]()]
     heap = [(2 * latency, 0)]
@@ -140,9 +140,9 @@ def _rows(tree: _Tree, random: Random) -> list[int] | None:
 
 @lru_cache(maxsize=256)
 def arrangement(count: int, latency: int) -> Arrangement | None:
-    """The arrangement of `count` ranks, the root not counted; None if no arrangement is found.
+    """A tree of `count` ranks besides the root, for `CyclicTrees`; None if none is found.
 
-    None, too, unless 0 < count < ARRANGED_RANKS.   latency: λ in rounds.   All ranks get the same.
+    None, too, unless 0 < count < ARRANGED_RANKS.   latency: λ in rounds.   All ranks find the same.
     """
     if not 0 < count < ARRANGED_RANKS:
         return None

@@ -106,7 +106,7 @@ class ScatterCollect(Scatter):
     ring: bool
 
     def steps(self, kind: type = np.int64) -> tuple[Ints, Ints, Ints]:
-        """The distance, start and stop of every step, in three arrays of the given kind."""
+        """The distance, start and stop of every step, in three arrays of the dtype `kind`."""
         starts: Ints = np.fromiter(self.starts, kind)
         distances = np.ones_like(starts) if self.ring else starts
         return distances, starts, np.append(starts, self.tree.size)[1:]
@@ -137,8 +137,8 @@ class ScatterCollect(Scatter):
     def _ranges(self, rank: Ints, span: Any, start: Any, stop: Any) -> list[tuple[Ints, Ints]]:
         """The two byte ranges (offset, length) that `rank` receives in a step; a length may be 0.
 
-        span: how many pieces `rank` has from the scatter.   Any of the arguments may hold arrays:
-        all ranks with one step, or all steps with one rank, or with a rank for each step.
+        span: how many pieces `rank` has from the scatter.   Arguments are single numbers, or arrays
+        with an entry for each rank or for each step.
         """
         p, n = self.tree.size, self.nbytes
         start = rank + np.maximum(start, span)

@@ -31,7 +31,7 @@ except ImportError:  # there was no compiler
 
 
 class Writers:
-    """For every byte on one rank, named by (slot, owner, offset): the operation that last wrote it.
+    """A map from a rank's bytes, by (slot, owner, offset), to the operation that last wrote each.
 
     Operations are called writers, and have numbers that the caller chooses.
     """
@@ -91,7 +91,7 @@ def dependencies(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
 
 
 def written_before(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
-    """For every operation of one rank, the last writers of what it reads; in plain Python."""
+    """The result of `dependencies`, in plain Python: the positions of the last writers."""
     writers = Writers()
     waits: list[tuple[int, ...]] = []
     for place, op in enumerate(operations):
@@ -185,7 +185,7 @@ def _listed(
 def awaited_receives(
     operations: Sequence[Operation], dependencies: Sequence[Sequence[int]]
 ) -> list[int]:
-    """For every operation of a rank: n if the operation waits for the rank's first n receives.
+    """For every operation of a rank, how many of the rank's receives it waits for, in list order.
 
     A receive counts itself.  Waiting through combines and copies counts too.  A port receives in
     list order, so waiting for several receives means waiting for the last one.
@@ -203,8 +203,8 @@ def awaited_receives(
 def overwritten(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
     """For every operation of one rank, the positions of the earlier sends whose data it overwrites.
 
-    A simulation does not wait for these sends: it takes their data to have left the buffer.  An
-    executor with real buffers has to complete these sends first.
+    Earlier sends that share bytes with these are included.  A simulation does not wait for them: it
+    takes their data to have left the buffer.  An executor with real buffers has to wait.
     """
     readers = Writers()
     before: dict[int, set[int]] = {}  # maps a send to earlier sends of any of its bytes
@@ -226,14 +226,14 @@ def overwritten(operations: Sequence[Operation]) -> list[tuple[int, ...]]:
 
 
 def publications(operations: Sequence[Operation], readers: Collection[int]) -> list[int]:
-    """For every operation of one rank, the position of the first send of the same bytes.
+    """For every operation of one rank, its own position, or that of the earlier send it repeats.
 
-    Other operations, and sends without such an earlier send, have their own position.  In memory
-    that ranks share, sends of the same bytes are one publication.
-    readers: the peers that share memory with the rank.
+    In memory that ranks share, a rank publishes bytes once for several sends: a later send has the
+    position of the first send of the same bytes.   readers: the peers that share memory with the
+    rank; sends to others have their own position.
     Two sends have the same bytes if they name the same blocks of the same slot, and no operation
-    between the two sends writes to these blocks.  Nor may a message between the two sends go to the
-    peer of the second send, since messages between two ranks keep their order.
+    between the two writes to these blocks.  Messages between two ranks keep their order, so the
+    last message to the later send's peer has to be published before these bytes.
     """
     first = list(range(len(operations)))
     if not readers:
@@ -279,10 +279,10 @@ def matching(
 
 
 def hazards_of(operations: Sequence[Operation]) -> list[set[int]]:
-    """For every operation of one rank, the earlier operations that it must not overtake.
+    """For every operation of one rank, the positions of earlier ones that it must not overtake.
 
-    The earlier operations, given by position, read or write bytes that the later one changes.  A
-    send changes no bytes, so its set is empty.  `overwritten` has the earlier sends.
+    They read or write bytes that the operation changes.  A send changes no bytes, so its set is
+    empty.  Earlier sends are in no set: `overwritten` gives them.
     """
     users = Writers()  # latest user of every byte; `before` has the earlier users
     before: list[set[int]] = []

@@ -46,7 +46,7 @@ class _Group(NamedTuple):
 
 
 def digit_by_digit(stages: Sequence[Stage], ranks: int) -> Class:
-    """One class of all ranks: rank r's peers are those of rank 0, with r added digit by digit.
+    """All ranks as one `Class`: rank r's peers are those of rank 0, with r added digit by digit.
 
     Digits are added modulo their radix, without a carry.  The radices are those of the stages; the
     first stage has the lowest digit.
@@ -66,16 +66,17 @@ def digit_by_digit(stages: Sequence[Stage], ranks: int) -> Class:
 
 @dataclass(frozen=True)
 class Exchange(Program):
-    """An allreduce, a reduce or a reduce-scatter, in groups.
+    """An allreduce, a reduce or a reduce-scatter, in groups of ranks that exchange and combine.
 
     Ranks are numbered in a mixed radix, and the first stage has the lowest digit.  So a group
     combines adjacent intervals of ranks: everything is combined in rank order, and in the same way
-    on all ranks.  A group combines with the brackets of the order "fixed".  The whole program does
-    so if every radix but the last is a power of two, and the last radix, too, if e > 0: there are e
-    ranks more than the product of the radices.  Each rank 2i + 1 < 2e first sends its vector to
-    rank 2i; if rank 2i + 1 is the root, rank 2i sends instead.  After a stage on whole vectors of a
-    reduce, only the member with the root's digit goes on.  In a reduce-scatter, all stages are
-    divided, and parts are not gathered.  An *index* is a rank in the user's numbering.
+    on all ranks.  There may be e ranks more than the product of the radices.  Then each rank
+    2i + 1 < 2e first sends its vector to rank 2i; if rank 2i + 1 is the root, rank 2i sends
+    instead.  A group combines with the brackets of the order "fixed".  The whole program has these
+    brackets if every radix but the last is a power of two, and also the last one if e > 0.  In a
+    reduce, after a stage on whole vectors, only the member with the root's digit goes on.  In a
+    reduce-scatter, all stages are divided, and parts are not gathered.  An *index* is a rank in the
+    user's numbering.
     """
 
     problem: Problem
@@ -133,7 +134,7 @@ class Exchange(Program):
         return index // 2 if index < 2 * self.extra else index - self.extra
 
     def _index(self, number: int) -> int:
-        """The index of a participant.  It is the lower one of a pair, except for the root."""
+        """The index of a participant: the lower one of a pair, unless the other one is the root."""
         index = number + min(number, self.extra)
         return index + (number < self.extra and self.problem.root == index + 1)
 
@@ -144,7 +145,7 @@ class Exchange(Program):
     def _exchange(self, writer: "_Writer", number: int, blocks: Blocks) -> None:
         """Write the operations of all stages for one of the participating ranks.
 
-        number: the rank's index among the participants.   blocks: the whole vector; in a
+        number: the rank's number among the participants.   blocks: the whole vector; in a
         reduce-scatter, the `_result_blocks`.
         """
         ways_back: list[tuple[_Group, list[Blocks]]] = []

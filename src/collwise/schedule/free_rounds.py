@@ -1,8 +1,8 @@
 """Rounds for few ranks: each rank sends its newest piece that another rank lacks.
 
 The root first sends every piece once, to the other ranks in turn; then it sends its newest pieces
-again.  Thus many ranks get the last pieces from the root.  With few ranks and a large λ, all pieces
-take up to λ rounds fewer than if the root sends each piece once.
+again.  Thus many ranks get the last pieces from the root.  With few ranks and a high latency of λ
+rounds, all pieces take up to λ rounds fewer than if the root sends each piece once.
 
 On a machine with levels, a message takes as many rounds as the latency of its level.  The root
 sends to the other ranks of its own outermost group.  If such a rank has a piece that another group
@@ -41,7 +41,9 @@ def _messages(
         around.append([masks[group] for group in row])
     around.append([everybody] * ranks)
     meet = [[b ^ a for a, b in zip(around[at], around[at + 1], strict=True)] for at in range(depth)]
-    lack, held = [everybody ^ 1] * count, [(1 << count) - 1] + [0] * (ranks - 1)
+    whole = (1 << count) - 1
+    lack, held = [everybody ^ 1] * count, [whole] + [0] * (ranks - 1)
+    lacks = [0] + [whole] * (ranks - 1)  # by rank, the pieces that were not yet sent to it
     fresh = [[everybody ^ row[0] for row in around[:-1]] for _ in range(count)]
     across = around[-2][0] if depth > 1 else everybody  # ranks that send to other outermost groups
     near = across ^ 1 or everybody ^ 1  # ranks that the root serves first
@@ -65,13 +67,16 @@ def _messages(
         free = 0  # ranks that may receive from this one now
         for level in range(depth if across >> rank & 1 else depth - 1):
             free |= meet[level][rank] & ~busy[now + latencies[level]]
-        pieces = held[rank] if free else 0
+        pieces = 0
+        while free:
+            target = free.bit_length() - 1
+            free ^= 1 << target
+            pieces |= lacks[target]
+        pieces &= held[rank]
         while pieces:
             piece = pieces.bit_length() - 1
             pieces ^= 1 << piece
-            if not lack[piece]:
-                held[rank] ^= 1 << piece
-            elif lack[piece] & free and (message := wanted(rank, piece)):
+            if message := wanted(rank, piece):
                 return message
         return None
 
@@ -96,6 +101,7 @@ def _messages(
             piece, target, level = chosen
             unsent += begins
             lack[piece] ^= 1 << target
+            lacks[target] ^= 1 << piece
             fresh[piece] = [mask & ~around[at][target] for at, mask in enumerate(fresh[piece])]
             last[level] = target
             busy[now + latencies[level]] |= 1 << target

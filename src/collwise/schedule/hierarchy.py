@@ -74,16 +74,17 @@ class Teams:
         return int(self.members[self.begins[number]])
 
     def by_size(self) -> Iterator[tuple[int, Ints]]:
-        """For each team size: the size, and a table with one team of this size per row."""
+        """Yield every size of team, with a table that has one team of this size per row."""
         for size in np.unique(self.sizes).tolist():
             begins = self.begins[self.sizes == size]
             yield size, self.members[begins[:, np.newaxis] + np.arange(size)]
 
 
 class Hierarchy:
-    """The teams of every level of a machine; teams[ℓ − 1] are the teams of level ℓ.
+    """The teams of every level of a placement; teams[ℓ − 1] are the teams of level ℓ.
 
-    Once a single leader is left, there are no further levels.
+    A team of level 1 is the ranks of an innermost group, one of a higher level the leaders of the
+    groups directly inside one group.  Once a single leader is left, there are no further levels.
     """
 
     def __init__(self, placement: Placement) -> None:
@@ -102,7 +103,7 @@ class Hierarchy:
         return len(self.teams)
 
     def seat(self, level: int, rank: int) -> Seat | None:
-        """A rank's seat in its team of a level; None if it leads no group one level below."""
+        """A rank's team and place at a level; None if the rank leads no group one level below."""
         teams = self.teams[level - 1]
         number = teams.number(rank)
         return None if number < 0 else Seat(teams[number], teams.place(rank))
@@ -139,7 +140,7 @@ class Hierarchy:
 
 
 def _class_of_seats(representative: int, teams: Ints) -> Class:
-    """The class of ranks with equal seats; `representative` is one of these ranks.
+    """The class of ranks with equal places in teams of equal sizes, one of them `representative`.
 
     teams: a table with a row for each rank of the class: the members of all its teams.  The first
     row is the representative's.

@@ -46,7 +46,7 @@ class _Arrival(NamedTuple):
 
 
 class _Pattern:
-    """The lists of one piece's program: all ranks', or without a placement only rank 0's.
+    """One piece's operation lists: those of all ranks, or without a placement only rank 0's.
 
     awaited: awaited[rank][step] = n if the operation waits for the first n receives of its rank.
     receivers: maps a send, as (rank, step), to the receive that gets its message.   latency: maps a
@@ -162,10 +162,10 @@ def tasks_of_pieces(
 
 @dataclass(frozen=True)
 class Interleaved(Program):
-    """The programs of all pieces, interleaved for integer latencies in rounds.
+    """The programs of all pieces, interleaved: while messages of one travel, ranks send others.
 
     placement: the groups of the virtual ranks.   latencies: the latency of a message at
-    each level, in rounds, the innermost level first.
+    each level, in whole rounds, the innermost level first.
     Without a placement there is one latency, and every rank's list has the same kinds of operations
     in the same order as rank 0's.  Then each rank's k-th send of a piece is some rank's k-th
     receive.
@@ -177,7 +177,7 @@ class Interleaved(Program):
 
     @property
     def needs_posted_receives(self) -> bool:  # type: ignore[override]
-        """Whether a rank may send before it receives a message that was sent earlier."""
+        """True with a placement: a rank may send before it receives what was sent to it earlier."""
         return self.placement is not None
 
     def classes(self) -> list[Class] | None:  # noqa: D102

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 
 class Slot(IntEnum):
-    """Where a block is stored on a rank: the user's input or output, or scratch (2 and up)."""
+    """A buffer of a rank: the user's input or output, or scratch (2 and up)."""
 
     INPUT = 0
     OUTPUT = 1
@@ -37,7 +37,7 @@ class Block(NamedTuple):
 class Send(NamedTuple):
     """Send the blocks, in this order, as one message to rank `peer`.
 
-    slot: where the blocks are.
+    slot: the buffer (`Slot`) that has the blocks.
     """
 
     peer: int
@@ -48,7 +48,7 @@ class Send(NamedTuple):
 class Recv(NamedTuple):
     """Receive the blocks, in this order, as one message from rank `peer`.
 
-    slot: where the blocks are stored, in bytes that were not written before.
+    slot: the buffer (`Slot`) that gets the blocks, in bytes that were not written before.
     """
 
     peer: int

@@ -1,7 +1,7 @@
-"""Rounds for latencies above 1: a rank can send on a piece only some rounds after receiving it.
+"""Rounds for a latency of λ > 1: a rank can send on a piece λ rounds after it was sent to it.
 
 In each round all ranks send over the same distance, to lower ranks.  The distances are the numbers
-of ranks N(t) that a postal broadcast reaches by time t, largest first, over and over.  Each rank
+of ranks N(t) that the fastest broadcast reaches by time t, largest first, over and over.  Each rank
 sends its newest piece that its target lacks; the root first sends every piece once.  Rounds are
 found by simulating all ranks.  k pieces take a few t0 more than (k − 1 + T_λ(p)) t0, the time when
 all ranks have a piece that leaves the root after all other pieces [BarNoyKipnis1994].
@@ -23,7 +23,7 @@ from collwise.system.integers import Ints
 def distances(ranks: int, latency: int) -> list[int]:
     """The distances over which ranks send: the values of N(t) that are less than p, largest first.
 
-    By time t, a postal broadcast reaches N(t) = N(t − 1) + N(t − λ) ranks.
+    By time t, in t0, the fastest broadcast reaches N(t) = N(t − 1) + N(t − λ) ranks.
     """
     latency = min(latency, ranks)
     reached = [1] * latency

@@ -90,7 +90,8 @@ class Problem:
     shape: for collectives with sources, rows and columns of the mesh of ranks, numbered row by row;
     (0, 0) stands for a mesh that is nearly square.
     placement: the node, rack, … of every rank; None on machines without levels.
-    Raises InvalidArgument for a size, a root, a source or a shape out of range.
+    Raises UnknownName for an order not in ORDERS, and InvalidArgument if another field is out of
+    range, has no meaning for the collective, or contradicts the others.
     """
 
     collective: str

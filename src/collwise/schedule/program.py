@@ -25,7 +25,7 @@ FEW = 24
 
 
 class Program(ABC):
-    """What every virtual rank does; the root is virtual rank 0.
+    """The operations of every rank, by virtual rank: (rank − root) modulo p, 0 for the root.
 
     A program has no empty messages.
     """
@@ -35,18 +35,18 @@ class Program(ABC):
 
     @abstractmethod
     def operations(self, rank: int) -> list[Operation]:
-        """The operations of one virtual rank, in order; peers and owners are virtual ranks too."""
+        """The operations of one virtual rank, in order; peers and block owners are virtual too."""
 
     def rows(self, *, combines: bool) -> Rows | None:
         """All messages and combines as rows, if that is faster than building the lists; else None.
 
-        combines: whether combines take time, so that they are rows.   The rows assume that ranks
+        combines: whether combines take time; only then are they rows.   The rows assume that ranks
         receive in the order of their lists.
         """
         return None
 
     def makes_rows(self) -> bool:
-        """Whether the rows of all ranks cost less than building one list after another."""
+        """Whether the rows of all ranks are made faster than by building one list after another."""
         return type(self).rows is not Program.rows or self.classes() is not None
 
     def classes(self) -> list[Class] | None:
@@ -123,13 +123,13 @@ class Schedule:
 
     @cached_property
     def dependencies(self) -> tuple[list[tuple[int, ...]], ...]:
-        """For every operation of every rank, the positions of the last writers of what it reads."""
+        """For each operation of each rank, the positions of those that last wrote what it reads."""
         return tuple(map(dependencies, self.lists))
 
     def rows(self, *, combines: bool, in_order: bool = True) -> Rows:
         """All messages and combines as rows, in the user's ranks.
 
-        combines: whether combines take time, so that they are rows.   in_order: whether ranks
+        combines: whether combines take time; only then are they rows.   in_order: whether ranks
         receive in the order of their lists.
         """
         program, ranks, root = self.program, self.ranks, self.problem.root

@@ -68,7 +68,7 @@ class Circular(Program):
 
     @property
     def unit(self) -> int:
-        """Blocks are equally long if and only if the vector has a multiple of this many bytes."""
+        """All blocks are equally long if the vector's length is a multiple of this many bytes."""
         return self.problem.itemsize * self.problem.ranks
 
     def classes(self) -> list[Class] | None:
@@ -131,7 +131,7 @@ class UpTree(Program):
         return operations
 
     def rows(self, *, combines: bool) -> Rows:
-        """All messages, and combines if `combines`; sends wait for earlier receives, combines."""
+        """All messages, and combines if `combines`; a send waits for receives listed before it."""
         parent, place = self.tree.edges()
         lengths = np.array([piece.length for piece in pieces(self.nbytes, self.segment)], np.int64)
         segment = np.repeat(np.arange(len(lengths)), len(parent))

@@ -1,4 +1,4 @@
-"""Broadcasts and reduces in rounds: per round, a rank sends and receives at most one piece."""
+"""Broadcasts and reduces in rounds: per round, a rank sends at most one piece of the vector."""
 
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
@@ -29,7 +29,7 @@ class Round(NamedTuple):
     """What one rank does in a round of a broadcast.
 
     It sends piece number `sent` to rank `to`, and receives piece number `received` from rank
-    `source`.  A piece is None if there is no message.
+    `source`.  A number is None if there is no such message.
     """
 
     to: int
@@ -45,7 +45,7 @@ class Rounds(ABC):
 
     Every other rank receives each piece once.   latency: a piece that is sent in round n can be
     sent on in round n + latency.
-    Raises BeyondLimits for a latency so high that most rounds would be empty.
+    Raises BeyondLimits if the latency exceeds `highest(ranks)`: most rounds would be empty.
     """
 
     ranks: int
@@ -59,9 +59,9 @@ class Rounds(ABC):
             raise BeyondLimits(asked, seen, f"give a latency of at most {most:,}")
 
     def of(self, rank: int) -> Iterator[Round]:
-        """The rounds of one virtual rank; by default they are selected from those of all ranks.
+        """Yield the rounds of one virtual rank; this default selects them from those of all ranks.
 
-        An entry may have no message.  Each further receive in a round has an entry of its own.
+        A round may have no message.  A round with several receives yields an entry for each.
         """
         rounds, source, target, piece, heard = self._table
         sent, received = dict[int, tuple[int, int]](), defaultdict[int, list[tuple[int, int]]](list)
@@ -85,7 +85,7 @@ class Rounds(ABC):
         return number, source, target, piece, number + self.delays()
 
     def delays(self) -> Ints | int:
-        """For each message, in the order of `every`: rounds from its send to its listed receive."""
+        """For each message of `every`: how many rounds its receiver lists it after its sender."""
         return 0
 
     @property
@@ -142,10 +142,7 @@ class UpRounds(Program):
     pieces: tuple[Block, ...]
 
     def rows(self, *, combines: bool) -> Rows | None:
-        """The rows of all ranks, with the positions of the lists that `operations` gives.
-
-        None if a rank may receive two messages in a round.
-        """
+        """All messages, and combines if `combines`; None if a rank may receive twice in a round."""
         messages = self.rounds.every()
         if self.rounds.uneven or any(len(np.unique(t)) < len(t) for _, t, _ in messages):
             return None  # a rank receives twice in a round: only lists say in which order

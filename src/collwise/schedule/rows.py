@@ -60,10 +60,10 @@ class Rows:
         nbytes: Ints,
         after: Ints,
     ) -> "Rows":
-        """Rows, each of which waits for the first few receives and combines of its source rank.
+        """Make rows that wait for receives and combines of their source ranks.
 
-        after: for each row, the number of receives and combines for which it waits.   A combine is
-        given as a message from a rank to itself, with both places equal.
+        after: for each row, the number of receives and combines, from the first on, for which it
+        waits.   A combine is given as a message from a rank to itself, with both places equal.
         """
         order = ordered(target, place_at_target)
         begins = np.searchsorted(target[order], source)
@@ -143,7 +143,7 @@ KINDS = (Send, Recv, Combine)
 def _partners(sends: Ints, receives: Ints, rank: Ints, peer: Ints) -> tuple[Ints, Ints]:
     """The sends and the receives that match, as two arrays; all others are left out.
 
-    sends, receives: indices in the columns of all operations, two of which are `rank` and `peer`.
+    sends, receives: indices of operations.   rank, peer: columns of all operations.
     """
     waiting: dict[tuple[int, int], list[int]] = {}
     for receive in receives[::-1].tolist():
@@ -199,6 +199,6 @@ def of_classes(
 
 
 def around_a_circle(ranks: int) -> Class:
-    """One class of all ranks: if rank 0 has the peer q, then rank r has the peer q + r modulo p."""
+    """All ranks as one `Class`: if rank 0 has the peer q, rank r has the peer q + r modulo p."""
     all_ranks = np.arange(ranks, dtype=np.int64)
     return Class(0, all_ranks, lambda peers: np.add.outer(all_ranks, peers) % ranks)

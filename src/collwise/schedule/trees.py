@@ -205,9 +205,9 @@ class SplitTree(Tree):
 
 
 def keeping(ranks: int, kept: Callable[[int], int]) -> SplitTree:
-    """The tree in which a leader of n >= 2 ranks keeps `kept(n)` of them.
+    """The tree in which the leader of n >= 2 ranks serves `kept(n)` of them, itself included.
 
-    kept: gives a number from 1 to n − 1.
+    It gives the others to a new leader, its child.   kept: gives a number from 1 to n − 1.
     """
 
     def rule(part: Part) -> tuple[Part, Part]:

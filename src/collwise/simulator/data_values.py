@@ -23,12 +23,12 @@ def values(
     """Run a schedule on the vectors of all ranks; returns the output of every rank, as new arrays.
 
     inputs: by rank, one-dimensional arrays of one element type, as long as the problem's vectors.
-    A broadcast uses only the root's array.  An s-to-p broadcast uses only the arrays of the
-    sources, each as long as the source's contribution.
+    A broadcast uses only the root's array.  An allgatherv uses only the arrays of the sources, each
+    as long as the source's contribution.
     combine: a NumPy ufunc, or any function of a left and a right operand; operands are pieces of
     the vectors in whole elements, in the schedule's order.
-    A rank without output has None.  The output of an s-to-p broadcast is the data of all sources,
-    one after another.
+    A rank without output has None.  The output of an allgatherv is the data of all sources, one
+    after another, in rank order.
     Raises InvalidArgument for inputs that do not fit, and InvalidSchedule if the ranks wait for
     each other in a circle (`collwise.verify` says more).
     """

@@ -13,7 +13,7 @@ from collwise.timing import simulate
 
 
 class SimulatedProber:
-    """A simulated network, and a simulated clock, for probes.
+    """Times probes on a simulated machine, and counts the simulated seconds that they take.
 
     machine: the machine for non-blocking sends.   blocking: the machine for blocking sends; None
     for `machine`.
@@ -25,7 +25,7 @@ class SimulatedProber:
         """Simulated seconds since the prober was made."""
 
     def run(self, probes: Sequence[AnyProbe]) -> list[Seconds]:
-        """The seconds that each probe takes by the clock of rank P_0."""
+        """The exact seconds that each probe takes by the clock of rank 0 (P_0)."""
         samples = [self.sample(probe) for probe in probes]
         self.elapsed_s += float(sum(samples))
         return samples
@@ -37,14 +37,14 @@ class SimulatedProber:
         return campaign.result()
 
     def sample(self, probe: AnyProbe) -> Seconds:
-        """The exact seconds of one probe."""
+        """The exact seconds that one probe takes."""
         machine = self.blocking if probe.blocking else self.machine
         return observed(_renumbered(probe) if isinstance(probe, Probe) else probe, machine)
 
 
 @lru_cache(maxsize=4096)
 def observed(probe: AnyProbe, machine: Machine) -> Fraction:
-    """Exact seconds until rank P_0 has finished a probe, by simulating the probe's schedule.
+    """Exact seconds until rank 0 (P_0) has finished a probe, by simulating the probe's schedule.
 
     On a machine with levels, the schedule has as many ranks as the machine's placement.
     """

@@ -22,7 +22,7 @@ MAX_READ = 64 << 20
 """Bytes of the largest file that is read; a large profile has some hundred kilobytes."""
 
 LOCK_LIMIT_S = 60.0
-"""How long one process waits for another that changes a file."""
+"""How many seconds one process waits for another that changes a file."""
 
 _KINDS = {
     stat.S_IFCHR: "a device",

@@ -21,7 +21,7 @@ class Scale(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The unit's name on an axis; t0's name has t0's length in it, unless that is 1 s."""
+        """The unit's name on an axis, such as "ms", "in t0 = 2 µs" or, if t0 is 1 s, "in t0"."""
         if self.unit == T0:
             return "in t0" if self.length_s == 1 else f"in t0 = {time(self.length_s)}"
         return self.unit
@@ -48,7 +48,7 @@ class Scale(NamedTuple):
 
 
 def scale_for(longest_s: Time, t0: Time | None = None) -> Scale:
-    """The unit in which times up to `longest_s` seconds read well; t0, if `t0` has its seconds."""
+    """The unit for times up to `longest_s` seconds: t0 if its seconds are given, else s, ms, …."""
     unit, length = (T0, t0) if t0 else _unit(abs(float(longest_s)))
     return Scale(unit, length, max(_places(float(longest_s / length)), 1))
 
@@ -79,9 +79,9 @@ def time(seconds: Time, digits: int = 3) -> str:
 
 
 def rounded(text: str, digits: int) -> str:
-    """The text with times, and percentages before "slower", rounded to `digits` digits.
+    """The text with times, and percentages before "slower", rounded to `digits` digits, 0 to 3.
 
-    Times are padded to their former width.
+    3 leaves the text as it is; 0 means unknown.  Times are padded to their former width.
 
     >>> rounded("after 7.25 µs", 1)
     'after    7 µs'
@@ -137,7 +137,7 @@ def count(number: int, one: str, many: str | None = None) -> str:
 
 
 def _unit(seconds: float) -> tuple[str, float]:
-    """The unit in which a time reads well, and its seconds.  999.7 µs is shown in ms."""
+    """The unit in which a time reads well, and the unit's seconds; ms for 999.7 µs."""
     for unit, length in UNITS:
         if seconds >= 0.9995 * length:
             return unit, length

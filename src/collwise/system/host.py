@@ -1,4 +1,4 @@
-"""What this machine is: its processor, and the cores this process may use."""
+"""Describes this machine: its processor, its network, and the cores this process may use."""
 
 import os
 import platform
@@ -15,15 +15,18 @@ _NETWORK_VARIABLES = (
 )
 """The environment variables that choose how MPI libraries reach other nodes."""
 LAB = "COLLWISE_LAB"
-"""The environment variable in which `collwise lab` tells its commands the emulated network."""
+"""The environment variable with which `collwise lab` describes the network to its commands."""
 NODE = "COLLWISE_NODE"
-"""The environment variable that chooses what carries data inside a node; rank 0's counts."""
+"""The environment variable that chooses one of TRANSPORTS inside nodes; rank 0's value counts."""
 TRANSPORTS = ("messages", "memory")
-"""MPI's messages, as between nodes, and memory that ranks share.  The first is the default."""
+"""How data travel inside a node: by MPI's messages (the default), or in memory that ranks share."""
 
 
 def chosen_transport(asked: str | None = None) -> str:
-    """`asked`, a node's transport; None: COLLWISE_NODE, or "messages".  Raises UnknownName."""
+    """The transport inside a node: `asked`; if None, COLLWISE_NODE's, else "messages".
+
+    Raises UnknownName for a word that is not in TRANSPORTS.
+    """
     word = os.environ.get(NODE, "") if asked is None else asked
     if word and word not in TRANSPORTS:
         raise UnknownName.of("transport inside a node", word, TRANSPORTS)
@@ -31,7 +34,7 @@ def chosen_transport(asked: str | None = None) -> str:
 
 
 def cpu_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """The processor's name, as the system reports it; never empty."""
+    """The processor's name, as the system reports it, or the architecture's; never empty."""
     try:
         text = cpuinfo.read_text(encoding="utf-8", errors="replace")
     except OSError:

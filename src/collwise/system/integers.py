@@ -19,7 +19,7 @@ Shape: TypeAlias = tuple[int, int]
 def checked_integer(
     value: object, asked: str, name: str, least: int = 1, most: int | None = None
 ) -> int:
-    """An integer of Python or NumPy as Python's int; a truth value is refused.
+    """Return an integer of Python or NumPy as Python's int; True and False are refused.
 
     asked: what the value is for.   name: what errors call it.   least, most: its range, inclusive.
     Raises InvalidArgument if `value` is no integer or lies outside the range.

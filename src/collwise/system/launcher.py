@@ -36,7 +36,7 @@ def status_file() -> Path | None:
 
 
 class Launched(NamedTuple):
-    """What the environment says about the launcher that started this process."""
+    """The launcher that started this process, its rank, and the number of ranks (`size`)."""
 
     launcher: str
     rank: int
@@ -57,7 +57,7 @@ _PREFIXES = ("PMI", "HYDI_", "MPI_LOCAL", "OMPI_", "PRTE_")
 
 
 def launched(environment: Mapping[str, str] = os.environ) -> Launched | None:
-    """The launcher that started this process; None if no launcher did."""
+    """The launcher of this process, by its environment variables; None if there was none."""
     for launcher, rank, size in _VARIABLES:
         if rank in environment and size in environment:
             try:
@@ -167,7 +167,7 @@ def start(
 
 
 Answer: TypeAlias = dict[str, Any]
-"""What a process found out about MPI."""
+"""A process's facts about MPI, as a JSON object."""
 ANSWER_S = 60.0
 """How many seconds another process may take to answer."""
 
@@ -177,10 +177,11 @@ def ask(
     environment: Mapping[str, str] | None = None,
     limit_s: float | None = None,
 ) -> tuple[list[Answer], str]:
-    """Run a command; returns the answers of its processes, and a line of text on what failed.
+    """Run a command; return the answers of its processes, and a line of text on what failed.
 
-    An answer is JSON after "collwise:".  The line is the first on standard error with NO_PROVIDER,
-    else the last, or says that there was no message, no answer in time, or no start.
+    An answer is JSON after "collwise:".  The text is the first line on standard error that has
+    NO_PROVIDER in it, or else the last line.  Otherwise it says that there was no message, that no
+    answer came in time, or why the command did not start.
     environment: additional variables.   limit_s: seconds for the command; None: ANSWER_S.
     """
     limit_s = ANSWER_S if limit_s is None else limit_s

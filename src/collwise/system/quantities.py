@@ -58,7 +58,7 @@ def exact(x: Number, what: str = "a number") -> Fraction:
 
 
 def parse_number(text: str, what: str = "a number") -> Fraction:
-    """The exact value of text such as 1.7e-3 or 9/5: 0, or between 1e-98 and 1e98 in size."""
+    """The exact value of text such as 1.7e-3 or 9/5: 0, or from 1e-98 to 1e98 in size."""
     return _scaled(text, text, what, 1)
 
 
@@ -116,7 +116,7 @@ def parse_rate(text: str, what: str = "a rate") -> Fraction:
 
 
 def _scaled(number: str, typed: str, what: str, unit: Fraction | int, advice: str = "") -> Fraction:
-    """A number times its unit.  typed: the whole text, for errors."""
+    """A number times its unit, exact.   typed: the whole text, for errors."""
     if len(number) <= 200 and not _LARGE.search(number):  # else millions of digits are written out
         try:
             value = exact(number) * unit

@@ -22,7 +22,7 @@ def read_toml(
     form: the class that has the file's fields.   make: makes the result from an instance of `form`;
     raises a CollwiseError for wrong values.   asked: what errors call the file.   page: the
     document that shows how to write the file.
-    Raises InvalidArgument, which names the place in the file.
+    Raises InvalidArgument, with the place in the file, if it cannot be read or is wrong.
     """
     remedy = f"correct it; {page} shows the form"
     try:

@@ -4,8 +4,8 @@ A row is a message or a combine.  A port serves rows in list order; a combine is
 all ports of its rank.  A message is *requested* when it is next at its send port (in a rendezvous
 also at its receive port) and its sender has the data.  If messages compete for shared resources,
 requests are served by (time, source, target); at equal times, arrivals at groups' shared ports
-come first, outer levels before inner ones.  Otherwise any order gives the same times.  Rows of one
-publication start together.  The loop is in C (`_event_loop.c`); `_Plain` serves without a compiler.
+come first, outer levels before inner ones.  Otherwise any order gives the same times.  Sends of the
+same bytes in shared memory start together.  The loop is in C; `_Plain` serves without a compiler.
 """
 
 from collections import defaultdict
@@ -31,7 +31,7 @@ class PastLimit(Exception):
 
 
 class Columns(NamedTuple):
-    """What happened to the rows: every column has one entry for each row.
+    """When each row (message or combine) was served; every column has one entry for each row.
 
     asked, start, received: ticks, or NEVER.  From `asked` on, a message waits for links only; it
     starts at `start`.  At `received`, a message is received or a combine ends.
@@ -91,7 +91,7 @@ def _play_c(rows: Rows, law: Law, limit: int) -> Played | None:
 
 
 class _Partner:
-    """A rank's latest partner, and when exchanges end: with all partners, with earlier partners."""
+    """A rank's latest partner.   until, others_until: when exchanges with all, with others end."""
 
     def __init__(self) -> None:
         self.rank, self.until, self.others_until = NONE, 0, 0

@@ -1,4 +1,4 @@
-"""The laws of machines as data: costs of messages, resources they use, rules at ties.
+"""The laws of machines as data: what messages cost, which resources they use, rules at ties.
 
 One event loop (`event_loop`) serves all laws; `docs/design.md` states them.  A `Law` has rules, and
 for each row of a schedule (a message or a combine) its costs, and the ports and links that it uses.
@@ -47,8 +47,9 @@ class Rules(NamedTuple):
 class Ports(NamedTuple):
     """All ranks' send ports, and all ranks' receive ports, both numbered rank by rank from 0.
 
-    own_sends: rank r has the send ports own_sends[r] … own_sends[r + 1] − 1.   own_receives: the
-    same for receive ports.   send, receive: each row's send port and receive port, or NONE.
+    own_sends: rank r has the send ports own_sends[r] … own_sends[r + 1] − 1.   own_receives: rank r
+    has the receive ports own_receives[r] … own_receives[r + 1] − 1.   send, receive: each row's
+    send port and receive port, or NONE.
     """
 
     own_sends: Ints
@@ -58,7 +59,7 @@ class Ports(NamedTuple):
 
 
 class Links(NamedTuple):
-    """The links that the rows' messages go over, numbered 0 … number − 1.
+    """The routes of messages, over links that are numbered 0 … number − 1.
 
     The route of row n is links[begins[n]:begins[n + 1]].
     """
@@ -81,13 +82,14 @@ class SharedPort(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """Rules, costs and resources of one schedule's rows on one machine.
+    """The rules, costs and resources of a schedule's rows (messages and combines) on a machine.
 
     Costs are columns in ticks of `unit` seconds, with an entry for each row.   gap: from the start
     of the row until its port is free for the next row; for a combine, its duration.   reach: from
     the start until the message arrives.   entry: from the start until the message holds its links;
-    on a machine with one processor, how long a send occupies it.   absorb: the least time from the
-    receipt before to this one; on a machine with one processor, how long a receive occupies it.
+    where sending and receiving share a processor, how long a send occupies it.   absorb: the least
+    time from the previous receipt at the same port to this one; where sending and receiving share a
+    processor, how long a receive occupies it.
     header: from the start until the message's header is through the network; it is only reported,
     and delays nothing.
     """
@@ -105,7 +107,8 @@ class Law:
     along: Ints | None = None
     """In memory that ranks share, for each row the next one of the same publication, or NONE.
 
-    Of a publication's rows, only the first has a send port.  None without publications."""
+    A publication is all sends of the same bytes; only its first row has a send port.  None without
+    publications."""
     tells_passages: bool = False
     """Whether `Timing.passages` has entries: rows hold links, or the machine is a `Wormhole`."""
 
@@ -164,7 +167,7 @@ def law_of(
 
     topology: the network whose links messages hold; None if they hold none.   combine: maps
     bytes to the exact seconds for combining them; None for the machine's own costs.   along: the
-    next row of each row's publication, or NONE; None without publications.
+    column `along` of `Law`, or None.
     """
     rendezvous = machine.ports_block
     one_partner, one_processor = machine.law == "one partner", machine.law == "loggp"
@@ -199,7 +202,7 @@ def law_of(
 
 
 def readers_of(machine: Machine, ranks: int) -> Callable[[int], Collection[int]]:
-    """Maps a rank to itself and the ranks that share memory with it; () without shared memory."""
+    """A function that maps a rank to all ranks of its shared memory, or to () if there is none."""
     everybody = range(ranks)
     if not isinstance(machine, Levels):
         return lambda _: everybody if machine.shares_memory else ()
@@ -211,7 +214,7 @@ def readers_of(machine: Machine, ranks: int) -> Callable[[int], Collection[int]]
 def joined_publications(
     rows: Rows, lists: Sequence[Sequence[Operation]], machine: Machine, ranks: int
 ) -> Ints:
-    """For each row the next one of the same publication, or NONE.
+    """For each row, the row of its rank's next send of the same bytes in shared memory, or NONE.
 
     rows: the rows of the ranks' `lists`, rank by rank in list order.   ranks: number of all ranks.
     """
@@ -231,7 +234,7 @@ def joined_publications(
 def _kinds(
     rows: Rows, levels: Levels | None, links: Links | None
 ) -> tuple[list[tuple[int, int, int]], Ints]:
-    """The distinct (bytes, level, number of links) of rows, and each row's index in this list.
+    """A list of the distinct (bytes, level, number of links) of rows, and each row's index in it.
 
     The level of a combine is −1.   levels: the machine, or None if it has no levels.
     """
@@ -352,7 +355,7 @@ def _ports_of_links(rows: Rows, ranks: int, links: Links | None) -> Ports:
 
 
 def _number_ports(rank: Ints, key: Ints, use: NDArray[np.bool_], ranks: int) -> tuple[Ints, Ints]:
-    """Number the ports of one direction; return where each rank's begin, and each row's port.
+    """Number the ports of one direction; return the bounds of ranks' ports, and each row's port.
 
     A rank's first port is for rows without a link.   rank, key: each row's rank and link.   use: a
     mask of the rows that use a port; the port of other rows is NONE.

@@ -155,7 +155,7 @@ class Timing:
     def transfers(self) -> tuple[Transfer, ...]:
         """Every message with its times, in the order of receipt.
 
-        On machines whose messages hold links, the order is that of reserving links.
+        On machines whose messages hold links, they are in the order in which they reserved links.
         """
         order, rows, start = self._order, self.rows, self.played.start
         what = rows.source, rows.target, rows.place_at_source, rows.place_at_target, rows.nbytes
@@ -207,7 +207,7 @@ class Timing:
         return None if link == NONE else LinkWait(link, int(number[self.played.holder[row]]))
 
     def link_busy(self) -> dict[int, Fraction]:
-        """Maps each used link to the time for which it was held in all, in exact seconds."""
+        """Maps each used link to the total time for which messages held it, in exact seconds."""
         law = self.law
         if law.links is None:
             return {}

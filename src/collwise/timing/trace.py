@@ -218,8 +218,8 @@ def simulate(schedule: Schedule, machine: Machine, topology: Topology | None = N
 
     topology: the network, on whose links messages wait for each other; None if every pair of ranks
     has a link of its own.
-    Raises InvalidSchedule if ranks wait for each other in a circle; InvalidArgument for a topology
-    of another size than the schedule, or on a machine that knows no links.
+    Raises InvalidSchedule if ranks wait for each other in a circle, or for a message nobody sends;
+    InvalidArgument for a topology of another size, or on a machine that knows no links.
     """
     check_simulable("a simulation", schedule, machine, topology)
     alone = one_stands_for_all(machine, topology)

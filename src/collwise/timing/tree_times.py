@@ -175,7 +175,7 @@ SIMULATED = 3
 
 
 def with_few_segments(program: DownTree | UpTree) -> list[DownTree | UpTree]:
-    """Short programs, from whose times the time of a program with many segments is extrapolated.
+    """Programs with few segments, to extrapolate the time of a program with many.
 
     One has SIMULATED segments, and one has a segment more; all segments are full.  A program of at
     most SIMULATED segments is returned itself, as the only one.

@@ -133,8 +133,8 @@ class Grid(NamedTuple):
     cells: collectives with sizes in bytes; a launch is given places in this list.   libraries: maps
     a library's name to its Python interpreter.   race_s: the most seconds for a race.
     measuring_s: the most seconds in which each launch measures the machine.
-    rounds: number of rounds.  In a round every launch races one size of each collective, so as many
-    rounds as sizes race everything.
+    rounds: number of rounds.  In a round every launch races one size of each collective, so all is
+    raced after as many rounds as there are sizes.
     """
 
     folder: Path

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from collwise.measure.race import BLOCKING, LIBRARIES, own_algorithm
+from collwise.measure.race import BLOCKING, LIBRARIES, Load, own_algorithm
 from collwise.measure.statistics import Interval, best_ratio_interval
 from collwise.tuning.grid import Grid, Launch
 from collwise.tuning.race_records import VERSION, Sweep
@@ -19,6 +19,11 @@ WORST_DEFAULT, WORST_OWN = 0.97, 0.95
 """A cell is lost if the interval of its speed-up over the better default, or over the best of the
 libraries' own algorithms, is wholly below this."""
 
+CORES_BUSY, LATE, LATE_S = 0.5, 0.5, 0.5e-3
+"""The machine may be the limit of a race in the lab where its cores are busy for a larger share of
+the time, or where some packet comes later than LATE_S in a larger share of the windows."""
+
+_Window = tuple[float, float, float, float]
 _Samples = dict[str, list[float]]
 
 
@@ -29,6 +34,8 @@ class LibraryResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     the library's algorithms, the default among them.   ours: the best planned schedule, or the
     default if none ran.   predicted_s: predicted time of `ours`.   lower_bound_s, t0_s, lam: of the
     first launch.   warnings: why the emulated network, not the library, may have set these times.
+    cores_busy: the share of this machine's cores that ranks and the switch used while calls ran.
+    late: the share of the race during which packets came late.   Both are of the worst launch.
     """
 
     default: str
@@ -44,6 +51,13 @@ class LibraryResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     repetitions: int
     launches: int
     warnings: tuple[str, ...] = ()
+    cores_busy: float = 0.0
+    late: float = 0.0
+
+    @property
+    def limited(self) -> bool:
+        """Whether this machine's cores, which all emulated hosts share, may have set the times."""
+        return self.cores_busy > CORES_BUSY or self.late > LATE
 
     @property
     def misprediction(self) -> float | None:
@@ -53,8 +67,9 @@ class LibraryResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class GridCell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One cell.   Speed-ups: the fastest of all libraries' calls over our fastest on any library.
+    """The results of one cell on all libraries.
 
+    Speed-ups: the least time of the libraries' calls over our least time, each on any library.
     Intervals are of 95 %, by a bootstrap over the repetitions of all launches; None: unknown.
     """
 
@@ -91,12 +106,40 @@ class GridCell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return any(interval is not None and interval[1] < worst for interval, worst in pairs)
 
 
+class LabNotes(msgspec.Struct, frozen=True):
+    """What the lab reported of a launch: two fields of `lab.Report`, and the number of cores.
+
+    windows: for each of many short times, in seconds: its begin, its end, the processor time of the
+    switch, and by how much the latest packet was late.
+    """
+
+    warnings: tuple[str, ...] = ()
+    windows: tuple[_Window, ...] = ()
+    cores: int = 1
+
+    def cores_busy(self, load: Load) -> float:
+        """The share of the cores that ranks and the switch used during a race's calls."""
+        worked_s = load.worked_s + sum(worked_s for _, _, worked_s, _ in self._within(load))
+        return worked_s / (load.calls_s * self.cores or 1)
+
+    def late(self, load: Load) -> float:
+        """The share of a race during which packets came late."""
+        within = self._within(load)
+        return sum(late_s > LATE_S for *_, late_s in within) / (len(within) or 1)
+
+    def _within(self, load: Load) -> list[_Window]:
+        """The windows whose middle is within the race."""
+        return [
+            one for one in self.windows if load.began_s <= (one[0] + one[1]) / 2 <= load.ended_s
+        ]
+
+
 class Measured(NamedTuple):
-    """A launch, the sweep that it wrote, and the lab's warnings about its times."""
+    """A launch, the sweep that it wrote, and the lab's notes."""
 
     launch: Launch
     sweep: Sweep
-    warnings: tuple[str, ...] = ()
+    notes: LabNotes = LabNotes()
 
 
 def cells(grid: Grid, launches: Iterable[Measured]) -> list[GridCell]:
@@ -142,6 +185,7 @@ def _cell(
             kept[kind].append(samples[label])
         predicted = {one["label"]: one["predicted_s"] for one in races[0]["competitors"]}
         first = races[0]
+        loads = list(zip(pairs, (Load(**race.get("load", {})) for race in races), strict=True))
         results[library] = LibraryResult(
             default=default,
             default_s=median(samples[default]),
@@ -156,8 +200,10 @@ def _cell(
             repetitions=len(samples[ours]),
             launches=len(races),
             warnings=tuple(
-                dict.fromkeys(line for measured, _ in pairs for line in measured.warnings)
+                dict.fromkeys(line for measured, _ in pairs for line in measured.notes.warnings)
             ),
+            cores_busy=max(measured.notes.cores_busy(load) for (measured, _), load in loads),
+            late=max(measured.notes.late(load) for (measured, _), load in loads),
         )
     over_default = best_ratio_interval(kept["default"], kept["ours"])
     over_own = best_ratio_interval(kept["own"], kept["ours"])

@@ -158,7 +158,7 @@ class RaceVerdict:
 
     @property
     def speedup(self) -> Interval:
-        """How many times as fast as the library's call `ours` is."""
+        """The library's time over that of `ours`, with its interval; above 1 if ours is faster."""
         return self.race.speedup(self.race.best)
 
     def own(self, candidates: Mapping[str, Candidate]) -> RacedOwn | None:

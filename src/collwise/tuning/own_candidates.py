@@ -11,7 +11,7 @@ from collwise.planner.shortlist import MOST_SLOWER
 from collwise.profiles.records import Form
 
 _LATER = re.compile("^(sched|tsp)_")
-"""What MPICH puts before the names of algorithms of calls that do not block."""
+"""The prefixes of MPICH's names of algorithms for non-blocking and persistent calls."""
 
 
 def own_candidates(

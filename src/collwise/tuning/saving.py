@@ -25,7 +25,7 @@ from collwise.system.files import locked
 
 T = TypeVar("T")
 _COMBINED = "op", "dtype", "nbytes"
-"""What a time of combining is about."""
+"""The fields that identify a time of combining."""
 
 
 class Merged(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 
 from collwise.errors import InvalidArgument
 from collwise.measure.race import BEHIND, END, HALFWAY, LIBRARY, NEXT, Race
-from collwise.mpi.runtime.agreement import everywhere, on_root
+from collwise.mpi.runtime.agreement import on_root
 from collwise.planner.plans import Plan
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import USUAL_WITHIN
@@ -64,7 +64,7 @@ def scan(
             continue
         session.progress(f"scanning: {task}", 1 - CLIFFS_SHARE - racing_s / budget_s)
         share_s = min(max(racing_s / (len(tasks) - number), FULL_RACES * race_s), racing_s)
-        estimated = everywhere(comm, partial(task.plan, profile, None, placement))
+        estimated = on_root(comm, partial(task.plan, profile, None, placement), takes_long=True)
         first, confirmed = _with_all_rivals(session, task, estimated, share_s)
         found += confirmed
         medians_s[str(task)] = {label: one.middle for label, one in first.medians.items()}

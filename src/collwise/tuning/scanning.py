@@ -59,8 +59,8 @@ class Scan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """The findings as a JSON document: the worst first; findings by a lower bound come last.
 
     medians_s: median seconds by task, then by label.   left_out: tasks for which time ran out.
-    unsettled: pairs of sizes between which the time of the collective rises steeply, where time ran
-    out before the size of the step was found.   spent_s: seconds that the scan took.
+    unsettled: pairs of sizes between which the time rises steeply, but the budget ended before the
+    size at which it rises was found.   spent_s: seconds that the scan took.
     """
 
     format: str = "collwise scan"
@@ -152,11 +152,12 @@ def neighbours(task: Task) -> dict[str, Task]:
 
 
 def findings(task: Task, race: Race, bound_s: float) -> dict[str, Finding]:
-    """The findings of a race, by the faster label; NEXT: a cliff; FEWER: fewer ranks are slower.
+    """The findings of a race, by the label of what is faster than the library's default.
 
-    The library's fastest other algorithm is included, too, because programs need no change for it.
-    bound_s: lower bound in seconds; a default far above it is a finding if nothing else is faster.
-    0: no bound.
+    The key is NEXT for a cliff, and FEWER if the call takes longer on fewer ranks.  The library's
+    fastest other algorithm is included, too, because programs need no change for it.
+    bound_s: lower bound in seconds, 0 for none; a default far above it is a finding if nothing else
+    is faster.
     """
     last = len(race.samples[LIBRARY])
     stayed = [label for label, times_s in race.samples.items() if len(times_s) == last]

@@ -16,7 +16,7 @@ from collwise.mpi.bench.measuring import run_campaign
 from collwise.mpi.bench.placing import NamedPlacement, find_placement, worth_measuring
 from collwise.mpi.bench.race_harness import RaceHarness, race
 from collwise.mpi.bench.workloads import RACED
-from collwise.mpi.runtime.agreement import everywhere, on_root
+from collwise.mpi.runtime.agreement import on_root
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import Communicator, World
 from collwise.planner.by_hand import own_choice
@@ -223,12 +223,14 @@ class Session:
         placement = self.levels.placement
         named = None if algorithm is None else own_choice(task.problem.collective, algorithm)
         planned = algorithm if named is None else None
-        estimated, candidates = everywhere(
-            self.private.comm,
-            lambda: worth_a_race(task.plan(profile, planned, placement), planned),
-        )
+
+        def plan() -> tuple[Plan, Sequence[Candidate], float]:
+            worth = worth_a_race(task.plan(profile, planned, placement), planned)
+            return *worth, task.least_s(profile, placement)
+
+        # One rank plans for all: on emulated hosts, and on nodes that are full, ranks share cores.
+        estimated, candidates, bound_s = on_root(self.private.comm, plan, takes_long=True)
         problem = estimated.problem  # with the ranks' placement
-        bound_s = task.least_s(profile, placement)
         own = {} if planned is not None else self.own_candidates(estimated)
         if named is not None:
             method, settings = problem.kind.methods[0], named.settings

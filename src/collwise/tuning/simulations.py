@@ -182,7 +182,8 @@ def planned_schedule(
 ) -> tuple[str, Schedule]:
     """Returns (algorithm with settings as text, schedule) without simulating the schedule.
 
-    algorithm, settings: the planner chooses what is None.   reason: for the order of combining.
+    algorithm, settings: the planner chooses what is None.   reason: why contributions are combined
+    in the problem's order.
     Raises UnknownName or InvalidArgument for arguments that do not fit the problem.
     """
     if algorithm is not None:
@@ -228,7 +229,10 @@ class _Simulator:
         return self.run_with(algorithm.name, algorithm.settings(settings))
 
     def run_with(self, name: str, settings: Mapping[str, Any]) -> Simulation:
-        """Simulate an algorithm with all its settings."""
+        """Simulate the algorithm `name`; `settings` gives a value to each of its parameters.
+
+        Reuses an earlier simulation.  Raises InvalidArgument for too many messages.
+        """
         label = describe(name, settings)
         if label not in self.traces:
             schedule = find(name).solve(self.problem, settings)

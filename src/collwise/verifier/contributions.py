@@ -1,4 +1,4 @@
-"""Checks which ranks' vectors every combined piece contains, and in which order.
+"""Checks which ranks' contributions each byte of a result combines, and in which order.
 
 A value is an expression: one rank's contribution, or two values combined.  Equal expressions have
 equal numbers, so ranks that end with equal numbers end with the same bits, whatever the operator

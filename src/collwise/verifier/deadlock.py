@@ -10,7 +10,7 @@ from collwise.verifier.violations import Lists, reject
 _Port: TypeAlias = tuple[int, type[Message]]
 """One of the two ports of a rank: (rank, Send or Recv)."""
 _Step: TypeAlias = tuple[int, int, int]
-"""A send or receive in a rank's list: (step, peer, number of receives to complete before it)."""
+"""A send or receive in a rank's list: (step, peer, receives of the rank to complete before it)."""
 
 
 def check_progress(
@@ -77,7 +77,11 @@ class _Run:
         return bool(receives) and receives[-1][1] == peer
 
     def _receive(self, rank: int) -> int | None:
-        """Do a rank's next receive, if possible; return the sender of the one after it, or None."""
+        """Do a rank's next receive; None if its message is not there yet.
+
+        Returns a rank that may go on now: the sender of the receive that follows, or if there is
+        none, of this one.
+        """
         receives = self.receives[rank]
         if not receives:
             return None
@@ -93,7 +97,7 @@ class _Run:
         return (self.sends if port[1] is Send else self.receives)[port[0]][-1]
 
     def _waits_for(self, port: _Port) -> _Port:
-        """The port for which a stuck port waits, which is stuck, too, since all messages match."""
+        """The port that a stuck port waits for.  It is stuck, too, since all messages match."""
         rank, kind = port
         _, peer, receives = self._next(port)
         if kind is Recv:

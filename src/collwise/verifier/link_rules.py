@@ -13,7 +13,7 @@ from collwise.verifier.violations import Lists, reject_timing
 
 
 def check_links(lists: Lists, timing: Timing, machine: Machine, topology: Topology | None) -> None:
-    """Prove that a timing obeys the law of a network.
+    """Prove that a timing obeys the law of a network; do nothing for a machine without links.
 
     Every message takes the topology's route.  Its header and tail pass each link at the times that
     the machine's law demands.  If a message waited for a link, another message held that

@@ -38,7 +38,7 @@ class Partition:
         }
         pieces = {key: self.pieces(several) for key, several in distinct.items()}
         self.moved = [[pieces[id(op.blocks)] for op in operations] for operations in lists]
-        """The set of pieces that an operation concerns, by rank and step."""
+        """By rank and step, the set of pieces that an operation moves or combines."""
         self.inputs = [pieces[id(blocks)] for blocks in inputs]
         """By rank, the set of pieces that the rank has at the start."""
         self.outputs = [pieces[id(blocks)] for blocks in outputs]

@@ -23,7 +23,7 @@ from collwise.verifier.violations import IMPOSSIBLE_TIMING, Lists, reject_timing
 
 
 class _Rules(NamedTuple):
-    """Least times for messages of one size and distance, in exact seconds or in ticks."""
+    """Least times for messages of one size and distance, in exact seconds or in whole ticks."""
 
     busy: Fraction
     """The least time from the start of the send until the sender is free."""
@@ -38,7 +38,11 @@ class _Rules(NamedTuple):
 
 
 class _Event(NamedTuple):
-    """A send, receipt or combine of a rank.   begin, end: ticks.   step: place in the list."""
+    """A send, receipt or combine of a rank.   step: its place in the list.   begin, end: in ticks.
+
+    gap: the least ticks from a send to the port's next, or to a receipt from the port's previous
+    one; in LogGP, from a receipt to the next.
+    """
 
     begin: int
     end: int
@@ -178,7 +182,7 @@ def _check_shared_ports(lists: Lists, timing: Timing, machine: Levels) -> None:
 
 
 def _ports_of(t: Transfer, machine: Machine, topology: Topology | None) -> tuple[int, int]:
-    """The ports of a transfer: (at its source, at its target)."""
+    """The numbers of the ports that a transfer uses: (at its source, at its target)."""
     if not machine.all_port:
         return 0, 0
     route = topology.route(t.source, t.target) if topology else ()
@@ -193,7 +197,7 @@ def _check_named(
     nbytes: int,
     peer: int | None = None,
 ) -> None:
-    """Check that the schedule has an operation of a timing at this step of the rank.
+    """Check that the operation that a timing names is in the schedule, at this step of the rank.
 
     kind: Send, Recv or Combine.   nbytes: its bytes.   peer: the other rank; None for a combine.
     """
@@ -283,7 +287,7 @@ class _RankTiming:
                     self._reject(event.step, f"it is received after step {before.step}")
 
     def check_processor(self) -> None:
-        """Check that the processor does one thing at a time, and starts receipts a gap apart."""
+        """Check LogGP's law: the processor does one thing at a time; receipts start a gap apart."""
         for before, event in pairwise(sorted([*self.sends, *self.receipts])):
             if event.begin < before.end:
                 self._reject(event.step, f"the processor is still busy with step {before.step}")

@@ -7,7 +7,7 @@ from collwise.errors import InvalidSchedule
 from collwise.schedule.operations import Block, Combine, Operation, Recv, Send, Slot
 
 Lists: TypeAlias = Sequence[Sequence[Operation]]
-"""The operations of every rank."""
+"""For each rank, the list of its operations."""
 IMPOSSIBLE_TIMING = "mend the timing: it says what the machine or its network cannot do"
 
 

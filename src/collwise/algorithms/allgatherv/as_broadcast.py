@@ -1,6 +1,6 @@
-"""S-to-p broadcasts that broadcast each contribution by a broadcast algorithm, segmented or not.
+"""Allgathervs that broadcast each contribution by a broadcast algorithm, segmented or not.
 
-With one source an s-to-p broadcast is a broadcast, so plans try all broadcast algorithms.  Several
+With one source an allgatherv is a broadcast, so plans try all broadcast algorithms.  Several
 sources broadcast one after another, without merging messages; plans do not try that.
 """
 
@@ -68,9 +68,9 @@ def _choices(
 register(
     Algorithm(
         name="allgatherv/as_broadcast",
-        summary="what a source gives, by any algorithm that broadcasts, segmented ones included",
+        summary="each source broadcasts its data, by any algorithm for broadcasts",
         source=("BarNoyKipnis1994", "Traeff2024b"),
-        time="that of the broadcast, of one source; up to the sum, of several",
+        time="that of the broadcast for one source; up to the sum of the broadcasts for several",
         build=_build,
         choices=_choices(lambda algorithm: not algorithm.levels),
         parameters={"algorithm": one_part("algorithm", "broadcast", "chain_segmented(segment=8k)")},
@@ -79,8 +79,8 @@ register(
 )
 register_multilevel(
     "allgatherv/multilevel_as_broadcast",
-    "what a source gives, by any algorithm that broadcasts over levels",
-    "that of the broadcast, of one source; up to the sum, of several",
+    "each source broadcasts its data, by any algorithm for broadcasts over levels",
+    "that of the broadcast for one source; up to the sum of the broadcasts for several",
     _build,
     _choices(lambda algorithm: algorithm.levels),
     source=("Karonis2002",),

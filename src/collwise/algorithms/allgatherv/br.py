@@ -18,7 +18,7 @@ TIME = "⌈log2 r⌉ + ⌈log2 c⌉ rounds"
 
 register_spread(
     "br_lin",
-    "halves of a snake-like line swap what they hold, then each half goes on by itself",
+    "halves of a snake-like line of ranks swap what they hold, then each half does so itself",
     ("Hambrusch1998 §2",),
     "⌈log2 p⌉ rounds; at most 2^(k−1) contributions in round k, 2^k − 1 if p is no power of two",
     spread_snake,

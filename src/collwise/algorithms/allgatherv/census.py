@@ -1,4 +1,4 @@
-"""The allgather by census: T_λ(p)·t0 for an integer λ [Bruck1996 §3].
+"""The census: an allgather that takes T_λ(p)·t0 for an integer λ [Bruck1996 §3].
 
 All ranks do the same, relative to their own numbers.  A rank sends a message in every t0, each to a
 different rank.  A message carries all contributions that its sender holds by then.  The census for
@@ -113,7 +113,7 @@ def census_time(ranks: int, each: int, latency: int, machine: Machine) -> Fracti
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings | Rough]:
     """The settings `latency` to compare, as if all ranks contributed equally.
 
-    Empty if there are too many messages to simulate.
+    Latency 1 only if there is no data; none if there are too many messages to simulate.
     """
     if not problem.nbytes or not alike_or_simulable(problem, machine):
         return [{"latency": 1}] * (not problem.nbytes)
@@ -127,7 +127,7 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings | Rough]:
 
 register_allgatherv(
     "census",
-    "all send all the time, to ever other ranks, each message with all that is there by then",
+    "every rank sends all the time, to another rank each time, all data that it has by then",
     ("Bruck1996 §3",),
     "T_k(p)·t0 for λ = k, all messages counted as one size",
     lambda problem, settings: Census(problem, settings["latency"]),

@@ -40,7 +40,7 @@ class Doubling(Deliveries):
 
 register_allgatherv(
     "recursive_doubling",
-    "in round k everybody swaps all that it holds with rank i xor 2^k",
+    "in round k rank i swaps all that it holds with rank i xor 2^k",
     ("Thakur2005",),
     "⌈log2 p⌉ rounds (2 more unless p is a power of two)",
     lambda problem, _: Doubling(problem),

@@ -14,7 +14,7 @@ Places: TypeAlias = Callable[[tuple[int, int], int], tuple[int, ...]]
 
 
 def snake(shape: tuple[int, int], count: int) -> tuple[int, ...]:
-    """Ideal ranks for `count` sources, for spreading along the snake through a mesh.
+    """Ideal ranks for `count` sources, for spreading along the snake through a mesh (`Snake`).
 
     shape: (rows, columns).   [Hambrusch1998 §5.2] uses ranks on left diagonals instead.  The ranks
     of this function are computed from the rounds, and are better on most meshes.

@@ -1,9 +1,9 @@
-"""S-to-p broadcasts of long contributions in pieces: all sources broadcast at once, in rounds.
+"""Allgathervs of long contributions in pieces: all sources broadcast at once, in rounds.
 
 Every contribution is cut into k pieces, and a message has one piece of every source, about a k-th
 of all data.  So contributions may differ in length.  Through a circulant graph the broadcasts take
 k − 1 + ⌈log2 p⌉ rounds [Traeff2022].  In rounds made for the latency λ they take little more than
-k − 1 + T_λ(p).
+k − 1 + T_λ(p), with T_λ(p) for a single piece.
 """
 
 from collections.abc import Iterable
@@ -93,14 +93,14 @@ def _register(name: str, summary: str, time: str, source: str, **parameters: Par
 
 _register(
     "circulant",
-    "pieces of all contributions together, through a circulant graph",
+    "all contributions as one vector, whose pieces travel through a circulant graph",
     "(k − 1 + ⌈log2 p⌉) rounds of a k-th of everything",
     "Traeff2024b",
     pieces=PIECES,
 )
 _register(
     "postal_rounds",
-    "pieces of all contributions together, in rounds of one distance each, for the latency",
+    "all contributions as one vector, whose pieces travel in the rounds of broadcast/postal_rounds",
     "about (k − 1 + T_λ(p)) rounds of a k-th of everything; simulated",
     "BarNoyKipnis1994",
     latency=LATENCY,

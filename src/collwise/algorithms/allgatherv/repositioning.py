@@ -94,7 +94,7 @@ and these ranks in words."""
 for _way, _spread, _places, _words in _WAYS:
     register_spread(
         f"part_{_way}",
-        f"both halves of the mesh do as br_{_way} from {_words} of theirs, then swap everything",
+        f"move data to {_words} of each half, br_{_way} in each half, then swap everything",
         ("Hambrusch1998 §3",),
         f"one permutation, br_{_way} on p/2 ranks, one exchange of half of everything",
         partial(partitioned, _spread, _places),
@@ -104,7 +104,7 @@ for _way, _spread, _places, _words in _WAYS:
 for _way, _spread, _places, _words in _WAYS:
     register_spread(
         f"repos_{_way}",
-        f"moves the sources' data to {_words}, then as br_{_way}",
+        f"move the sources' data to {_words}, then br_{_way}",
         ("Hambrusch1998 §3",),
         f"one permutation, then that of br_{_way} from ideal places",
         partial(repositioned, _spread, _places),

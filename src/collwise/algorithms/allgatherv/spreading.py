@@ -1,4 +1,4 @@
-"""Building blocks of s-to-p broadcasts: spreading along lines and over meshes, and repositioning.
+"""Building blocks of allgathervs: spreading along lines and over meshes, and repositioning.
 
 A rank holds a tuple of blocks, each the whole contribution of a source.  If the argument
 `rank` of a function is None, the function yields all deliveries.  Otherwise it may leave out
@@ -58,7 +58,7 @@ def spread_line(line: Sequence[int], holdings: Holdings, rank: int | None) -> It
 
 
 def spread_snake(grid: Grid, holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
-    """Deliveries along the snake of all ranks of the grid.   rank: None for all deliveries."""
+    """Deliveries along the snake through the grid: its rows, every second one backwards."""
     return spread_line(Snake(grid), holdings, rank)
 
 
@@ -143,7 +143,10 @@ class Spreading(Deliveries):
 
 
 def simulable(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """Return [{}], or an empty list if ranks × sources exceeds MAX_RECEIVED."""
+    """The choices of an algorithm without settings: [{}], or [] if it is too long to simulate.
+
+    It is too long if ranks × sources exceeds MAX_RECEIVED.
+    """
     return [{}] if _contributions_received(problem) <= MAX_RECEIVED else []
 
 
@@ -153,7 +156,10 @@ def _contributions_received(problem: Problem) -> int:
 
 
 def alike_or_simulable(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """Return [{}], or an empty list if simulating the problem would take too long."""
+    """The choices of an algorithm in which all ranks do the same: [{}], or [] as in `simulable`.
+
+    If all ranks contribute equally, simulating one of them is enough: always [{}].
+    """
     return [{}] if problem.all_give_alike else simulable(problem, machine)
 
 
@@ -167,7 +173,7 @@ def register_allgatherv(
     alike: bool = False,
     **more: Any,
 ) -> Algorithm:
-    """Register an s-to-p broadcast.
+    """Register an algorithm for allgatherv.
 
     alike: whether all ranks do the same, relative to their own numbers; if all ranks also
     contribute equally, only one rank is simulated.   more: other fields of `Algorithm`.
@@ -182,9 +188,9 @@ def register_allgatherv(
 def register_spread(
     name: str, summary: str, source: tuple[str, ...], time: str, spread: Spread, **more: Any
 ) -> Algorithm:
-    """Register an s-to-p broadcast that spreads the data over the mesh of ranks.
+    """Register an algorithm for allgatherv that spreads the data over the mesh of ranks.
 
-    spread: yields the broadcast's deliveries.   more: other arguments of `register_allgatherv`.
+    spread: yields the algorithm's deliveries.   more: other arguments of `register_allgatherv`.
     """
     return register_allgatherv(
         name, summary, source, time, lambda problem, _: Spreading(problem, spread), **more

@@ -1,4 +1,4 @@
-"""An s-to-p broadcast: one broadcast for every source, down a λ-tree (optimal for the latency λ).
+"""An allgatherv: one broadcast for every source, down a λ-tree (optimal for the latency λ).
 
 Contributions of different sources are not merged, so no message waits for a second contribution.
 But messages share ports, and every rank handles the sources in the same order. Each contribution

@@ -11,7 +11,7 @@ from collwise.schedule.grids import Grid, Snake
 
 
 def two_step(grid: Grid, holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
-    """Deliveries that gather all blocks at the first rank of the snake, then spread them along it.
+    """Deliveries that gather all blocks at the first rank of a `Snake`, then spread them along it.
 
     rank: after the gather, yield only deliveries that may involve this rank; None for all.
     """

@@ -101,7 +101,7 @@ class AllPorts(Program):
 
 
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The best `strategy` for one part; empty unless ranks have a port for each direction.
+    """The best `strategy` for one part; empty for p < 4, or without a port for each direction.
 
     Combining counts d-fold, since a processor combines all d parts, one after another.
     """
@@ -119,8 +119,8 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
 
 register_combining(
     "allreduce/all_ports",
-    "d parts of the vector go through the directions of a cube at once, each in another order",
-    "T(S, n/d, d) with dγ for γ, for p = 2^d with a port for each direction",
+    "d parts of the vector travel at once along a cube's directions, each in another order",
+    "T(S, n/d, d) with dγ in place of γ, for p = 2^d and a port for each direction",
     lambda problem, settings: AllPorts(problem, by_strategy(problem, settings)),
     source=("vandeGeijn1991 §7",),
     choices=_choices,

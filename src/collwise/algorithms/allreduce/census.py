@@ -99,13 +99,13 @@ def _register(
 _register(
     "delay_receive",
     ceil,
-    "the census for ⌈λ⌉: as if messages came later than they do",
+    "the census for the latency ⌈λ⌉, as if messages arrived later than they do",
     "T_λ(p)·t0 for an integer λ, else at most (T_⌈λ⌉(p) − ⌈λ⌉ + λ)·t0",
 )
 _register(
     "delay_send",
     floor,
-    "the census for ⌊λ⌋: as if sending took longer than it does",
+    "the census for the latency ⌊λ⌋, as if sending took longer than it does",
     "T_λ(p)·t0 for an integer λ, else (qλ + r)·t0, where T_⌊λ⌋(p) = q⌊λ⌋ + r",
     searched=False,
 )

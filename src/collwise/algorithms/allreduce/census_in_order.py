@@ -74,7 +74,7 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
 
 register_combining(
     "allreduce/census_in_order",
-    "everybody gathers all vectors along the census, and combines them in the order of the ranks",
+    "every rank gathers all vectors by a census, and combines them in the order of ranks",
     "T_k(p)·t0 for λ = k, all messages counted as one size, and combining",
     lambda problem, settings: CensusInOrder(problem, settings["latency"]),
     order=lambda problem: "fixed",

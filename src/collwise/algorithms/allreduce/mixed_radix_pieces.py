@@ -83,7 +83,7 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
 register_combining(
     "allreduce/mixed_radix_pieces",
     "groups of several sizes divide or exchange vectors, piece after piece while messages travel",
-    "(k − 1)·(what a piece keeps a port busy) + the time of the first one, for k pieces",
+    "(k − 1)·(the time for which a piece keeps a port busy) + the time of one piece, for k pieces",
     _program,
     order=fixed_if_asked,
     source=("vandeGeijn1991 §3.4", "Ruefenacht2017"),

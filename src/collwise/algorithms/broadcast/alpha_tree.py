@@ -1,4 +1,4 @@
-"""α-trees: a source of n ranks keeps round(αn) and gives the others to a child [Bruck1996 §2.4].
+"""α-trees: of n ranks a root keeps round(αn), and gives the others to a child [Bruck1996 §2.4].
 
 Both parts are then divided in the same way.  One α is used for all n, or a small table has one α
 for each triangle of the paper's "Christmas tree" (§2.5); the table always gives an optimal tree.
@@ -64,7 +64,7 @@ def _simplest(low: Fraction, high: Fraction) -> Fraction:
 
 register_tree(
     "alpha",
-    "α-tree with one fixed α: of n ranks keep round(αn), send to one of the others",
+    "α-tree with one fixed α: of n ranks the root keeps round(αn) and sends to one of the others",
     "A(n) = max(A(n′) + 1, A(n − n′) + λ) in t0, n′ = min(round(αn), n − 1)",
     lambda problem, settings: fixed(problem.ranks, settings["alpha"]),
     source=("Bruck1996 §2.4",),

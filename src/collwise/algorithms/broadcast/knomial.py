@@ -8,7 +8,7 @@ from collwise.schedule.trees import SplitTree, keeping
 
 
 def kept(n: int, k: int) -> int:
-    """How many of n ranks a source keeps: the largest j·k^h below n, for 1 <= j < k."""
+    """How many of n ranks the root keeps to inform: the largest j·k^h below n, for 1 <= j < k."""
     power = 1
     while power * k < n:
         power *= k

@@ -33,8 +33,8 @@ LAM = fraction(
 def tree(ranks: int, lam: Fraction) -> SplitTree:
     """The λ-tree over `ranks` ranks.   lam: the latency λ in t0.
 
-    A source splits its ranks into parts.  The state of a part is the index of the `Grade` with
-    the time that is left to inform the part's ranks.
+    The state of a `Part` is the index of the `Grade` with the time that is left to inform the
+    part's ranks.
     """
     grades = postal.doubling(ranks, lam).grades
 
@@ -71,7 +71,7 @@ BY_LAM_FROM_1 = _by_lam(
 
 
 def _segments(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """Settings for three λ-trees, each with its best segment.
+    """Settings for at most three λ-trees, each with its best segment.
 
     The trees are for the machine's λ for the whole message, for its λ for 4 KiB, and for λ = 1.
     """

@@ -15,7 +15,7 @@ from collwise.timing.tree_times import tree_time
 
 TreeOf: TypeAlias = Callable[[Problem, Settings], Tree]
 TREES: dict[str, TreeOf] = {}
-"""Functions that return the trees of unsegmented broadcasts, by the algorithms' short names."""
+"""Maps the short name of every unsegmented broadcast down a tree to what makes its tree."""
 SEGMENT = integer("segment", 1, "the bytes in a segment, an integer of at least 1")
 
 

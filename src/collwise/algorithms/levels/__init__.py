@@ -7,5 +7,5 @@
 `lanes`        every rank of a node sends one part of the vector to the other nodes
 `lanes_in_pieces`     the allreduce of `lanes`, with the vector cut into several pieces
 `ordered`      a broadcast whose order of sends is searched (`send_order`)
-`gathering`    s-to-p broadcasts that gather in groups, then exchange across (program: `joined`)
+`gathering`    allgathervs that gather in groups, then exchange across them (program: `joined`)
 """

@@ -116,8 +116,8 @@ def in_order_of_placement(problem: Problem) -> Order:
     """The order in which an algorithm over levels combines: "fixed", "rank" or "same".
 
     The order is "same" if the root is not 0, or if a group's ranks are not consecutive.  Otherwise
-    it is "rank", or "fixed" if the problem asks for "fixed" and on each level all groups have
-    equally many members, a power of two.
+    it is "rank", or "fixed" if the problem asks for "fixed" and at each level but the outermost all
+    teams have equally many members, a power of two.
     """
     known = problem.placement is not None and not problem.root
     if not known or not hierarchy_of(problem).lines_up:

@@ -1,4 +1,4 @@
-"""S-to-p broadcasts over levels: gather inside groups, exchange across them, broadcast inside."""
+"""Allgathervs over levels: gather inside groups, exchange across them, broadcast inside."""
 
 from collections.abc import Iterable
 
@@ -41,7 +41,7 @@ def _choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
 
 register_multilevel(
     "allgatherv/multilevel",
-    "join what a group's ranks have, exchange it across the groups, broadcast it inside",
+    "gather in every group, exchange between the groups, broadcast in every group",
     "the sum of the levels' times, at most",
     _build,
     _choices,

@@ -1,4 +1,4 @@
-"""S-to-p broadcasts that gather in groups, exchange across groups, and broadcast inside.
+"""Allgathervs that gather in groups, exchange across groups, and broadcast inside.
 
 In the exchange a group counts as one source that has all contributions of its ranks.  So the time
 of the exchange depends on how many bytes each group has, not on which of its ranks have them.
@@ -17,10 +17,11 @@ from collwise.schedule.problem import Problem, Source
 
 @dataclass(frozen=True)
 class Joined(Deliveries):
-    """Gather at leaders, exchange among the leaders of the outermost groups, broadcast inside.
+    """An allgatherv over levels, in three steps: gather, exchange, broadcast.
 
-    exchange: the s-to-p broadcast among the leaders of the outermost groups.
-    tree: joins the trees down which groups broadcast, one for each level.
+    Groups gather at their leaders; the leaders of the outermost groups exchange; groups broadcast
+    inside.   exchange: the allgatherv algorithm among the leaders of the outermost groups.
+    tree: has the tree of every broadcast, by level and size of the team.
     """
 
     exchange: Configured
@@ -97,7 +98,7 @@ class Joined(Deliveries):
 
 
 def across(problem: Problem, teams: Hierarchy) -> Problem:
-    """The s-to-p problem across the outermost groups, each of which counts as one rank."""
+    """The allgatherv across the outermost groups, each as one rank with all its sources' bytes."""
     *inner, outermost = teams.teams
     joined = [0] * len(outermost[0])
     for source in problem.sources:

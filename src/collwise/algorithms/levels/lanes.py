@@ -32,7 +32,7 @@ from collwise.schedule.reduction import SingleRank
 from collwise.schedule.trees import keeping
 
 INSIDE = ("bruck", "ring", "xor", "recursive_doubling", "two_step")
-"""Short names of the s-to-p broadcasts that are tried for the allgather inside a node."""
+"""Short names of the allgatherv algorithms that are tried inside a node."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Lanes:
         return Problem(kind, ranks, nbytes, 0, self.problem.itemsize, order)
 
     def problem_inside(self, ranks: int) -> Problem:
-        """The s-to-p broadcast that allgathers all parts in a node of `ranks` ranks."""
+        """The allgatherv of all parts in a node of `ranks` ranks; the i-th rank has part i."""
         sources = tuple(Source(number, part.length) for number, part in enumerate(self.parts))
         return Problem("allgatherv", ranks, self.problem.nbytes, sources=sources)
 
@@ -113,7 +113,7 @@ class Lanes:
     def collected(self, label: str, *, from_root: bool = False) -> On:
         """The program in which every rank receives all parts from the other ranks of its node.
 
-        label: the s-to-p broadcast to use.  Raises InvalidArgument if it cuts contributions.
+        label: the allgatherv algorithm.  Raises InvalidArgument if it cuts contributions.
         from_root: whether rank 0 has all parts already, so that no part is sent to rank 0.
         """
         allgather = part(label, "allgatherv")
@@ -173,7 +173,8 @@ def choices(problem: Problem, machine: Levels) -> list[dict[str, str]]:
 def order(problem: Problem) -> Order:
     """The order in which an allreduce in lanes combines: "same" if a node has more than two ranks.
 
-    The reduce-scatter in such a node does not keep the rank order.  Else the placement decides.
+    The reduce-scatter in such a node does not keep the rank order.  Otherwise the order is that of
+    `in_order_of_placement`.
     """
     order = in_order_of_placement(problem)
     return "same" if order == "same" or hierarchy_of(problem).largest(1) > 2 else order
@@ -190,8 +191,8 @@ def parameters(collective: str, example: str) -> dict[str, Parameter]:
 
 register_multilevel(
     "broadcast/multilane",
-    "scatter in the root's node, broadcast the parts side by side across, collect in every node",
-    "the sum of the three",
+    "scatter in the root's node, broadcast the parts side by side, collect in every node",
+    "the sum of the three steps",
     _broadcast,
     choices,
     source=("Traeff2020",),
@@ -200,8 +201,8 @@ register_multilevel(
 )
 register_multilevel(
     "allreduce/multilane",
-    "reduce-scatter in the nodes, allreduce the parts side by side across, collect in every node",
-    "the sum of the three",
+    "reduce-scatter in nodes, allreduce the parts side by side between them, collect in nodes",
+    "the sum of the three steps",
     allreduce,
     choices,
     source=("Traeff2020",),

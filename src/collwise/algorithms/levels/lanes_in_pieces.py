@@ -73,8 +73,8 @@ def _choices(problem: Problem, machine: Levels) -> list[Settings]:
 
 register_multilevel(
     "allreduce/multilane_pieces",
-    "in lanes, piece by piece: while one crosses, the next is reduced and scattered in the nodes",
-    "that of one piece + (k − 1)·(what a piece keeps the ports busy), for k pieces",
+    "multilane in pieces: while one is between nodes, the next is reduced and scattered inside",
+    "(k − 1)·(the time for which a piece keeps a port busy) + the time of one piece, for k pieces",
     _build,
     _choices,
     source=("Traeff2020",),

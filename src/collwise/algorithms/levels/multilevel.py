@@ -79,7 +79,7 @@ def _allreduce_choices(problem: Problem, machine: Levels) -> Iterable[Settings]:
 
 register_multilevel(
     "broadcast/multilevel",
-    "across the leaders of groups, then inside the groups, each by the best algorithm there",
+    "between the leaders of groups, then inside, at each level by its best algorithm",
     "the sum of the levels' times, at most",
     _broadcast,
     lambda problem, machine: [
@@ -93,7 +93,7 @@ register_multilevel(
 )
 register_multilevel(
     "reduce/multilevel",
-    "inside the groups to their leaders, then across these, each by the best algorithm there",
+    "inside groups to their leaders, then between these, at each level by its best algorithm",
     "the sum of the levels' times, at most",
     _reduce,
     lambda problem, machine: [
@@ -108,7 +108,7 @@ register_multilevel(
 )
 register_multilevel(
     "allreduce/multilevel",
-    "reduce inside the groups, allreduce across their leaders, broadcast inside",
+    "reduce inside the groups, allreduce between their leaders, broadcast inside the groups",
     "the sum of the levels' times, at most",
     _allreduce,
     _allreduce_choices,

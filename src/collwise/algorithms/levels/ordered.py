@@ -114,8 +114,8 @@ def _choices(problem: Problem, machine: Levels) -> list[Settings]:
 
 register_multilevel(
     "broadcast/multilevel_ordered",
-    "whoever is free next serves the group or the rank that is most urgent",
-    "that of the best order found",
+    "the rank that is free next sends to the group or the rank that takes longest from then on",
+    "that of the best order of sends that was found",
     _build,
     _choices,
     source=("Bhat2003", "Kielmann1999"),

@@ -124,8 +124,8 @@ def _reduce(problem: Problem, settings: Settings) -> Program:
 
 register_multilevel(
     "broadcast/multilevel_pipelined",
-    "segments down one tree, joined of the leaders' tree and those of their groups",
-    "the outermost tree's, and the way down into the last group",
+    "segments down one tree: the tree among leaders, with a tree in each leader's group",
+    "that of the outermost tree, and of the way down into the last group",
     lambda problem, settings: DownTree(
         joined_tree(problem, settings["trees"]), problem.nbytes, settings["segment"]
     ),
@@ -136,8 +136,8 @@ register_multilevel(
 )
 register_multilevel(
     "reduce/multilevel_pipelined",
-    "segments up one tree, joined of the leaders' tree and those of their groups",
-    "the outermost tree's, and the way out of the last group",
+    "segments up one tree: the tree among leaders, with a tree in each leader's group",
+    "that of the outermost tree, and of the way out of the last group",
     _reduce,
     segmented_trees,
     source=("Karonis2002",),

@@ -60,10 +60,10 @@ LATENCIES = Parameter(_read, _MEANING)
 
 
 def latencies_of(settings: Settings, depth: int) -> tuple[int, ...]:
-    """The latencies in rounds that the setting `latencies` gives, one a level, the outermost last.
+    """The latencies in rounds, by level, that the setting `latencies` gives, the outermost last.
 
     If the setting has more than `depth` latencies, the last `depth` are returned.
-    Raises BeyondLimits if a latency is too long.
+    Raises BeyondLimits if a latency exceeds ROUNDS_UNDER_WAY.
     """
     latencies = tuple(map(int, settings["latencies"].split()))[-depth:]
     if (longest := max(latencies)) > ROUNDS_UNDER_WAY:
@@ -120,6 +120,9 @@ def choices(problem: Problem, machine: Levels) -> list[Settings]:
         costs = _costs(problem, machine, segment)
         levels = 1
         while levels < len(costs) and costs[-levels - 1].gap * EVEN >= costs[-1].gap:
+            group = teams.depth - levels
+            if machine.port(group, segment) * teams.largest(group) > costs[-1].gap:
+                break  # the ranks of a group would wait for their port
             levels += 1
         gap = max(cost.gap for cost in costs[-levels:])
         latencies = [rounds_under_way(cost.latency, gap) for cost in costs[-levels:]]
@@ -184,12 +187,12 @@ def _register(collective: str, summary: str, time: str, **more: Any) -> None:
 
 _register(
     "broadcast",
-    "pieces in rounds that span levels, each crossing early and side by side with others",
-    "about k rounds for k pieces, and the way of the last one; simulated",
+    "pieces in rounds over all levels; pieces cross between groups early and side by side",
+    "about k rounds for k pieces, and the way of the last piece; simulated",
 )
 _register(
     "reduce",
-    "pieces in rounds that span levels, backwards, each crossing side by side with others",
-    "about k rounds for k pieces, and the way of the first one; simulated",
+    "the rounds of broadcast/multilevel_rounds backwards",
+    "about k rounds for k pieces, and the way of the first piece; simulated",
     order=in_no_order,
 )

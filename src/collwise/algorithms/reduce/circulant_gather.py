@@ -101,7 +101,7 @@ def _radices(ranks: int) -> set[int]:
 
 register_combining(
     "reduce/circulant_gather",
-    "reduce-scatter around a circle, and a gather at the root, for any p",
+    "reduce-scatter in rounds of a circulant graph, then gather at the root, for any p",
     "2⌈log2 p⌉α + (p − 1)/p·n(2β + γ) if stages are 2d",
     _program,
     source=("Traeff2024", "vandeGeijn1991 §5"),

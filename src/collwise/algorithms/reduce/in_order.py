@@ -49,8 +49,8 @@ class InOrder(Program):
 
 register_combining(
     "reduce/in_order",
-    "two λ-trees, of the ranks below the root and of the others: in the ranks' order",
-    "max(T_λ(p − r), T_λ(r) + λ)·t0 or a message more, for root r, and combining",
+    "two λ-trees, of the ranks before the root and of the others; combines in the order of ranks",
+    "max(T_λ(p − r), T_λ(r) + λ)·t0 or one message more, for root r, and combining",
     lambda problem, settings: InOrder(problem, settings["lam"]),
     source=("BarNoyKipnis1994", "MPICH"),
     **postal_tree.BY_LAM,

@@ -26,8 +26,8 @@ def _register(name: str, summary: str, time: str, tree: TreeOf, **more: Any) -> 
 
 _register(
     "binomial",
-    "binomial tree, upwards: the ranks that still have a part halve in every step",
-    "the binomial broadcast's, and combining on the way",
+    "binomial tree, upwards: the number of ranks with a partial result halves in every step",
+    "that of the binomial broadcast, and combining on the way",
     lambda problem, _: binomial.tree(problem.ranks),
     source=("vandeGeijn1991 §5", "Bruck1996 §2.1"),
     usual=True,

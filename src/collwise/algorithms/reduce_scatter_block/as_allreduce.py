@@ -32,7 +32,7 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
 
 register_combining(
     "reduce_scatter_block/as_allreduce",
-    "by any algorithm that allreduces, of whose result every rank keeps its block",
+    "any algorithm for allreduces; every rank keeps its block of the result",
     "that of the allreduce",
     _build,
     order=fixed_if_asked,

@@ -7,5 +7,5 @@ register_circulant(
     "in ⌈log2 p⌉ rounds of halving size, for any p",
     "⌈log2 p⌉α + (p − 1)/p·n(β + γ)",
     "rounds of any radix, piece after piece of every block, so that the latency counts once",
-    "(k − 1)·(what a piece keeps a port busy) + the time of the first one, for k pieces",
+    "(k − 1)·(the time for which a piece keeps a port busy) + the time of one piece, for k pieces",
 )

@@ -77,9 +77,9 @@ def time_scaled(n: int, num: int, den: int) -> int:
 class Grade(NamedTuple):
     """A step of N_λ: the tree of all ranks that are reached by `time`, from two smaller trees.
 
-    time: in units of t0.   size: N_λ(time), the number of ranks.   kept: the index of the grade
-    that the source continues with, 1 after its send began.   given: the index of the grade that the
-    receiver starts with, λ after that send began.   Grade 0 is one rank; its indices are 0.
+    time: in units of t0.   size: N_λ(time), the number of ranks.   kept, given: indices, in the
+    list of all grades, of the two smaller trees: the source goes on with `kept`, 1 after its first
+    send began, and the receiver with `given`, λ after that.   Grade 0 is one rank; both are 0.
     """
 
     time: Fraction

@@ -41,7 +41,7 @@ def split(n: int, alpha: Number) -> int:
 
 
 def partitions(n: int, lam: Number) -> tuple[int, int]:
-    """(n_min, n_max): the least and the greatest number of ranks that an optimal source can keep.
+    """(n_min, n_max): the fewest and the most ranks that the source keeps in an optimal split.
 
     n: number of ranks, >= 2.   lam: latency in units of t0, >= 1, exact.
     If both parts are then informed optimally, a split (n', n − n') finishes at T_λ(n) if and only
@@ -80,11 +80,10 @@ def _rounding_range(n: int, n_min: int, n_max: int) -> AlphaRange:
 
 
 def alpha_intersection(n: int, lam: Number) -> AlphaRange | None:
-    """(low, high): any α in [low, high) splits every number of ranks 2 … n optimally; None if no α
-    does.
+    """(low, high): each α in [low, high) splits any 2 … n ranks optimally; None if no α does.
 
     n: the largest number of ranks, >= 2.   lam: latency in units of t0, >= 1, exact.
-    The bounds are exact ratios.  The time is linear in the number of triangles (about log² n).
+    The bounds are exact ratios.  It takes time linear in the number of T_λ up to n, about log² n.
     Raises InvalidArgument if n < 2 or lam < 1.
     Source: [Bruck1996] §2.4 (Figs 6, 7), §2.5.
 

@@ -70,8 +70,7 @@ def deficiencies(n: int, lam: Number) -> tuple[int, ...]:
 
 
 def census_rounds(n: int, lam: Number) -> tuple[CensusRound, ...]:
-    """The messages of the census of n ranks, in the order of sending; the last arrives in round
-    T_λ(n).
+    """The messages of the census of n ranks in sending order; the last arrives in round T_λ(n).
 
     n: number of ranks, >= 1.   lam: latency in units of t0, an integer >= 1.
     No message is sent in a round in which S would be sent but is still empty.  Every T_i combines
@@ -160,7 +159,7 @@ def delay_receive_growth(lam: Number) -> float:
     """γ(⌈λ⌉): the factor per t0 by which the ranks of a delay-receive census grow in the long run.
 
     lam: latency in units of t0, >= 1, any rational.   Raises InvalidArgument if lam < 1.
-    Source: [Bruck1996] §3.2.
+    Source: [Bruck1996] §3.2.  `delay_receive_time` says what such a census is.
     """
     return growth(ceil(latency(lam)))
 
@@ -171,7 +170,7 @@ def delay_send_growth(lam: Number) -> float:
     lam: latency in units of t0, >= 1, any rational.   Raises InvalidArgument if lam < 1.
     The factor equals `delay_receive_growth` if λ is an integer.  For other λ it is larger below
     `break_even(⌊λ⌋)`, and at most as large from there on.
-    Source: [Bruck1996] §3.3.
+    Source: [Bruck1996] §3.3.  `delay_send_time` says what such a census is.
     """
     value = latency(lam)
     return exp(floor(value) / value * log(growth(floor(value))))

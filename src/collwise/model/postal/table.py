@@ -1,8 +1,8 @@
 """The small look-up table of α, and the triangles that it comes from.
 
-The numbers of ranks n with equal T_λ(n) form a triangle in the plane of (α, n).  Its top is the
-largest of these n, N_λ(t), for which only one split is optimal.  For smaller n more splits are
-optimal [Bruck1996 §2.5].
+The numbers of ranks n with equal T_λ(n), each with its optimal α, form a triangle in the plane of
+(α, n).  Its top is the largest of these n, N_λ(t), for which only one split is optimal.  For
+smaller n more splits are optimal [Bruck1996 §2.5].
 """
 
 from bisect import bisect_left
@@ -20,7 +20,7 @@ from collwise.system.integers import checked_integer
 
 @dataclass(frozen=True, slots=True)
 class AlphaTable:
-    """One optimal α for every number of ranks 2 … tops[-1], stored once per triangle.
+    """An optimal α for each number of ranks 2 … tops[-1]; those with equal T_λ share one.
 
     lam: latency in units of t0.   tops: the values N_λ(t) > 1, ascending.   alphas: N_λ(t−1)/N_λ(t)
     for each top N_λ(t).
@@ -54,7 +54,7 @@ class AlphaTable:
 
 
 def alpha_table(n: int, lam: Number) -> AlphaTable:
-    """The look-up table of α for all numbers of ranks up to n, with one entry per triangle.
+    """The look-up table of α for all numbers of ranks up to n, with one entry per value of T_λ.
 
     n: largest number of ranks, >= 1 (for 1 the table is empty).
     lam: latency in units of t0, >= 1, exact.
@@ -74,14 +74,14 @@ def alpha_table(n: int, lam: Number) -> AlphaTable:
 
 
 class Corner(NamedTuple):
-    """A point of the plane in which the triangles are drawn."""
+    """A point of the plane of (α, number of ranks), in which the triangles are drawn."""
 
     alpha: Fraction
     n: int
 
 
 class Triangle(NamedTuple):
-    """The α-ranges of all numbers of ranks with one T_λ, without the effect of rounding."""
+    """The triangle that the optimal α of all n with equal T_λ(n) form, but for rounding of αn."""
 
     top: Corner
     left: Corner
@@ -89,7 +89,7 @@ class Triangle(NamedTuple):
 
 
 def corners(n: int, lam: Number) -> Triangle:
-    """The triangle of the α-ranges to which n belongs.
+    """The triangle that the optimal α of all numbers of ranks with the T_λ of n form.
 
     n: number of ranks, >= 2.   lam: latency in units of t0, >= 1, exact.
     Returns its corners (α, number of ranks).  The top is at N_λ(t), t = T_λ(n); the two bottom
@@ -111,7 +111,7 @@ def corners(n: int, lam: Number) -> Triangle:
 
 
 class AsymptoticTriangle(NamedTuple):
-    """The limits of the α of the three corners as n → ∞, floats."""
+    """The limits, as n → ∞, of the α of a `Triangle`'s corners, as floats."""
 
     top: float
     left: float

@@ -14,7 +14,7 @@ from collwise.model.topology.lattice import Mesh, Torus
 class Notation(NamedTuple):
     """How one kind of topology is written.
 
-    make: the class of the topology.   sizes: the possible numbers of sizes.   example: a text.
+    make: the class of the topology.   sizes: how many sizes it may have.   example: a text.
     """
 
     make: Callable[..., Topology]

@@ -10,7 +10,7 @@ from collwise.system.integers import Ints, Shape, checked_integer, checked_shape
 def near_square(ranks: int) -> Shape:
     """The (rows, columns) nearest to a square with rows·columns = ranks and rows <= columns.
 
-    Raises InvalidArgument if ranks < 1, or for more ranks than MPI can number.
+    Raises InvalidArgument unless 1 <= ranks <= MAX_NODES.
 
     >>> near_square(120), near_square(7)
     ((10, 12), (1, 7))

@@ -17,8 +17,8 @@ def bare_sends(
     """Make MPI types and calls for one rank's part of a collective that only moves data.
 
     Returns a function that performs the collective, and one that frees the types.
-    operations: this rank's.   result: the buffer for all blocks, in which this rank's own blocks
-    must be when it runs.   places: the offset in bytes, in the result, of each rank's blocks.
+    operations: this rank's.   result: the buffer for all blocks; it must hold this rank's own
+    blocks when the function is called.   places: where each rank's blocks begin in it, in bytes.
     A send and the next receive become one `Sendrecv` if both are with the same rank.
     """
     types: list[MPI.Datatype] = []

@@ -15,9 +15,11 @@ from mpi4py import MPI
 
 _EXCHANGES = 25
 _SPIN_S = 100e-6
-"""Where ranks share cores, longer waits sleep first: a spinning rank keeps the core from others."""
+"""Where ranks share cores, a rank sleeps until this many seconds before the end of a wait, and only
+then spins: a spinning rank keeps the core from others."""
 _LONGEST_NOTICE_S = 2e-3
-"""The longest notice on one host.  Between hosts _LONGEST_TRIPS one-way trips are added."""
+"""The longest notice of a `StartingLine` on one host; other hosts add _LONGEST_TRIPS trips of a
+message."""
 _LONGEST_TRIPS = 20
 
 
@@ -71,13 +73,14 @@ class CommonClock:
 
 
 class StartingLine:
-    """Common starts: the last rank at the line sets a moment a little ahead, and all wait for it.
+    """Starts all ranks at one moment, which the last rank to arrive at the line announces.
 
     So no rank starts while others, or the network, are busy with what was timed before: a rank that
     only sends is done long before its messages have arrived.
 
     The notice, which is the time between the announcement and the start, doubles if more than a
-    tenth of the arrivals were late, and shrinks if fewer than 2 % were.
+    tenth of the ranks' arrivals were after the start, and shrinks if fewer than 2 % were.
+    apart: whether messages from rank 0 take a while to some ranks.
     """
 
     def __init__(self, comm: MPI.Intracomm, clock: CommonClock, *, oversubscribed: bool) -> None:
@@ -88,19 +91,25 @@ class StartingLine:
         # How many one-way trips an allreduce takes, about.
         trips = comm.Get_size().bit_length() + 1
         slowest = comm.allreduce(clock.trip_s, MPI.MAX)
+        self.apart = slowest > 0
         self._longest_notice_s = _LONGEST_NOTICE_S + _LONGEST_TRIPS * slowest
         self.notice_s = 50e-6 * min(max(2, comm.Get_size()), 20) + trips * slowest
         self._named = np.zeros(1)
 
-    def line_up(self) -> tuple[float, bool]:
+    def line_up(self, after_s: float | None = None) -> tuple[float, bool]:
         """Wait for the next common start.
 
-        Returns the time at which this rank started, and whether it was at the line in time.  A rank
-        that lost its core while it waited starts later than the others.
+        after_s: seconds from the start before to this one, equal on all ranks, which then exchange
+        no messages; None: the ranks agree on a start.
+        Returns the time by the common clock at which this rank started, and whether it was at the
+        line in time.  A rank that lost its core while it waited starts later than the others.
         """
         now = self._clock.now
-        self._named[0] = now() + self.notice_s
-        self._comm.Allreduce(MPI.IN_PLACE, self._named, MPI.MAX)
+        if after_s is None:
+            self._named[0] = now() + self.notice_s
+            self._comm.Allreduce(MPI.IN_PLACE, self._named, MPI.MAX)
+        else:
+            self._named[0] += after_s
         moment = float(self._named[0])
         in_time = now() <= moment
         if self._pause is not None and (early := moment - now() - _SPIN_S) > 0:

@@ -56,8 +56,8 @@ def run_campaign(
     """Measure t0, λ and combining on `comm`; the profile is the same on all ranks.  Collective.
 
     budget_s: seconds, of which combining takes a small share at the end.   sizes: bytes of
-    messages; by default the usual ones, up to `largest`.   levels: where the ranks are; each level
-    is measured by a team of its own.
+    messages; by default the usual ones, up to `largest`.   levels: where the ranks are; only some
+    of the ranks measure each level.
     Raises InvalidArgument, on all ranks, for fewer than 2 ranks or values out of range.
     """
     chosen = None if sizes is None else tuple(sizes)
@@ -122,9 +122,9 @@ def conduct(
     run: Callable[[Sequence[Any]], Sequence[float]],
     report: Report = lambda done: None,
 ) -> Result:
-    """Run a campaign, which rank 0 makes; all ranks return its result.  Collective.
+    """Run the campaign that `make` returns on rank 0; all ranks return its result.  Collective.
 
-    run: times a batch on all ranks; its result on rank 0 is recorded.
+    run: times a batch of probes, called on all ranks; what it returns on rank 0 is recorded.
     """
     campaign: Any = make() if comm.Get_rank() == 0 else None
     begin = time.perf_counter()
@@ -138,7 +138,7 @@ def conduct(
 
 
 class CombineTimer:
-    """Times an operator on one type and size by the engine in use.   calls: combines per sample."""
+    """Times combining two vectors with the engine in use.   calls: combines per sample."""
 
     def __init__(self, cell: CombineSetting) -> None:
         dtype, block = np.dtype(cell.dtype), Block(0, 0, cell.nbytes)
@@ -163,10 +163,11 @@ class CombineTimer:
 
 
 class Prober:
-    """Times probes on a private communicator, on the engine that runs plans.
+    """Times probes, which are exchanges of messages with rank 0, on the engine that runs plans.
 
     Receives are posted before the clock is read, unless messages travel through shared memory.
-    nodes: each rank's node, if messages travel through shared memory.
+    comm: a private communicator.   largest: bytes of the longest message.   nodes: each rank's
+    node, if messages travel through shared memory; otherwise empty.
     """
 
     def __init__(self, comm: MPI.Intracomm, largest: int, nodes: Sequence[int] = ()) -> None:
@@ -233,7 +234,7 @@ class Prober:
         return 0.0 if self._rank else elapsed
 
     def _bind(self, messages: Sequence[Message], *, rebindable: bool = False) -> Bound:
-        """Bind messages of one direction.   rebindable: whether to send one by one."""
+        """Bind messages, all sent or all received.   rebindable: whether to run one by one."""
         numbers = tuple(range(len(messages)))
         groups = [(number,) for number in numbers] if rebindable else [numbers] if numbers else []
         instructions = [act for group in groups for act in (Start(group), Await(group))]

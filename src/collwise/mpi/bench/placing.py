@@ -16,7 +16,7 @@ from collwise.mpi.runtime.world import World
 from collwise.profiles.level_machine import NODE
 
 MAX_NODES = 1024
-"""With more nodes, no times between them are measured."""
+"""The most nodes between which message times are measured, to find groups of nodes."""
 _TAG = 0
 
 
@@ -24,8 +24,9 @@ _TAG = 0
 class NamedPlacement:
     """Where the ranks are, and what the groups of each level are called.
 
-    names: what a group of each level is called, without the last level.   groups: by host, the
-    numbers of its groups at the levels beyond nodes; empty if a host's ranks differ in groups.
+    names: what a group of each level is called, such as "node", innermost level first; the last
+    level, where all ranks are one group, has no name.   groups: for each host, the numbers of its
+    groups at the levels beyond nodes; empty if ranks of one host belong to different groups.
     """
 
     placement: Placement
@@ -36,7 +37,7 @@ class NamedPlacement:
 def find_placement(comm: MPI.Intracomm, world: World) -> NamedPlacement:
     """Find the levels of the machine, the same on all ranks.  Collective.
 
-    Leaves out levels at which no two ranks meet.
+    Leaves out levels as `worth_measuring` does.
     """
     first: dict[int, int] = {}
     for rank, node in enumerate(world.nodes):
@@ -51,7 +52,7 @@ def find_placement(comm: MPI.Intracomm, world: World) -> NamedPlacement:
 
 
 def worth_measuring(world: World, placement: Placement) -> NamedPlacement:
-    """The placement without levels that have one group, or at which no two ranks meet."""
+    """The placement without levels that have one group, or groups of one inner group each."""
     names = GROUP_NAMES if placement.groups[:1] == (world.nodes,) else GROUP_NAMES[1:]
     rows: dict[str, tuple[int, ...]] = {}
     for level, row in enumerate(placement.groups, 1):

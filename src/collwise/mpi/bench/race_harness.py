@@ -5,6 +5,7 @@ Every competitor's result is checked on every rank, before and after the timing.
 
 import gc
 import logging
+import os
 import random
 import time
 from collections.abc import Container, Mapping, Sequence
@@ -15,7 +16,7 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from collwise.measure.race import Punctual, Race, contenders, punctual
+from collwise.measure.race import Load, Punctual, Race, contenders, punctual
 from collwise.measure.statistics import FEWEST, median_interval
 from collwise.mpi.bench.clock import CommonClock, StartingLine
 from collwise.mpi.bench.workloads import Competitor, Workload, idle
@@ -24,19 +25,26 @@ from collwise.mpi.runtime.agreement import everywhere
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
+from collwise.system.host import LAB
 
 log = logging.getLogger("collwise")
 
 _FOR_INTERVALS = 20
 """The fewest repetitions after which narrow confidence intervals may end a race."""
 _TRIALS, _TRIAL_SHARE = 5, 0.25
-"""A competitor that is behind after these repetitions, or this share of the budget, leaves."""
+"""A competitor that is behind after this many repetitions, or this share of the budget, leaves."""
+_ROOM, _ROOM_S, _FEWEST_IN_CHUNK = 1.5, 1e-3, 3
+"""Between hosts, where agreeing on a start takes long, ranks agree on the starts of this many
+repetitions or more at once.  Each call starts _ROOM × the slowest call so far plus _ROOM_S seconds
+after the call before it."""
 _CHUNK_S = 0.05
 _MAX_IN_CHUNK = 50
 
 
 class RaceHarness:
-    """Where races are run: a private communicator with a common clock.  Making one is collective.
+    """Everything that a race runs on: a private communicator with a common clock.
+
+    Making one is collective.
 
     oversubscribed: whether there are more ranks than cores on some node.
     """
@@ -87,13 +95,14 @@ def race(
 
     op, dtype: the operator and the elements of vectors.   budget_s: seconds for this race.
     repetitions: the most to time.   bare_sends: race messages by plain calls of mpi4py, too.
-    own: the library's own algorithms to race, name and settings by label; labels of blocking calls
-    end with BLOCKING, the others are persistent requests.  Only the first ones are raced if
-    _TRIAL_SHARE of the time allows no more.
-    neighbours: other problems on which the library's blocking call is timed, by label, on all ranks
-    or on all but the last one; then compositions race, too.   only: the labels of all that is
-    timed.
-    behind: a competitor leaves early if it takes this many times as long as its form's best.
+    own: for each label, the name and settings of one of the library's own algorithms; labels of
+    blocking calls end with BLOCKING, the others are persistent requests.  Only the first ones are
+    raced if _TRIAL_SHARE of the time allows no more.
+    neighbours: for each label, another problem, of as many ranks or one less, on which the
+    library's blocking call is timed; with any, COMPOSITIONS race, too.   only: the labels of all
+    that is timed; None for everything.
+    behind: a competitor leaves early if it takes this many times as long as the best of its form
+    (blocking or persistent).
     within: the race ends once medians are known to ± this share.
     Raises WrongResult, on all ranks, if a competitor leaves a wrong byte on any rank, and
     UnknownName for an operator that races do not support.
@@ -131,7 +140,7 @@ def race(
             competitors += added
             running += added
         left_s = budget_s - (time.perf_counter() - begin)
-        samples, timed = time_competitors(
+        samples, timed, load = time_competitors(
             harness, running, left_s, repetitions, seed, behind=behind, within=within
         )
         last = max(map(len, samples.values()))
@@ -141,8 +150,14 @@ def race(
     finally:
         for competitor in competitors:
             competitor.free()
-    about = problem.collective, problem.ranks, problem.nbytes, problem.root
-    return Race(*about, samples, dict(predicted_s), timed.dropped, apart_s=timed.tolerance_s)
+    return Race(
+        *(problem.collective, problem.ranks, problem.nbytes, problem.root),
+        samples,
+        dict(predicted_s),
+        timed.dropped,
+        apart_s=timed.tolerance_s,
+        load=load,
+    )
 
 
 def _own_competitors(
@@ -152,7 +167,7 @@ def _own_competitors(
     default: Competitor,
     budget_s: float,
 ) -> list[Competitor]:
-    """The library's own algorithms that can run; only the first if time is short."""
+    """Make competitors of the library's own algorithms that can run; of few if time is short."""
     began_s = time.perf_counter()
     default.run()
     each_s = harness.comm.allreduce(time.perf_counter() - began_s, MPI.MAX) + harness.line.notice_s
@@ -178,20 +193,24 @@ def time_competitors(
     *,
     behind: float = inf,
     within: float = 0.0,
-) -> tuple[dict[str, tuple[float, ...]], Punctual]:
-    """The slowest rank's seconds, by competitor, in the repetitions that all ranks began together.
+) -> tuple[dict[str, tuple[float, ...]], Punctual, Load]:
+    """Time competitors: the slowest rank's seconds in the repetitions that all began together.
 
-    Times count from the first rank's start, so no rank looks faster because another was late.  Also
-    returns what `punctual` kept.   budget_s: seconds by rank 0's clock.   behind: a competitor
-    leaves if it takes this many times as long as its form's best.   within: the timing ends early
-    once medians are known to ± this share.
+    Times count from the first rank's start, so no rank looks faster because another was late.
+    Returns (times by label, what `punctual` kept, the load).   budget_s: seconds by rank 0's clock.
+    behind: a competitor leaves if it takes this many times as long as the best of its form
+    (blocking or persistent).
+    within: the timing ends early once medians are known to ± this share.
     """
     comm, line, now = harness.comm, harness.line, harness.clock.now
     tried = behind == inf
+    began_s, calls_s, worked_s = time.monotonic(), 0.0, 0.0
+    emulated = LAB in os.environ
     shuffle = random.Random(seed).shuffle
     every: list[NDArray[np.float64]] = []  # of each chunk: times, and how far the starts were apart
     begin = time.perf_counter()
     plan = np.ones(1 + len(competitors), np.int64)  # repetitions to time next, and who runs
+    gaps_s: list[float] = []  # from a competitor's start to the next start, once that is known
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -200,12 +219,16 @@ def time_competitors(
             began, last, ended = np.zeros((3, count, len(competitors)))
             late = np.zeros((count, len(competitors)), dtype=np.uint8)
             order = np.flatnonzero(racing).tolist()
+            after_s = None
             for repetition in range(count):
                 shuffle(order)
                 for index in order:
-                    began[repetition, index], in_time = line.line_up()
+                    began[repetition, index], in_time = line.line_up(after_s)
+                    after_s = gaps_s[index] if gaps_s else None
+                    working_s = time.process_time() if emulated else 0.0
                     competitors[index].run()
                     ended[repetition, index] = now()
+                    worked_s += time.process_time() - working_s if emulated else 0.0
                     late[repetition, index] = not in_time
             last[:] = began
             comm.Allreduce(MPI.IN_PLACE, began, MPI.MIN)
@@ -214,10 +237,15 @@ def time_competitors(
             line.adapt(float(late.mean()))
             times = np.where(racing, ended - began, np.nan)
             every.append(np.stack([times, last - began]))
-            kept = punctual(*np.concatenate(every[1:] or every, axis=1))  # the first is a warm-up
+            calls_s += float(np.nansum(times))
+            timed = np.concatenate(every[1:] or every, axis=1)  # the first is a warm-up
+            if line.apart:
+                gaps_s = (_ROOM * np.nanmax(timed[0], axis=0) + _ROOM_S).tolist()
+            kept = punctual(*timed)
             have = len(kept.kept) if every[1:] else 0
             if comm.Get_rank() == 0:  # whose clock counts
                 each_s = float(np.nansum(times, axis=1).mean()) + line.notice_s * len(order)
+                each_s = sum(gaps_s[index] for index in order) if gaps_s else each_s
                 spent_s = time.perf_counter() - begin
                 if not tried and have and (have >= _TRIALS or spent_s > _TRIAL_SHARE * budget_s):
                     tried = True
@@ -225,6 +253,8 @@ def time_competitors(
                 enough = have >= _FOR_INTERVALS and _narrow(kept.kept[:, plan[1:] > 0], within)
                 left_s = budget_s - spent_s
                 plan[0] = 0 if enough else _next_chunk(left_s, each_s, have, repetitions)
+                if plan[0] and gaps_s and have < FEWEST:  # agreeing on more takes long, too
+                    plan[0] = max(plan[0], _FEWEST_IN_CHUNK)
             comm.Bcast(plan, root=0)
     finally:
         if collecting:
@@ -233,7 +263,8 @@ def time_competitors(
     for competitor, column in zip(competitors, kept.kept[:repetitions].T, strict=True):
         if timed := tuple(column[~np.isnan(column)].tolist()):
             samples[competitor.label] = timed
-    return samples, kept
+    worked_s = comm.allreduce(worked_s, MPI.SUM)
+    return samples, kept, Load(began_s, time.monotonic(), calls_s, worked_s)
 
 
 def _stay(

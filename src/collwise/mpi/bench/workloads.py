@@ -46,8 +46,9 @@ COMPOSITIONS: Mapping[str, tuple[str, ...]] = {
     ),
     "Allgatherv": ("Allgather own whole", "Gatherv own parts root + Bcast whole root"),
 }
-"""By method, calls that together have the same result, with the names of their arguments.  The
-method should take no longer than these calls [Traeff2010].  Allgather needs equal contributions."""
+"""For each MPI method, sequences of other calls with the same result; each call is followed by the
+names of its arguments.  The method should take no longer than any sequence [Traeff2010].  Allgather
+needs equal contributions."""
 
 
 class Competitor(NamedTuple):
@@ -59,9 +60,9 @@ class Competitor(NamedTuple):
 
 
 class Workload:
-    """Buffers for one problem, and the competitors that run on them.
+    """The buffers to race one problem with, and methods that make the competitors.
 
-    op, dtype: the operator and the elements of vectors; other collectives move bytes.
+    op, dtype: operator and element type if the collective combines; others move bytes.
     buffers: as the MPI method takes them.   result: this rank's output, to be compared with
     `expected`; None if this rank gets no output.
     Raises UnknownName for an operator that races do not support.
@@ -103,7 +104,7 @@ class Workload:
         return np.zeros(nbytes // self._type.itemsize, self._type)
 
     def _data(self, rank: int, salt: int) -> _Values:
-        """What a rank contributes.
+        """The data that a rank contributes; another `salt` gives other data.
 
         Vectors are of small integers, which no type rounds or overflows; bytes have a prime period,
         so that neighbouring blocks of any usual length differ.
@@ -128,12 +129,12 @@ class Workload:
             self._own[:] = data[self.private.rank]
 
     def default(self, label: str = LIBRARY) -> Competitor:
-        """The library's blocking call."""
+        """The competitor that makes the library's blocking call."""
         call = partial(getattr(self.comm, self.kind.methods[0]), *self._arguments())
         return Competitor(label, self._as_comm(call, planned=False))
 
     def libraries(self) -> list[Competitor]:
-        """The library's collective: the blocking call, and the persistent form if it has one."""
+        """The library's competitors: its blocking call, and its persistent form if it has one."""
         name, arguments, blocking = self.kind.methods[0], self._arguments(), self.default()
         try:
             request = getattr(self.comm, f"{name}_init")(*arguments)
@@ -185,7 +186,9 @@ class Workload:
     def own(
         self, calls: OwnCalls, label: str, name: str, settings: Mapping[str, Any]
     ) -> Competitor | str:
-        """One of the library's own algorithms, or why it is not raced.  Collective.
+        """The competitor for one of the library's own algorithms, or why it is not raced.
+
+        Collective.
 
         label: ends with BLOCKING for a blocking call; otherwise a persistent request is raced.
         An algorithm is not raced if the library silently replaces it, if it leaves wrong data, or
@@ -227,7 +230,7 @@ class Workload:
         return refused or competitor
 
     def _as_comm(self, run: Callable[[], Any], *, planned: bool) -> Callable[[], object]:
-        """A function that makes a blocking call; after the first call C serves it if it can.
+        """Wrap a blocking call as `Comm` does: from the second call on C serves it, if it can.
 
         planned: whether `run` executes a plan, rather than the library's call.
         """

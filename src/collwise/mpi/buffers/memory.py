@@ -1,4 +1,4 @@
-"""Where the bytes of a schedule's slots are, and how blocks of slots become messages.
+"""Where the bytes of a schedule's slots (its buffers) are, and how their blocks become messages.
 
 An offset in a schedule counts bytes of *packed* data, equal on all ranks.  Memory is measured in
 whole units.  A unit is a byte if the bytes are in the order in which they are sent, otherwise an
@@ -42,7 +42,7 @@ class ElementType(NamedTuple):
         """The unit for elements of an MPI type.
 
         Raises MPI.Exception for a type that was never committed: here, rather than in the middle
-        of a collective.  MPI.DATATYPE_NULL has elements without bytes, so the library serves.
+        of a collective.  MPI.DATATYPE_NULL has elements without bytes, so its calls go to MPI.
         """
         if datatype == MPI.DATATYPE_NULL:
             return ElementType(datatype, 0, 0, contiguous=False)
@@ -94,7 +94,7 @@ class Region(NamedTuple):
 
 
 class Memory:
-    """A slot's memory, with position 0 at `address`, which may be outside the memory.
+    """The memory of a slot (a buffer of a schedule); position 0 is at `address`, maybe outside it.
 
     starts: for each rank, the bytes from `address` to the rank's data; None if all are 0.
     The address may change from call to call; regions stay the same.
@@ -123,7 +123,7 @@ class Memory:
         return joined
 
     def message(self, blocks: Iterable[Block]) -> Region:
-        """The region of one message of blocks, in this order; blocks apart need a derived type."""
+        """The region of a message of blocks, in this order; of a derived type if there are gaps."""
         regions = self.regions(blocks)
         if len(regions) == 1:
             return regions[0]

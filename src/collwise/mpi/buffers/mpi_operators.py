@@ -30,7 +30,7 @@ def exact_types(name: str) -> str:
     """NumPy's codes of the types for which a loop in C gives the same bits as `MPI_Reduce_local`.
 
     Tested on MPICH and Open MPI.  Sums and products of real numbers are compared once more when a
-    process needs them first (`mpi/engine/own_loops.py`).  Minima and maxima of reals are left
+    process first needs them (`mpi/engine/own_loops.py`).  Minima and maxima of reals are left
     out, since libraries differ if one operand is NaN.
     """
     if name == "sum":  # where Open MPI vectorises, one- and two-byte integers saturate

@@ -40,12 +40,12 @@ class VectorSpec(NamedTuple):
 
 
 def allgatherv_spec(spec: Any, ranks: int = 0) -> VectorSpec:
-    """The buffer of an Allgatherv.  As in mpi4py, only a tuple is (counts, displacements)."""
+    """Read the receive buffer of an Allgatherv; as in mpi4py, (counts, displs) must be a tuple."""
     return VectorSpec(*parts_of(spec, tuple))
 
 
 def allgather_spec(spec: Any, ranks: int) -> VectorSpec:
-    """The buffer of an Allgather, whose count is the number of elements from one rank."""
+    """Read the receive buffer of an Allgather; its count is that of the elements from one rank."""
     count = Buffer(spec, writable=True, parts=ranks).count // ranks
     data, _, first, datatype = parts_of(spec)
     displacements = [first + rank * count for rank in range(ranks)] if first else None
@@ -80,7 +80,7 @@ def contribution(sendbuf: Any, rank: int, lengths: Sequence[int]) -> Buffer:
 
 
 def _counts(spec: Any, ranks: int, length: int, unit: ElementType) -> list[int]:
-    """How many elements each rank has; without counts, equal shares, first ranks one more."""
+    """How many elements each rank has; if `spec` is None, equal shares, first ranks one more."""
     if spec is None:
         each, left = divmod(elements_in(length, unit), ranks)
         return [each + (rank < left) for rank in range(ranks)]

@@ -265,5 +265,5 @@ class CompiledPlan:
                 )
 
     def _regions(self, op: Combine | Copy, slots: Iterable[int]) -> Iterator[tuple[Region, ...]]:
-        """For each stretch of an operation's blocks, its regions in the slots, one per slot."""
+        """For each run of adjoining blocks of a combine or copy, its region in each slot."""
         return zip(*(self._slots[s].regions(blocks_in(op, s)) for s in slots), strict=True)

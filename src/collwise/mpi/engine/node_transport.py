@@ -21,11 +21,11 @@ MOST_BYTES = 1 << 30
 
 
 class NodeTransport(NamedTuple):
-    """Shared memory for what calls on a communicator send inside this rank's node.
+    """The shared memory that carries messages inside this rank's node, on one communicator.
 
     The memory is divided into lanes.  All blocking calls use one lane.  Each request has a lane of
-    its own; MPI carries the messages of requests for which no lane is free.   ranks: for each rank
-    of the node, by its rank in the communicator, its number in the node.   node: the C object.
+    its own; MPI carries the messages of requests for which no lane is free.   ranks: a map from the
+    node's ranks in the communicator to their numbers in the node.   node: the C object.
     """
 
     ranks: Mapping[int, int]

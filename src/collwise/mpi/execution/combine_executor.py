@@ -23,7 +23,7 @@ from collwise.schedule.operations import Block, Copy, Slot
 from collwise.schedule.program import Schedule
 
 _OUTSIDE: Mapping[int, int] = {slot: outside for outside, slot in IN_SCRATCH.items()}
-"""For each schedule slot, the slot of a user's buffer whose memory the host cannot access."""
+"""For INPUT and OUTPUT, the slot of the user's buffer where the host cannot access its memory."""
 
 
 class _Variant(NamedTuple):

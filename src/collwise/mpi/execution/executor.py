@@ -44,7 +44,8 @@ IDLE, IDLE_BYTES = 8, 1 << 20
 Bound: TypeAlias = BoundPlan | CompiledPlan
 """A rank's plan bound to memory, on either engine."""
 FastCall: TypeAlias = tuple[Any, ...] | None
-"""What the compiled engine needs to serve a later call on like buffers; None if it cannot."""
+"""What the compiled engine needs to serve a later call on buffers of the same layout; None if it
+cannot."""
 Started: TypeAlias = tuple[MPI.Request | PersistentCollective, FastCall]
 
 
@@ -184,7 +185,7 @@ class Executor(ABC):
         return request
 
     def _bound_alone(self, call_buffers: CallBuffers, *, waited_for: bool = False) -> Bound:
-        """A plan for one request, which has the next tag."""
+        """Bind a plan for a single request, with the next tag."""
         call_buffers.own_types()
         bound = self._bind(call_buffers, self.private.next_tag)
         carried = isinstance(bound, CompiledPlan) and bound.program.in_memory()

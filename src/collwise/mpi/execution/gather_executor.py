@@ -35,7 +35,7 @@ class _Variant(NamedTuple):
 
 
 class GatherExecutor(Executor):
-    """Executes one rank's part of an Allgather or Allgatherv, which is an s-to-p broadcast.
+    """Executes one rank's part of an Allgather or Allgatherv, in which some ranks may send nothing.
 
     method: "Allgather" or "Allgatherv", which says how receive buffers are passed.
     Gaps between the parts of a receive buffer are not written to.

@@ -27,13 +27,13 @@ from collwise.schedule.operations import (
 
 
 class Start(NamedTuple):
-    """Start these messages, by their numbers in the plan's table, in this order."""
+    """An instruction that starts messages, in this order; numbers are those of the plan's table."""
 
     messages: tuple[int, ...]
 
 
 class Await(NamedTuple):
-    """Wait until these messages are complete; they were started before."""
+    """An instruction that waits until messages, which were started before, are complete."""
 
     messages: tuple[int, ...]
 
@@ -42,7 +42,7 @@ Instruction: TypeAlias = Start | Await | Combine | Copy
 
 
 class RankPlan(NamedTuple):
-    """What one rank does, in order.
+    """The instructions of one rank, in order.
 
     messages: its sends and receives.   instructions: executed one after the other.
     forwarding: the number of instructions up to the last send.  Other ranks wait for these, so they

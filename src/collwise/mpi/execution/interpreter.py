@@ -211,7 +211,7 @@ class BoundPlan:
             yield [self.slots[slot].at(one) for slot, one in zip(slots, regions, strict=True)]
 
     def _blocks(self, op: Instruction) -> list[tuple[Region, ...]]:
-        """For each stretch of an operation's blocks, its regions in the slots, one per slot."""
+        """For each run of adjoining blocks of a combine or copy, its region in each slot."""
         if isinstance(op, Start | Await):
             return []
         slots = (op.source, op.into) if isinstance(op, Copy) else (op.left, op.right)

@@ -43,7 +43,7 @@ class OwnAlgorithm(NamedTuple):
     """One of the library's own algorithms for a collective, in one form of its calls.
 
     variable, value: to choose the algorithm, this value is written to this variable.   parameters:
-    the variables of its settings, by the settings' names.   duplicated: whether the library reads
+    for the name of each of its settings, the variable.   duplicated: whether the library reads
     variables when a communicator is made, so that the algorithm needs a duplicate.
     """
 
@@ -77,7 +77,7 @@ class OwnAlgorithm(NamedTuple):
 
 
 class Catalogue(NamedTuple):
-    """The library's own algorithms for a method of MPI in one form.
+    """The library's own algorithms for one form of an MPI method, such as blocking calls of Bcast.
 
     algorithms: by name.   left_out: why other algorithms are not used, by name; "" stands for all.
     """
@@ -142,7 +142,7 @@ SETTINGS: Mapping[str, str] = {
 
 @cache
 def catalogue(method: str, form: CallForm) -> Catalogue:
-    """The library's own algorithms for a method of MPI, such as "Bcast", in one form."""
+    """The library's own algorithms for an MPI method, such as "Bcast", in one form of calls."""
     if not variables():
         return Catalogue(left_out={"": missing()})
     for naming in _NAMINGS:
@@ -215,7 +215,11 @@ def refusing(name: str) -> tuple[tuple[Variable, int], ...]:
 
 
 def _parameters(naming: _Naming, method: str) -> Iterator[tuple[str, str, Variable]]:
-    """Yields (algorithm named in the variable's name, our name of the setting, the variable)."""
+    """Yield each control variable that holds a setting of `method`.
+
+    Yields (the algorithm that the variable's name contains, in lower case, or "", our name of the
+    setting, the variable).
+    """
     pattern = re.compile(naming.parameter.format(naming.case(method)))
     for name, variable in variables().items():
         if match := pattern.fullmatch(name):

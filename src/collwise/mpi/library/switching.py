@@ -161,7 +161,7 @@ class OwnCalls:
     def agree(self, *, local: bool = False) -> bool:
         """Whether the library's own algorithms may not serve; equal on all ranks.
 
-        Collective until the ranks have agreed, unless `local`.  The call that agrees
+        Collective until the ranks have agreed; if `local`, True until then.  The call that agrees
         raises InvalidArgument on all ranks if COLLWISE_SWITCH of any rank has an unknown value.
         """
         if self.refused is None and not local:
@@ -268,9 +268,10 @@ def changed(writes: Writes) -> Iterator[None]:
 
 
 def _shared(algorithm: OwnAlgorithm) -> Writes:
-    """For every blocking collective with an algorithm of the same value: (variable, value).
+    """The (variable, value) pairs that choose the algorithm of this value in every collective.
 
-    All of them are written before one duplicate is made, so that the collectives share it.
+    They are of blocking collectives that have such an algorithm.  All pairs are written before a
+    duplicate is made, so that the collectives share it.
     """
     every = (
         one

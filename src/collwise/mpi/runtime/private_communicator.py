@@ -184,7 +184,7 @@ def _free_before_mpi_ends() -> None:
 
 
 class PrivateDuplicate:
-    """A communicator's private duplicate, made at wrapping, or at the first planned call.
+    """A communicator's private duplicate, made by `make`, or by `exists` before a planned call.
 
     MPI libraries have few communicators, so no duplicate is made before it is needed.
     of: the user's communicator, as a plain MPI.Intracomm.   refused: whether no duplicate may be

@@ -1,7 +1,7 @@
 """Progress of started schedules while the program does something else.
 
 A rank in the middle of a chain has to forward data between `Start` and `Wait`.  If it did so only
-in `Wait`, some legal programs would deadlock that complete with the library's own collectives.  So
+in `Wait`, some programs would deadlock, although they are legal and complete with MPI's own.  So
 every collwise call advances all running schedules.  A helper thread advances them if there is no
 such call for about a millisecond.  The compiled engine does the same in C, with a helper thread of
 its own.  Below MPI_THREAD_MULTIPLE a helper may not call MPI: it moves only data in memory that
@@ -29,7 +29,7 @@ _IDLE_ROUNDS = 100
 
 
 class ProgressEngine:
-    """The running schedules of this process.
+    """Advances the running schedules of this process.
 
     A thread that advances schedules holds `lock`, and never blocks in MPI while it does.
     """

@@ -1,4 +1,4 @@
-"""Runs on the Delta of the presets, which is simulated: its λ(m), and broadcasts on its mesh."""
+"""Simulated runs on the preset "delta": λ by message size, and broadcasts on its mesh."""
 
 from fractions import Fraction
 from functools import cache
@@ -26,7 +26,7 @@ PACKET = 512
 def overlapping() -> cw.Machine:
     """The Delta with sends that do not block: links carry a message while the next is copied.
 
-    The paper explains its Fig 5 so (§2.2).  We assume that all of the links' time overlaps.
+    So the paper explains its Fig 5 (§2.2).  We assume that all of the links' time overlaps.
     """
     costs = [(n, BLOCKING.message(n)) for n in (1, PACKET, 32 * PACKET)]
     gaps = [(n, cost.gap - n * DELTA.machine.beta, cost.latency) for n, cost in costs]
@@ -35,14 +35,18 @@ def overlapping() -> cw.Machine:
 
 @cache
 def curve(blocking: bool = True) -> tuple[Fit, ...]:
-    """λ and t0 of the Delta over the message size, from both experiments, simulated."""
+    """λ and t0 of the simulated Delta for each of SIZES, by both experiments of the paper."""
     campaign = SizeCampaign(9, sizes=SIZES, modes=(blocking,), repetitions=6)
     return SimulatedProber(overlapping(), blocking=BLOCKING).conduct(campaign).fits
 
 
 @cache
 def broadcast_s(alpha: Fraction, nbytes: int, orders: tuple[tuple[int, ...], ...]) -> float:
-    """Seconds of the α-broadcast on 8 × 8 where messages wait for links; the mean over orders."""
+    """Seconds of the α-broadcast on a mesh of 8 × 8 whose links messages wait for.
+
+    alpha: the share of its ranks that a source keeps.   orders: for each order, the node of each
+    rank; the result is the mean over all orders.
+    """
     schedule = cw.ALGORITHMS["broadcast/alpha"].schedule(64, nbytes, alpha=alpha)
     return mean(
         cw.simulate(schedule, DELTA.machine, cw.topology.Embedded(MESH, order)).completion_s
@@ -58,7 +62,7 @@ def waiting(lam: Fraction | int, nbytes: int, order: tuple[int, ...]) -> int:
 
 
 def sweep(nbytes: int, orders: tuple[tuple[int, ...], ...] = ORDERS) -> dict[float, float]:
-    """Milliseconds of the α-broadcast by α, from ½ to 0.74."""
+    """Milliseconds of the α-broadcast, for α from 0.5 to 0.74, as `broadcast_s` simulates it."""
     return {x / 100: 1e3 * broadcast_s(Fraction(x, 100), nbytes, orders) for x in range(50, 76, 2)}
 
 
@@ -72,10 +76,10 @@ def model_sweep(nbytes: int) -> dict[float, float]:
 
 
 def best(times: dict[float, float]) -> float:
-    """The α of the least time."""
+    """The α with the least time.   times: by α."""
     return min(times, key=times.__getitem__)
 
 
 def gain(times: dict[float, float]) -> float:
-    """By how many percent the best α is faster than the binomial tree."""
+    """Percent of time that the best α saves over the binomial tree (α = ½).   times: by α."""
     return 100 * (1 - min(times.values()) / times[0.5])

@@ -15,14 +15,14 @@ def _lams(blocking: bool = True) -> dict[int, float]:
 
 
 def _model_gain(lam: Fraction) -> float:
-    """By how many percent the best α beats α = ½ on 64 ranks in the postal model."""
+    """Percent of time that the best α saves over α = ½ on 64 ranks in the postal model."""
     times = alpha_steps(lam, [Fraction(x, 100) for x in range(50, 90)])
     floats = list(map(float, times.values()))
     return 100 * (1 - min(floats) / floats[0])
 
 
 def _ordered_saves(orders: tuple[tuple[int, ...], ...]) -> float:
-    """Percent that a congestion-free order saves over `orders`: binomial tree, 64 KB."""
+    """Percent of time that the congestion-free order saves over `orders`: binomial tree, 64 KB."""
     ordered, others = (
         delta.broadcast_s(Fraction(1, 2), 65536, which) for which in (delta.IN_ROWS, orders)
     )
@@ -30,7 +30,7 @@ def _ordered_saves(orders: tuple[tuple[int, ...], ...]) -> float:
 
 
 def _within_6(times: Mapping[str, float]) -> float:
-    """By how many percent the slowest of 0.56 ≤ α ≤ 0.66 is slower than the best α of all."""
+    """The percentage by which the slowest of 0.56 ≤ α ≤ 0.66 is slower than the best α of all."""
     near = (times[f"α = {x / 100:g}"] for x in range(56, 67, 2))
     return 100 * (max(near) / min(times.values()) - 1)
 
@@ -46,7 +46,7 @@ def _why_not_21(value: float) -> str:
 
 
 def _who_waits(ratios: Mapping[str, tuple[float, float]]) -> str:
-    """A text: non-blocking over blocking t0, at sizes where non-blocking λ is not larger."""
+    """Say how t0 of non-blocking sends compares to that of blocking ones where λ is no larger."""
     same = {size: t0 for size, (lam, t0) in ratios.items() if lam <= 1}
     return (
         f"λ is not larger at {len(same)} of {len(ratios)} sizes; there t0 of a non-blocking send"

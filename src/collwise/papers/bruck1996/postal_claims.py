@@ -18,19 +18,19 @@ TABLE2 = (1.440, 2.518, 3.558, 4.584, 5.604, 6.618, 7.630, 8.640, 9.649)
 
 
 def steps(name: str, ranks: int, lam: Fraction | int, /, **settings: Any) -> Fraction:
-    """Steps (t0) that the broadcast algorithm `name` takes, its schedule simulated."""
+    """The simulated time, in t0, of the broadcast algorithm `name` at the latency λ = `lam`."""
     schedule = cw.ALGORITHMS[f"broadcast/{name}"].schedule(ranks, 1, **settings)
     return cw.simulate(schedule, cw.Machine.postal(t0_s=1, lam=lam)).completion
 
 
 def alpha_steps(lam: Fraction, alphas: Iterable[Fraction]) -> dict[Fraction, Fraction]:
-    """Steps of the broadcast to 64 ranks with one fixed α, by α."""
+    """Time in t0, by α, of a broadcast to 64 ranks in which a source keeps the share α of them."""
     machine, algorithm = cw.Machine.postal(t0_s=1, lam=lam), cw.ALGORITHMS["broadcast/alpha"]
     return {a: algorithm.predict(machine, 64, 1, alpha=a) for a in alphas}
 
 
 def in_thousandths(alphas: range) -> dict[Fraction, Fraction]:
-    """Steps of the broadcast to 64 ranks at λ = 1.8, by α.   alphas: in thousandths."""
+    """The times of `alpha_steps` at λ = 1.8.   alphas: in thousandths."""
     return alpha_steps(Fraction(9, 5), [Fraction(x, 1000) for x in alphas])
 
 
@@ -42,7 +42,7 @@ def _splits(n: int, lam: int) -> list[tuple[int, int]]:
 
 
 def _scaled(limit: int) -> list[int]:
-    """N'(t') for λ = 1.8 by the printed recursion."""
+    """N'(t') for λ = 1.8 and all t' < limit, by the recursion that the paper prints."""
     counts = [1] * 9
     while len(counts) < limit:
         counts.append(counts[-5] + counts[-9])
@@ -88,7 +88,7 @@ def _exact_alphas() -> tuple[Fraction, Fraction]:
 
 
 def _censuses(n: int, lam: Fraction) -> dict[str, Fraction]:
-    """Steps of a census of n ranks by delay-receive and delay-send, run as early as possible."""
+    """Times in t0 of a census of n ranks by delay-receive and delay-send, run without delays."""
     machine = cw.Machine.postal(t0_s=1, lam=lam)
     return {
         name: cw.simulate(
@@ -99,7 +99,7 @@ def _censuses(n: int, lam: Fraction) -> dict[str, Fraction]:
 
 
 def _earlier(_: object) -> str:
-    """A text: how often a census run as early as possible ends before or after the paper's time."""
+    """Say how often a census run as early as possible ends before or after the paper's time."""
     signs = [
         (ours > paper) - (ours < paper)
         for n in range(2, 41)
@@ -113,7 +113,7 @@ def _earlier(_: object) -> str:
 
 
 def _contributions_as_printed(n: int, k: int) -> int:
-    """How many contributions T_i combines in the end in the census of n ranks for λ = k.
+    """How many contributions T_i combines at the end of the census that is printed; λ = k.
 
     Rank i starts with T_i = d_i and S_i empty.  In every round it combines both with what another
     rank sent k − 1 rounds earlier: that rank's S where ε = 0, that rank's T where ε = 1.  All ranks

@@ -56,7 +56,7 @@ def _over_size(lines: list[Curve], y: str, title: str, logarithmic: str) -> Figu
 
 
 def _latencies(ways: dict[str, bool]) -> Figure:
-    """Figs 3 and 5: λ by each experiment.   ways: by name of a way to send, whether it blocks."""
+    """Figs 3 and 5: λ by each experiment.   ways: maps the name of a way to send to `blocking`."""
     lines = [
         Curve(
             f"{way}experiment {i + 1}",

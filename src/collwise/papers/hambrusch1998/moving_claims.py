@@ -64,7 +64,7 @@ def _from_ideal(
 
 @cache
 def _worst_meshes(quarter: bool, columns: tuple[int, ...] = (8, 10, 12)) -> Numbers:
-    """By distribution, br_lin's time over its time on the best distribution: the worst ratio.
+    """By distribution, br_lin's time over its time on the best distribution, on the worst mesh.
 
     Meshes have 8 to 12 rows.   columns: the meshes' numbers of columns.
     quarter: True for a quarter of the ranks as sources, False for as many sources as rows.
@@ -79,7 +79,7 @@ def _worst_meshes(quarter: bool, columns: tuple[int, ...] = (8, 10, 12)) -> Numb
 
 
 def _by_columns(quarter: bool, _: object) -> str:
-    """A text: how sensitive left diagonals are to the number of columns."""
+    """Say how sensitive left diagonals are to the number of columns."""
     worst = {f"{c} columns": _worst_meshes(quarter, (c,))["left_diagonal"] for c in (8, 10, 12)}
     diagonals = runs.time_on("br_lin", WIDE, "left_diagonal", 64, 6144)
     worked_out = _from_ideal("br_lin", 64)
@@ -99,7 +99,7 @@ def _by_placement() -> dict[str, Numbers]:
 
 
 def _won(side: int, kind: str) -> int:
-    """In how many of 16 cases on a square mesh partitioning beats repositioning."""
+    """In how many of 16 cases on a square mesh part_`kind` is faster than repos_`kind`."""
     return sum(
         runs.time_on(f"part_{kind}", (side, side), d, s, 6144)
         < runs.time_on(f"repos_{kind}", (side, side), d, s, 6144)
@@ -109,7 +109,7 @@ def _won(side: int, kind: str) -> int:
 
 
 def _halves(nbytes: int = 6144, machine: cw.Machine = runs.PARAGON) -> Numbers:
-    """By algorithm, from ideal places: time of 32 sources on 128 ranks over that of 64 on 256."""
+    """By algorithm, the time from 32 ideal places on 128 ranks over that from 64 on 256 ranks."""
     return {
         name: _from_ideal(name, 32, (8, 16), nbytes, machine)
         / _from_ideal(name, 64, WIDE, nbytes, machine)
@@ -131,17 +131,17 @@ def _moving() -> str:
 
 
 def _saved_ms(cases: Mapping[str, Sequence[Case]]) -> Callable[[], Numbers]:
-    """A function: by name of a group of cases, the mean milliseconds that moving saves."""
+    """Return a function that gives the mean milliseconds that moving data first saves, by name."""
     return lambda: {n: mean(runs.saved_from(*c)[0] for c in some) for n, some in cases.items()}
 
 
 def _at_their_cost(cost_ms: float) -> Callable[[Numbers], bool]:
-    """A condition: moving at the paper's cost of `cost_ms` would save nothing."""
+    """Return a condition: if moving data took `cost_ms`, as in the paper, it would save nothing."""
     return lambda saved: max(saved.values()) + _added()[1] <= cost_ms
 
 
 def _cheap_moves(cost_ms: float, more: Callable[[], str] = str) -> Callable[[Numbers], str]:
-    """A function that makes a text: what moving at the paper's cost would save."""
+    """Return a function that says what moving would save if it took `cost_ms`, as in the paper."""
 
     def because(saved: Numbers) -> str:
         at_cost = {name: x + _added()[1] - cost_ms for name, x in saved.items()}
@@ -160,7 +160,7 @@ def _saved(d: str) -> Numbers:
 
 
 def _little_to_gain(saved: Numbers) -> str:
-    """A text: by how many percent E(s) is slower than ideal places where moving does not pay."""
+    """Say how much slower equal sources are than ideal ones where moving does not pay."""
     slower = {
         f"s = {s}": 100
         * (
@@ -176,7 +176,7 @@ def _little_to_gain(saved: Numbers) -> str:
 
 
 def _by_side(kind: str, _: object) -> str:
-    """A text: by side, times of repositioning and partitioning, and what busiest ranks send."""
+    """Say, by side of the mesh, how long two algorithms take and what their busiest ranks send."""
     sides, texts = (8, 10, 14, 16), []
     for name in (f"repos_{kind}", f"part_{kind}"):
         times = [runs.time_on(name, (r, r), "equal", 32, 6144) for r in sides]
@@ -193,7 +193,7 @@ def _by_side(kind: str, _: object) -> str:
 
 
 def _crossed() -> str:
-    """A text: why a cross of many sources is slow, by what the busiest rank sends."""
+    """Say why a cross of many sources is slow, by what the busiest rank sends."""
     (sent, largest), (ideal, ideal_largest) = (
         runs.busiest(a, WIDE, "cross", 192) for a in ("br_xy_source", "repos_xy_source")
     )
@@ -204,7 +204,7 @@ def _crossed() -> str:
 
 
 def _more_than_half(_: object) -> str:
-    """A text: the ratios of `_halves` with longer messages, no start-ups, or no copies."""
+    """Give the ratios of `_halves` with longer messages, no start-ups, or no copies, as text."""
     free = replace(runs.PARAGON, send=Fraction(0), receive=Fraction(0))
     return (
         f"With messages of 16 KB, {shown(_halves(nbytes=16384))}, of 64 KB,"

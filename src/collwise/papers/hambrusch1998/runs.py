@@ -25,7 +25,7 @@ FIVE = (*BRANCHING, *BRUTE)
 IDEAL = ("row", "column", "equal", "right_diagonal")
 HARD = ("square", "cross")
 OTHERS = ("equal", "cross", "square", "band")
-"""The distributions from which repositioning is tried."""
+"""The distributions from which data are moved to better ranks first (repositioning)."""
 PARAGON = cw.presets["paragon"].machine
 COUNTS = (1, 2, 4, 8, 16, 30, 50, 75, 100)
 LENGTHS = (32, 128, 512, 1024, 4096, 8192, 16384)
@@ -44,7 +44,7 @@ def time_from(
     machine: cw.Machine = PARAGON,
     network: cw.topology.Topology | None = None,
 ) -> float:
-    """Milliseconds that an algorithm takes from these sources.
+    """Milliseconds that an allgatherv algorithm takes from these sources.
 
     nbytes: bytes of every source's message, or a tuple with the bytes of each source's message.
     network: the topology; None for a mesh of `shape`, which the algorithms always assume.
@@ -82,7 +82,7 @@ def time_on(
     nbytes: int,
     machine: cw.Machine = PARAGON,
 ) -> float:
-    """Milliseconds that an algorithm takes from `count` sources in a distribution of the paper."""
+    """Milliseconds of an algorithm from `count` sources in a distribution of `model.sources`."""
     sources = cw.sources.distribute(distribution, shape, count)
     return time_from(name, shape, sources, nbytes, machine)
 
@@ -93,13 +93,13 @@ Curves: TypeAlias = dict[str, dict[int, float]]
 
 @cache
 def by_sources() -> Curves:
-    """Fig 2: the times of all five algorithms over the number of sources; 10 × 10, E(s), 4 KB."""
+    """Fig 2: times by algorithm and number of sources; equal distribution, 10 × 10, 4 KB each."""
     return {a: {s: time_on(a, (10, 10), "equal", s, 4096) for s in COUNTS} for a in FIVE}
 
 
 @cache
 def by_length(machine: cw.Machine = PARAGON) -> Curves:
-    """Fig 3: the times of all five algorithms over the bytes of a message; 10 × 10, Dr(30)."""
+    """Fig 3: times by algorithm and bytes of a message; 30 sources on right diagonals, 10 × 10."""
     sources = cw.sources.distribute("right_diagonal", (10, 10), 30)
     return {a: {n: time_from(a, (10, 10), sources, n, machine) for n in LENGTHS} for a in FIVE}
 
@@ -111,19 +111,19 @@ def without_copies() -> cw.Machine:
 
 @cache
 def by_ranks() -> Curves:
-    """Fig 4: the times of all five algorithms over the number of ranks; square, Dr(√p), 4 KB."""
+    """Fig 4: times by algorithm and number p of ranks; √p sources on right diagonals, 4 KB each."""
     return {a: {r * r: time_on(a, (r, r), "right_diagonal", r, 4096) for r in SIDES} for a in FIVE}
 
 
 @cache
 def by_distribution() -> dict[str, dict[str, float]]:
-    """Fig 5: the times of BRANCHING algorithms, by distribution; 10 × 10, s = 30, 4 KB."""
+    """Fig 5: times by distribution and BRANCHING algorithm; 30 sources, 10 × 10, 4 KB each."""
     return {d: {a: time_on(a, (10, 10), d, 30, 4096) for a in BRANCHING} for d in (*IDEAL, *HARD)}
 
 
 @cache
 def of_80_kb() -> Curves:
-    """Fig 6: the times of BRANCHING algorithms over s; 10 × 10, Dr(s), 80 KB in all."""
+    """Fig 6: times by BRANCHING algorithm and number of sources (right diagonals); 80 KB in all."""
     counts = (5, 10, 20, 40, 80)
     return {
         a: {s: time_on(a, (10, 10), "right_diagonal", s, 81920 // s) for s in counts}
@@ -133,7 +133,7 @@ def of_80_kb() -> Curves:
 
 @cache
 def by_shape() -> dict[int, dict[str, float]]:
-    """Fig 7: the times of br_lin on E(s), by s and by the shape of the mesh; 120 ranks, 4 KB."""
+    """Fig 7: times of br_lin by number of equal sources and shape of the mesh; 120 ranks, 4 KB."""
     return {
         s: {f"{r}×{c}": time_on("br_lin", (r, c), "equal", s, 4096) for r, c in MESHES}
         for s in (5, 15, 30, 60)
@@ -143,7 +143,7 @@ def by_shape() -> dict[int, dict[str, float]]:
 def saved_from(
     shape: Shape, sources: Sequence[int], nbytes: int, machine: cw.Machine = PARAGON
 ) -> tuple[float, float]:
-    """What br_xy_source saves if the data are moved first: milliseconds, percent of its time."""
+    """The time that br_xy_source saves if data are first moved to ideal ranks: (ms, percent)."""
     plain, moved = (
         time_from(a, shape, tuple(sources), nbytes, machine)
         for a in ("br_xy_source", "repos_xy_source")
@@ -170,7 +170,7 @@ def gains_by_length() -> Curves:
 
 @cache
 def of_different_lengths() -> Mapping[tuple[str, str], tuple[float, float]]:
-    """By (algorithm, distribution): milliseconds with equal lengths, and with 1 B … 8 KB."""
+    """By (algorithm, distribution), milliseconds with messages of equal and of random lengths."""
     shape, random = (10, 10), Random(1998)
     different = tuple(random.randint(1, 8191) for _ in range(30))
     sizes = (sum(different) // len(different), different)
@@ -186,7 +186,7 @@ def of_different_lengths() -> Mapping[tuple[str, str], tuple[float, float]]:
 
 @cache
 def on_the_t3d() -> dict[str, dict[str, float]]:
-    """Times on a T3D of 4 × 4 × 8, seen as a mesh of 8 × 16, by distribution; s = 32, 4 KB."""
+    """Times by distribution and algorithm on a T3D of 4 × 4 × 8, seen as 8 × 16; s = 32, 4 KB."""
     preset, shape = cw.presets["t3d"], (8, 16)
     sources = {d: cw.sources.distribute(d, shape, 32) for d in (*IDEAL, *HARD)}
     return {

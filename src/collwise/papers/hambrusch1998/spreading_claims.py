@@ -34,7 +34,7 @@ def _on(distribution: str) -> Numbers:
 def _behind(
     distribution: str, counts: dict[int, int], machine: cw.Machine = runs.PARAGON
 ) -> Numbers:
-    """By p, xor's time over the best BRANCHING algorithm's.   counts: sources by side √p."""
+    """By p, xor's time over that of the best BRANCHING algorithm.   counts: sources, by √p."""
     return {
         f"p = {r * r}": runs.time_on("xor", (r, r), distribution, s, 4096, machine)
         / min(runs.time_on(a, (r, r), distribution, s, 4096, machine) for a in runs.BRANCHING)
@@ -81,7 +81,7 @@ def _copying(names: tuple[str, ...], low: int, high: int) -> str:
 
 
 def _who_loses(lost: Mapping[str, tuple[float, float, float]]) -> str:
-    """A text: which algorithms lose more than 5 % beyond doubt.   lost: median and interval."""
+    """Say which algorithms lose more than 5 % beyond doubt.   lost: median, interval by name."""
     sure = [name for name, (_, low, _) in lost.items() if low > 5]
     return f"Even the low end of its interval is above 5 % for {shown(sure)} of {len(lost)}."
 

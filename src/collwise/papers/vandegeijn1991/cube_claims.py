@@ -16,7 +16,7 @@ Machines = Iterator[tuple[int, int, Fraction, Fraction, Fraction]]
 
 
 def machines(count: int, most_d: int) -> Machines:
-    """`count` random machines: length, dimension (up to most_d) and α, β, γ, some of these 0."""
+    """Yield `count` random (n, d, α, β, γ): length, dimension <= most_d, and costs, some 0."""
     random = Random(1991)
     for _ in range(count):
         d = random.randint(1, most_d)
@@ -25,7 +25,7 @@ def machines(count: int, most_d: int) -> Machines:
 
 
 def _simulated_apart(exchange_only: bool) -> list[str]:
-    """The Versions and dimensions at which the simulated time is not exactly the closed form."""
+    """Each Version and dimension for which the simulated time differs from the closed form."""
     machine = cw.Machine.hockney(
         alpha_s=ipsc.ALPHA,
         beta_s=ipsc.BETA / 4,
@@ -52,7 +52,7 @@ def _worst_of_best() -> Fraction:
 
 
 def crossover() -> Fraction:
-    """The length at which Versions 2 and 3 take equally long, by their closed forms."""
+    """The number of items for which Versions 2 and 3 take equally long on 64 ranks, in theory."""
     d, saved, (alpha, beta, gamma) = 6, 1 - Fraction(1, 64), ipsc.COSTS
     return d * alpha / (d * (beta + gamma) - saved * (2 * beta + gamma))
 
@@ -86,7 +86,7 @@ def _rule_behind() -> float:
 
 @cache
 def all_ports_share(*strategy: int) -> Fraction:
-    """A strategy's β term with all ports over its β term with one port; 64 ranks, γ = 0."""
+    """The time for bytes (the β term) with all ports over that with one port; 64 ranks, γ = 0."""
     d, n, beta = 6, 6 * 64 * 16, Fraction(1, 2)
     machine = cw.Machine.wormhole(send_s=1, receive_s=0, hop_s=0, beta_s=beta, all_port=True)
     planned = cw.ALGORITHMS["allreduce/all_ports"].schedule(64, n, strategy=strategy)
@@ -145,7 +145,7 @@ def _wrong_sums(*, to_root: bool) -> list[cw.hybrid.Strategy]:
 
 
 def _lemma_2_wrong() -> list[int]:
-    """For each of the 5 statements, on how many random machines it is wrong (d' and S random)."""
+    """For each of Lemma 2's 5 statements, on how many random machines it is wrong."""
     time, random, wrong = cw.hybrid.time, Random(2), [0] * 5
     for n, d, a, b, c in machines(300, 6):
         if not b + c:

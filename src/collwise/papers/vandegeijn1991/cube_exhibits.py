@@ -18,7 +18,7 @@ from collwise.papers.vandegeijn1991.ipsc import (
 )
 
 STEPPED = cw.Machine.hockney(alpha_s=1, beta_s=0, gamma_s="0.0001")
-"""A message takes 1 s, combining hardly anything: seconds count the steps."""
+"""A machine on which a message takes 1 s and combining hardly any, so that seconds count steps."""
 MEASURED = combining(
     {version: name for version, (name, _) in VERSIONS.items()}, (1, 16, 64, 256, 1024, 4096, 16384)
 )

@@ -1,4 +1,4 @@
-"""The iPSC/860 of the paper, its Versions, and their times over the length."""
+"""The iPSC/860 of the paper, the paper's Versions of an allreduce, and their times by length."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -10,7 +10,7 @@ from collwise.model.measured_machine import measured
 
 ALPHA, BETA, GAMMA = Fraction(525), Fraction(2), Fraction(35, 100)
 COSTS = (ALPHA, BETA, GAMMA)
-"""Microseconds of a padded start-up, for an item of 4 bytes sent, and for one combined."""
+"""α, β, γ: microseconds to start a padded message, to send and to combine an item of 4 bytes."""
 IPSC = cw.Machine.hockney(alpha_s=ALPHA, beta_s=BETA / 4, gamma_s=GAMMA / 4)
 """The machine with these costs, whose seconds stand for microseconds."""
 LENGTHS = range(64, 2049, 64)
@@ -31,7 +31,7 @@ VERSIONS: dict[str, tuple[str, ClosedForm]] = {
     "Version 3": ("halving_doubling", cw.hybrid.version3),
     "hybrid": ("hybrid", _best_time),
 }
-"""By Version, the name of its algorithm and the closed form of its time in µs."""
+"""Maps each Version to the name of its algorithm and the closed form of its time in µs."""
 
 
 def unpadded_cost(nitems: int) -> Fraction:
@@ -45,7 +45,10 @@ def combining_cost(nitems: int) -> Fraction:
 
 
 def schedule(version: str, d: int, nitems: int) -> cw.Schedule:
-    """The schedule of a Version on 2^d ranks for `nitems` items; Theorem 1 gives the hybrid's."""
+    """The allreduce schedule of one of VERSIONS on 2^d ranks for `nitems` items of 4 bytes.
+
+    The hybrid's strategy is that of Theorem 1.
+    """
     hybrid = version == "hybrid"
     settings: Any = {"strategy": cw.hybrid.best(nitems, d, *COSTS)} if hybrid else {}
     algorithm = cw.ALGORITHMS[f"allreduce/{VERSIONS[version][0]}"]
@@ -72,7 +75,10 @@ def unpadded() -> cw.Machine:
 
 @cache
 def short_times() -> Times:
-    """Fig 8: predicted milliseconds on 64 ranks; dynamic programming gives the hybrid's."""
+    """Fig 8: predicted milliseconds on 64 ranks on the machine `unpadded`, by Version and items.
+
+    The hybrid's strategy is the best of all, by dynamic programming.
+    """
 
     def milliseconds(version: str, n: int) -> float:
         hybrid = version == "hybrid"

@@ -7,7 +7,7 @@ import pytest
 import collwise as cw
 from collwise.algorithms.registry import ALGORITHMS, algorithms_for, collectives
 from collwise.model.sources import distribute
-from collwise.schedule.collectives import COLLECTIVES, kind_of
+from collwise.schedule.collectives import kind_of
 from tests.cli.conftest import Run
 from tests.cli.running import HOCKNEY, POSTAL, document
 
@@ -166,16 +166,6 @@ def test_a_pattern_is_shown(collwise: Run) -> None:
 )
 def test_odd_sources(collwise: Run, given: list[str], words: list[str]) -> None:
     collwise(*S_TO_P, *HOCKNEY, *given).refused(*words)
-
-
-@pytest.mark.parametrize("collective", [c.name for c in COLLECTIVES.values() if not c.has_sources])
-def test_options_of_another_collective(collwise: Run, collective: str) -> None:
-    asked = ("simulate", collective, "-n", 4, "--bytes", 64, *POSTAL)
-    for option, value in (("--sources", "1,"), ("--pattern", "row"), ("--shape", "2x2")):
-        collwise(*asked, option, value).refused(f"{collective} with {option}", "allgatherv only")
-    if not kind_of(collective).combines:
-        for option, value in (("--op", "sum"), ("--dtype", "float64"), ("--order", "any")):
-            collwise(*asked, option, value).refused(f"{collective} with {option}")
 
 
 # --- size ---

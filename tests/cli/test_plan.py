@@ -83,12 +83,6 @@ def test_long_work_says_so_at_the_start(
     assert collwise(command, *asked, *one, "--json").err == ""
 
 
-def test_an_alias_of_a_collective(collwise: Run) -> None:
-    asked = ("-n", 4, "--bytes", 64, "--sources", "0,2", *POSTAL)
-    alias, name = (collwise("plan", collective, *asked) for collective in ("s_to_p", "allgatherv"))
-    assert (alias.code, alias.out) == (0, name.out)
-
-
 # What races decided
 
 

@@ -28,7 +28,7 @@ ASKED = ("bench", "--grid", "grid.toml", "--record", "r.json")
 def test_a_grid_on_this_machine_goes_on_where_it_was(tmp_path: Path) -> None:
     """A launch that fails is told, and the others go on: a program that is no interpreter stands in
     for an environment that is broken."""
-    libraries = '[libraries]\n"" = ""\nbroken = "/bin/false"\n'
+    libraries = '[libraries]\n"this library" = ""\nbroken = "/bin/false"\n'
     (tmp_path / "grid.toml").write_text(GRID.replace("[networks]", f"{libraries}[networks]"))
     ended = process(mpich(), tmp_path, *ASKED, "--report", "r.html")
     assert ended.code == 1, ended

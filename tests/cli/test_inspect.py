@@ -32,12 +32,12 @@ def inspected(mpi: Library, folder: Path, asked: str, **told: str) -> Ended:
 
 @pytest.mark.mpi
 def test_the_algorithm_that_was_forced(mpi: Library, tmp_path: Path) -> None:
-    asked = "-n 4 --collective bcast,allreduce --bytes 8,64 --budget 60 --json"
+    asked = "-n 3 --collective bcast,allreduce --bytes 8,64 --budget 60 --json"
     found = inspected(mpi, tmp_path, asked, **TOLD[mpi.name]).document("inspect")
-    assert (found["ranks"], found["left_out"], found["not_saved"]) == (4, [], [])
+    assert (found["ranks"], found["left_out"], found["not_saved"]) == (3, [], [])
     (tree,) = (one for one in found["stretches"] if one["collective"] == "broadcast")
     assert (tree["first"], tree["last"], tree["shape"]) == (8, 64, "chain")
-    assert (tree["example"], tree["parents"]) == ("0(1(2(3)))", [None, 0, 1, 2])
+    assert (tree["example"], tree["parents"]) == ("0(1(2))", [None, 0, 1])
     assert (tree["ranks_agree"], tree["elements_agree"]) == (None, None)
     by_operator: dict[str, list[Any]] = {}
     for one in found["stretches"]:

@@ -507,6 +507,14 @@ class Inspection(Document, kw_only=True):
     library: str
     stretches: list[Stretch]
     left_out: list[str]
+    not_saved: list[str]
+    pictures: list[str] | UnsetType = UNSET
+
+
+class Scanned(Scan, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`scan --json`."""
+
+    not_saved: list[str]
 
 
 DOCUMENTS: dict[str, type] = {
@@ -516,7 +524,7 @@ DOCUMENTS: dict[str, type] = {
     "export": Export,
     "export-rules": Rules,
     "inspect": Inspection,
-    "scan": Scan,
+    "scan": Scanned,
     "tune": Tuning,
     "measure": Measurement,
     "bench": Sweep,

@@ -36,7 +36,7 @@ from tests.mpi.launching import mpich
 
 ROOT = Path(__file__).resolve().parents[1]
 LANGUAGES = {"console", "python", "toml", "json", "text"}
-HERE = ("plan", "simulate", "export", "compare")
+HERE = ("plan", "simulate", "export", "compare", "wisdom")
 """Commands that start no processes: they run in this one, which is quicker."""
 LIMIT_S = 240
 """For one command, or one program."""

@@ -1,6 +1,7 @@
 """Worked examples print what stands beside them."""
 
 import runpy
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,11 @@ import pytest
 from tests.mpi.launching import mpich
 
 FOLDER = Path(__file__).parents[1] / "examples"
-ON_RANKS = {"run_it": 4, "own_algorithm": 4, "share_a_table": 4, "same_bits": 5}
+ON_RANKS = {4: ("run_it", "share_a_table", "own_algorithm"), 5: ("same_bits",)}
+"""By their number of ranks, which run them one after another: they start once."""
+IN_TURN = "import runpy, sys\nfor path in sys.argv[1:]:\n    runpy.run_path(path)"
 EXAMPLES = sorted(path.stem for path in FOLDER.glob("*.py"))
+ALONE = [name for name in EXAMPLES if name not in chain(*ON_RANKS.values())]
 
 
 def printed(name: str) -> str:
@@ -22,14 +26,15 @@ def test_each_is_listed() -> None:
     assert {path.stem for path in FOLDER.glob("*.out")} == set(EXAMPLES)
 
 
-@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in ON_RANKS])
+@pytest.mark.parametrize("name", ALONE)
 def test_it_prints_what_it_should(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(FOLDER / f"{name}.py"))
     assert capsys.readouterr().out == printed(name)
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("name", ON_RANKS)
-def test_it_runs_on_mpi(name: str) -> None:
-    ran = mpich().run(ON_RANKS[name], str(FOLDER / f"{name}.py"))
-    assert (ran.returncode, ran.stdout) == (0, printed(name)), ran.stderr
+@pytest.mark.parametrize("ranks", ON_RANKS)
+def test_they_run_on_mpi(ranks: int) -> None:
+    files = [str(FOLDER / f"{name}.py") for name in ON_RANKS[ranks]]
+    ran = mpich().run(ranks, "-c", IN_TURN, *files)
+    assert (ran.returncode, ran.stdout) == (0, "".join(map(printed, ON_RANKS[ranks]))), ran.stderr

@@ -5,10 +5,13 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jsonschema
 import pytest
+from json_documents import schema
 
 from tests.mpi.launching import LIMIT_S, Library
 
@@ -45,17 +48,50 @@ class Ended(NamedTuple):
         for word in words:
             assert self.err.count(word) == 1, f"{word!r} should be said once in:\n{self.err}"
 
+    def printed(self, code: int = 0) -> str:
+        """It ended with this code, and printed this, without a word on standard error."""
+        assert (self.code, self.err) == (code, ""), self
+        return self.out
 
-def document(collwise: Callable[..., Ended], *arguments: object) -> dict[str, Any]:
-    """The one JSON document that a command prints."""
-    ended = collwise(*arguments, "--json")
-    assert (ended.code, ended.err) == (0, "")
-    found: dict[str, Any] = json.loads(ended.out)
-    return found
+    def document(self, schema: str, code: int = 0) -> dict[str, Any]:
+        """It ended with this code, and printed this one document, of the schema of this name."""
+        found: dict[str, Any] = json.loads(self.printed(code))
+        check_schema(schema, found)
+        return found
+
+
+def document(collwise: Callable[..., Ended], *arguments: object, code: int = 0) -> dict[str, Any]:
+    """The one JSON document that a command prints, which is what its schema says."""
+    words = [str(word) for word in arguments]
+    name = words[0]
+    if name == "wisdom":
+        name += f"-{words[1]}"
+    elif name == "export" and words[1] in ("mpich", "openmpi", "intel"):
+        name += "-rules"
+    elif name == "simulate" and "--goal" in words:
+        name += "-goal"
+    return collwise(*arguments, "--json").document(name, code)
+
+
+@cache
+def _validator(name: str) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(schema(name))
+
+
+def check_schema(name: str, made: dict[str, Any]) -> None:
+    """The document is what the schema of this name says: no field less, none more."""
+    validator = _validator(name)
+    wrong = [f"{list(e.absolute_path)}: {e.message}" for e in validator.iter_errors(made)]
+    assert not wrong, wrong
+    assert not validator.is_valid({**made, "surplus": 1})
 
 
 def run(
-    command: Sequence[str | Path], folder: Path, environment: dict[str, str], **more: Any
+    command: Sequence[str | Path],
+    folder: Path,
+    environment: dict[str, str],
+    limit_s: float = LIMIT_S,
+    **more: Any,
 ) -> Ended:
     """Run a process in a folder; a hang fails the test with what was said."""
     ran = subprocess.run(
@@ -63,7 +99,7 @@ def run(
         cwd=folder,
         env=environment,
         text=True,
-        timeout=LIMIT_S,
+        timeout=limit_s,
         check=False,
         stdin=subprocess.DEVNULL,
         **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more},

@@ -1,12 +1,13 @@
 """`collwise compare`: exit codes, for people who guard a cluster; documents; and nonsense."""
 
-import json
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from tests.cli.conftest import Run
+from tests.cli.running import document
+from tests.profiles.example import example
 from tests.tuning.examples import outcome
 from tests.tuning.test_race_records import sweep
 
@@ -22,38 +23,29 @@ def records(folder: Path) -> Path:
 
 def test_a_guard(collwise: Run, records: Path) -> None:
     for asked, code in (([], 0), (["--fail-above", "1.1"], 1), (["--fail-above", "1.4"], 0)):
-        ended = collwise("compare", "a.json", "b.json", *asked)
-        assert (ended.code, ended.err) == (code, "")
-        assert ended.out.startswith("A: a.json, B: b.json\n")
-        assert "compared 4 values: B is significantly worse in 1, better in 0" in ended.out
-        assert (" fails " in ended.out) == bool(code)
-        assert "machines MPI library: 'MPICH 5.0.2' in A, 'MPI 9' in B" in ended.out
-    assert "none is significantly worse by a ratio above 1.4" in ended.out
+        out = collwise("compare", "a.json", "b.json", *asked).printed(code)
+        assert out.startswith("A: a.json, B: b.json\n")
+        assert "compared 4 values: B is significantly worse in 1, better in 0" in out
+        assert (" fails " in out) == bool(code)
+        assert "machines MPI library: 'MPICH 5.0.2' in A, 'MPI 9' in B" in out
+    assert "none is significantly worse by a ratio above 1.4" in out
 
 
 def test_the_document(collwise: Run, records: Path) -> None:
-    ended = collwise("compare", "a.json", "b.json", "--fail-above", "11/10", "--json")
-    assert (ended.code, ended.err) == (1, "")
-    found = json.loads(ended.out)
-    assert (found["format"], found["version"]) == ("collwise comparison", 1)
+    found = document(collwise, "compare", "a.json", "b.json", "--fail-above", "11/10", code=1)
     assert (found["fail_above"], found["failed"]) == (1.1, True)
     worst = found["cells"][0]
     assert worst["ratio"] == pytest.approx(worst["b"] / worst["a"])
     assert worst["interval"][0] < worst["ratio"] < worst["interval"][1]
     assert [cell["fails"] for cell in found["cells"]] == [True, False, False, False]
+    profile = example().save(records / "profile.json")
+    assert not document(collwise, "compare", profile, profile)["failed"]
 
 
 def test_what_cannot_be_compared(collwise: Run, records: Path) -> None:
-    (records / "cut.json").write_text('{"format": "collwise sweep", "ver')
-    (records / "old.json").write_text('{"format": "collwise sweep", "version": 0}')
     (records / "calls.json").write_text('{"format": "collwise calls", "version": 1}')
-    for name, *words in (
-        ("cut.json", "read the record cut.json: ", "truncated"),
-        ("old.json", "its version is 0; this collwise reads 1"),
-        ("calls.json", "its format is 'collwise calls', not one of"),
-        ("none.json", "read the record none.json: No such file"),
-        ("..", "read the record ..: Is a directory"),
-    ):
-        collwise("compare", "a.json", name).refused(*words)
+    collwise("compare", "a.json", "calls.json").refused(
+        "read the record calls.json: its format is 'collwise calls', not one of"
+    )
     collwise("compare", "a.json").refused("Missing argument 'B'")
     collwise("compare", "a.json", "b.json", "--fail-above", "much").refused("'much' is no number")

@@ -3,7 +3,7 @@
 What is found, and its remedy, is tested in `tests/doctor/`.
 """
 
-import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,8 +11,7 @@ import pytest
 from collwise.doctor import checks
 from collwise.doctor.checks import CheckResult
 from tests.cli.conftest import Run
-from tests.cli.running import alone, environment, run
-from tests.mpi.launching import mpich
+from tests.cli.running import document
 
 WELL = CheckResult("ok", "cores", "8 cores")
 WRONG = CheckResult("wrong", "launcher", "the/mpiexec did not start 2 ranks", "try another")
@@ -23,34 +22,32 @@ def test_for_people_and_for_programs(
     collwise: Run, monkeypatch: pytest.MonkeyPatch, findings: list[CheckResult], code: int
 ) -> None:
     monkeypatch.setattr(checks, "checkup", lambda progress: iter(findings))
-    programs = collwise("doctor", "--json")
-    assert (programs.code, programs.err) == (code, "")
-    told = [tuple(one.values()) for one in json.loads(programs.out)["findings"]]
-    assert told == [tuple(finding) for finding in findings]
-    people = collwise("doctor")
-    assert (people.code, people.err) == (code, "")
-    assert "8 cores" in people.out
-    assert ("→ try another" in people.out) == bool(code)
-    assert "\x1b" not in people.out
+    told = document(collwise, "doctor", code=code)["findings"]
+    assert [tuple(one.values()) for one in told] == [tuple(finding) for finding in findings]
+    people = collwise("doctor").printed(code)
+    assert "8 cores" in people
+    assert ("→ try another" in people) == bool(code)
+    assert "\x1b" not in people
 
 
 def test_no_mpi_library(collwise: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Really none: mpi4py is told of a library that does not exist.  Nor is there a launcher."""
     monkeypatch.setenv("MPI4PY_LIBMPI", str(folder / "no-such-libmpi.so"))
-    ended = collwise("doctor", "--json")
-    found = {one["what"]: one for one in json.loads(ended.out)["findings"]}
-    assert (ended.code, ended.err) == (1, "")
+    told = document(collwise, "doctor", code=1)["findings"]
+    found = {one["what"]: one for one in told}
     assert found["MPI library"]["status"] == "wrong"
     assert "no-such-libmpi.so" in found["MPI library"]["seen"]
     assert "pip install mpich" in found["MPI library"]["remedy"]
     assert "not tried" in found["launcher"]["seen"]
     monkeypatch.setenv("COLLWISE_MPIEXEC", "no-such-mpiexec")
     monkeypatch.delenv("MPI4PY_LIBMPI")
-    told = json.loads(collwise("doctor", "--json").out)["findings"]
+    told = document(collwise, "doctor", code=1)["findings"]
     (launcher,) = (one for one in told if one["what"] == "launcher")
     assert "COLLWISE_MPIEXEC=no-such-mpiexec: there is no such program" in launcher["seen"]
 
 
-def test_one_answer_under_a_launcher(tmp_path: Path) -> None:
-    own = environment(mpich(), tmp_path) | {"PMI_RANK": "1", "PMI_SIZE": "2"}
-    assert run(alone(mpich(), "doctor"), tmp_path, own) == (0, "", "")
+def test_one_answer_under_a_launcher(collwise: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PMI_RANK", "1")
+    monkeypatch.setenv("PMI_SIZE", "2")
+    monkeypatch.setitem(sys.modules, "mpi4py.MPI", None)  # other tests may have loaded it here
+    assert collwise("doctor") == (0, "", "")

@@ -1,7 +1,6 @@
 """Every JSON document is what its schema says, which the site shows: no field less, none more."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -11,80 +10,16 @@ from json_documents import DOCUMENTS, schema
 
 from collwise.cli import COMMANDS
 from collwise.report.tuning_tables import tuning_document
-from tests.cli.conftest import Run
-from tests.cli.running import HOCKNEY, POSTAL, document
-from tests.cli.test_export import WON, raced_profile
+from tests.cli.running import check_schema
 from tests.tuning.examples import WITH_NODES, outcome, session
 
-SCRIPT = """
-import numpy as np
-from mpi4py import MPI
-
-MPI.COMM_WORLD.Bcast(np.zeros(8))
-MPI.COMM_WORLD.Barrier()
-"""
 WITHOUT_DOCUMENT = {"explore"}
 """It prints the address of its page."""
-GOAL = "num_ranks 2\nrank 0 {\nl0: send 8b to 1 tag 0\n}\nrank 1 {\nl0: recv 8b from 0 tag 0\n}\n"
-PRINTED: dict[str, list[tuple[object, ...]]] = {
-    "plan": [
-        ("-n", 8, "--bytes", 512, *POSTAL),
-        ("-n", 8, "--bytes", 512, *POSTAL, "--picture", "tree.svg"),
-        ("-n", 8, "--bytes", "1k", "--levels", "cluster:2x4"),
-        ("allgatherv", "-n", 6, "--bytes", 64, "--sources", "0,3", "--preset", "paragon"),
-        ("-n", 5, "--bytes", 4096, "--root", 1, "--profile", "some.json"),
-    ],
-    "simulate": [
-        ("-n", 8, "--bytes", 512, *POSTAL),
-        ("-n", 6, "--bytes", 512, *HOCKNEY, "--topology", "mesh:2x3", "--algorithm", "binomial"),
-    ],
-    "simulate-goal": [("--goal", "it.goal", *POSTAL)],
-    "export": [
-        ("goal", "-n", 4, "--bytes", 512, *POSTAL),
-        ("chrome-trace", "-n", 4, "--bytes", 512, *POSTAL, "--out", "trace.json"),
-    ],
-    "compare": [("tuning.json", "tuning.json", "--fail-above", "1.1"), ("some.json", "some.json")],
-    "wisdom-list": [()],
-    "wisdom-show": [("some.json",)],
-    "wisdom-why": [("broadcast", "-n", 5, "--bytes", 4096, "--profile", "some.json")],
-    "reproduce": [("vandegeijn1991", "G-e1", "--claims")],
-}
-"""Arguments of commands that need no ranks, by the names of schemas."""
-ON_RANKS: dict[str, list[tuple[object, ...]]] = {
-    "measure": [("-n", 2, "--budget", 1, "--bytes", "8,64")],
-    "tune": [
-        ("-n", 2, "--budget", 1, "--bytes", 64, "--collective", "broadcast"),
-        ("-n", 2, "--budget", 1, "--bytes", 64, "--collective", "allgatherv,allreduce"),
-    ],
-    "bench": [
-        ("-n", 2, "--budget", 1, "--collective", "allreduce", "--record", "sweep.json"),
-        ("-n", 2, "--budget", 1, "--bytes", "8,64", "--csv", "sweep.csv"),
-    ],
-    "inspect": [("-n", 2, "--budget", 3, "--bytes", "8,64")],
-    "scan": [("-n", 2, "--budget", 3, "--bytes", "8,64")],
-    "doctor": [()],
-    "lab": [("--hosts", 2, "--", "hostname")],
-}
-
-
-def check(name: str, made: object) -> None:
-    validator = jsonschema.Draft202012Validator(schema(name))
-    assert not [f"{list(e.absolute_path)}: {e.message}" for e in validator.iter_errors(made)]
-
-
-@pytest.fixture
-def records(folder: Path) -> None:
-    made = tuning_document(session(outcome(), outcome(sources=(0, 3)), measured=WITH_NODES))
-    (folder / "tuning.json").write_bytes(msgspec.json.encode(made, enc_hook=float))
-    (folder / "some.json").write_text(json.dumps(made["profile"]), encoding="utf-8")
-    (folder / "it.goal").write_text(GOAL, encoding="utf-8")
 
 
 def test_every_command_has_a_schema() -> None:
     known = {name.partition("-")[0] for name in DOCUMENTS}
     assert known == {*COMMANDS} - WITHOUT_DOCUMENT | {"profile"}
-    elsewhere = {"run", "profile", "export-rules", "bench-grid"}
-    assert {*PRINTED, *ON_RANKS, *elsewhere} == {*DOCUMENTS}
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -96,51 +31,10 @@ def test_schemas_are_schemas_and_refuse(name: str) -> None:
     assert not validator.is_valid({"format": "collwise", "version": 1})
 
 
-@pytest.mark.parametrize("name", PRINTED)
-@pytest.mark.usefixtures("records")
-def test_what_is_printed(collwise: Run, name: str) -> None:
-    words = ["simulate"] if name == "simulate-goal" else name.split("-")
-    for arguments in PRINTED[name]:
-        made = document(collwise, *words, *arguments)
-        check(name, made)
-        with pytest.raises(AssertionError, match="surplus"):
-            check(name, {**made, "surplus": 1})
-
-
-def test_a_tuning_and_its_profile(records: None, folder: Path) -> None:
-    made: dict[str, Any] = json.loads((folder / "tuning.json").read_text(encoding="utf-8"))
-    check("tune", {**made, "not_saved": []})
-    check("profile", made["profile"])
-
-
-@pytest.mark.mpi
-def test_exported_rules(collwise: Run, folder: Path) -> None:
-    asked = ("export", "mpich", "--profile", raced_profile(folder, "MPICH 5.0.2", WON))
-    for more in ((), ("--out", "rules.json")):  # --check: tests/mpi/test_exported_rules.py
-        check("export-rules", document(collwise, *asked, *more))
-
-
-@pytest.mark.mpi
-def test_calls_of_a_program(collwise: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("COLLWISE_PROFILE")
-    (folder / "script.py").write_text(SCRIPT, encoding="utf-8")
-    ended = collwise("run", "-n", 2, "--json", "calls.json", "script.py")
-    assert ended.code == 0, ended.err
-    check("run", json.loads((folder / "calls.json").read_text(encoding="utf-8")))
-
-
-@pytest.mark.mpi
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", ON_RANKS)
-def test_what_is_printed_of_ranks(
-    collwise: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.delenv("COLLWISE_PROFILE")
-    for arguments in ON_RANKS[name]:
-        before = ["--json"] if name == "lab" else []
-        after = [] if before else ["--json"]
-        ended = collwise(name, *before, *arguments, *after)
-        assert ended.code == 0, ended.err
-        check(name, json.loads(ended.out))
-    if name == "bench":
-        check(name, json.loads((folder / "sweep.json").read_text(encoding="utf-8")))
+def test_a_tuning_and_its_profile() -> None:
+    """With levels and sources; what commands print is held against schemas where it is tested."""
+    outcomes = outcome(), outcome(sources=(0, 3))
+    made = tuning_document(session(*outcomes, measured=WITH_NODES))
+    written: dict[str, Any] = json.loads(msgspec.json.encode(made, enc_hook=float))
+    check_schema("tune", {**written, "not_saved": []})
+    check_schema("profile", written["profile"])

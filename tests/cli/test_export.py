@@ -1,6 +1,7 @@
 """`collwise export`, and `collwise simulate --goal`, which reads what it wrote."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +9,11 @@ import msgspec
 import pytest
 
 from collwise.profiles.records import RaceResult
+from collwise.tuning import exported_rules
 from tests.cli.conftest import Run
 from tests.cli.running import HOCKNEY, POSTAL, document
 from tests.planner.machines import race
-from tests.profiles.example import PROVENANCE, profile
+from tests.profiles.example import PROVENANCE, of_library
 
 ASKED = ("allreduce", "-n", "6", "--bytes", "48", *HOCKNEY, "--gamma", "1ns")
 FORMATS = ("goal", "smpi", "chrome-trace")
@@ -21,18 +23,16 @@ FORMATS = ("goal", "smpi", "chrome-trace")
 def test_to_standard_output_to_a_file_and_into_a_document(
     collwise: Run, folder: Path, name: str
 ) -> None:
-    shown = collwise("export", name, *ASKED)
-    assert (shown.code, shown.err) == (0, "")
+    shown = collwise("export", name, *ASKED).printed()
     found = document(collwise, "export", name, *ASKED)
-    assert (found["format"], found["version"], found["exported"]) == ("collwise export", 1, name)
-    assert found["text"] == shown.out
+    assert (found["exported"], found["text"]) == (name, shown)
     assert found["algorithm"].startswith("allreduce/")
-    ended = collwise("export", name, *ASKED, "--out", "new/it")
-    assert (ended.code, ended.err) == (0, "")
-    assert ended.out.splitlines()[0] == f"algorithm    {found['algorithm']}"
-    assert (folder / "new" / "it").read_text() == shown.out
+    assert document(collwise, "export", name, *ASKED, "--out", "new/it")["path"] == "new/it"
+    out = collwise("export", name, *ASKED, "--out", "new/it").printed()
+    assert out.splitlines()[0] == f"algorithm    {found['algorithm']}"
+    assert (folder / "new" / "it").read_text() == shown
     if name == "chrome-trace":
-        assert json.loads(shown.out)["otherData"]["what"].startswith("allreduce of 48 bytes")
+        assert json.loads(shown)["otherData"]["what"].startswith("allreduce of 48 bytes")
 
 
 def test_an_algorithm_with_settings(collwise: Run) -> None:
@@ -50,9 +50,8 @@ def test_a_program_is_timed_as_the_schedule_was(collwise: Run, folder: Path) -> 
     assert found["finish_s"] == simulated["simulations"][0]["finish_s"]
     assert found["messages"] == simulated["simulations"][0]["messages"]
     assert "it.goal" in (folder / "it.svg").read_text()
-    ended = collwise("simulate", "--goal", "it.goal", *HOCKNEY, "--topology", "torus:2x3")
-    assert (ended.code, ended.err) == (0, "")
-    lines = {line.split()[0]: line for line in ended.out.splitlines()}
+    out = collwise("simulate", "--goal", "it.goal", *HOCKNEY, "--topology", "torus:2x3").printed()
+    lines = {line.split()[0]: line for line in out.splitlines()}
     assert {"complete", "topology", "calcs", "messages"} <= set(lines)
 
 
@@ -93,16 +92,24 @@ def test_refused(collwise: Run, folder: Path) -> None:
         collwise(*planned).refused("own algorithms have no schedule; only bench and Comm run them")
 
 
+installed_library = cache(exported_rules.installed_library)
+
+
+@pytest.fixture
+def asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process tells what the installed library is: one for all commands."""
+    monkeypatch.setattr(exported_rules, "installed_library", installed_library)
+
+
 def raced_profile(folder: Path, library: str, *races: RaceResult, **changes: Any) -> Path:
-    made = profile(race_results=races, **changes)
-    machine = msgspec.structs.replace(made.fingerprint, mpi_library=library)
-    return msgspec.structs.replace(made, fingerprint=machine).save(folder / "raced.json")
+    return of_library(library, race_results=races, **changes).save(folder / "raced.json")
 
 
 WON = race(nbytes=512, algorithm="allreduce/library:ring", collective="allreduce")
 
 
 @pytest.mark.mpi
+@pytest.mark.usefixtures("asked_once")
 def test_rules_for_the_installed_library(collwise: Run, folder: Path) -> None:
     path = raced_profile(folder, "MPICH 5.0.2", WON)
     asked = ("export", "mpich", "--profile", path)
@@ -112,13 +119,12 @@ def test_rules_for_the_installed_library(collwise: Run, folder: Path) -> None:
     found = document(collwise, *asked)
     assert (found["exported"], found["text"], found["cannot_say"]) == ("mpich", text, [])
     for _ in range(2):  # an export may be replaced
-        ended = collwise(*asked, "--out", "rules.json")
-        assert (ended.code, ended.err) == (0, "")
+        out = collwise(*asked, "--out", "rules.json").printed()
     lines = [
         f"export MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE={folder / 'rules.json'}",
         "export MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM=auto",
     ]
-    assert ended.out.splitlines()[-2:] == [f"use      {line}" for line in lines]
+    assert out.splitlines()[-2:] == [f"use      {line}" for line in lines]
     assert collwise(*asked, "--out", "rules.json", "--env").out.splitlines() == lines
     assert (folder / "rules.json").read_text() == text
     found = document(collwise, *asked, "--out", "rules.json")
@@ -143,6 +149,7 @@ def test_rules_for_the_installed_library(collwise: Run, folder: Path) -> None:
 
 
 @pytest.mark.mpi
+@pytest.mark.usefixtures("asked_once")
 def test_rules_for_several_ranks_on_each_of_several_nodes(collwise: Run, folder: Path) -> None:
     there = msgspec.structs.replace(PROVENANCE, hosts={"a": 2, "b": 2})
     won = msgspec.structs.replace(WON, settings={"composition": "2"}, ranks_per_node="2x2")
@@ -159,10 +166,9 @@ def test_rules_for_several_ranks_on_each_of_several_nodes(collwise: Run, folder:
     collwise(*asked, "--out", "rules").refused("rules.compositions")
     beside.rmdir()
     for _ in range(2):
-        ended = collwise(*asked, "--out", "rules")
-        assert (ended.code, ended.err) == (0, "")
-    assert "mpich    rules.compositions" in ended.out.splitlines()
-    assert f"TUNING_JSON_FILE={beside}" in ended.out
+        out = collwise(*asked, "--out", "rules").printed()
+    assert "mpich    rules.compositions" in out.splitlines()
+    assert f"TUNING_JSON_FILE={beside}" in out
     assert "composition=MPIDI_Allreduce_intra_composition_beta" in beside.read_text()
 
 

@@ -13,7 +13,16 @@ import numpy as np
 import pytest
 
 from collwise.cli.failures import failing_clearly
-from tests.cli.running import POSTAL, alone, await_none, environment, process, processes_with, run
+from tests.cli.running import (
+    POSTAL,
+    Ended,
+    alone,
+    await_none,
+    environment,
+    process,
+    processes_with,
+    run,
+)
 from tests.mpi.launching import LIMIT_S, Library, mpich
 
 PLAN = ("plan", "-n", "8", "--bytes", "512", *POSTAL)
@@ -29,17 +38,9 @@ def test_nobody_reads(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     assert (ended.code, ended.err) == (0, "")
 
 
-def test_one_line_is_read(tmp_path: Path) -> None:
-    script = '"$@" | head -n 1; echo "${PIPESTATUS[0]}"'
-    command = ["bash", "-c", script, "bash", *alone(mpich(), *PLAN)]
-    ended = run(command, tmp_path, environment(mpich(), tmp_path))
-    assert ended == (0, "broadcast of 512 bytes from rank 0 to 8 ranks\n0\n", "")
-
-
-@pytest.mark.parametrize("option", [(), ("--json",)])
-def test_no_room_for_the_result(tmp_path: Path, option: tuple[str, ...]) -> None:
+def test_no_room_for_the_result(tmp_path: Path) -> None:
     with Path("/dev/full").open("w") as full:
-        ended = process(mpich(), tmp_path, *PLAN, *option, stdout=full)
+        ended = process(mpich(), tmp_path, *PLAN, "--json", stdout=full)
     assert ended.code == 1
     assert ended.err == "collwise: write the result: No space left on device; make room for it\n"
 
@@ -85,10 +86,17 @@ def test_a_bug_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert "ZeroDivisionError: ours" in error
 
 
+RANK_1 = {"mpich": "PMI_RANK=1", "openmpi": "OMPI_COMM_WORLD_RANK=1"}
+
+
 def end_while_ranks_run(
-    library: Library, folder: Path, send: Callable[[int], None]
-) -> tuple[int, str, str]:
-    """Start a measurement, end it as soon as its ranks have started; nothing may be left."""
+    library: Library, folder: Path, send: Callable[[int, int], None], begun: str = "working"
+) -> Ended:
+    """Start a measurement, and end it; no process may be left, and nothing be saved.
+
+    send: gets the process ids of the command and of rank 1.   begun: what ranks have told the
+    command before; "" if they have only been started.
+    """
     mark = f"collwise-test-{uuid.uuid4()}"
     process = subprocess.Popen(
         alone(library, "measure", "-n", "2", "--budget", "100", "--json"),
@@ -102,10 +110,12 @@ def end_while_ranks_run(
     )
     try:
         deadline = time.monotonic() + LIMIT_S
-        while ranks_on_mpi(mark) < 2 and process.poll() is None and time.monotonic() < deadline:
+        while not (ranks := processes_with(mark, RANK_1[library.name])) or (
+            begun not in status_of(ranks[0])
+        ):
+            assert time.monotonic() < deadline, "the ranks did not begin"
             time.sleep(0.05)
-        assert ranks_on_mpi(mark) == 2
-        send(process.pid)
+        send(process.pid, ranks[0])
         out, err = process.communicate(timeout=LIMIT_S)
         assert await_none(mark) == []
     finally:
@@ -113,32 +123,49 @@ def end_while_ranks_run(
             os.kill(left, signal.SIGKILL)
         process.wait(10)
     assert list(folder.iterdir()) == [], "half a measurement was saved"
-    return process.returncode, out, err
+    return Ended(process.returncode, out, err)
 
 
-def ranks_on_mpi(mark: str) -> int:
-    """How many of the processes are ranks that have loaded MPI."""
-    count = 0
-    for pid in processes_with(mark):
-        try:
-            loaded = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8", errors="replace")
-            count += "mpi4py" in loaded
-        except OSError:
-            pass  # it has ended
-    return count
+def status_of(rank: int) -> str:
+    """What the ranks have told the process that started them."""
+    variables = Path(f"/proc/{rank}/environ").read_text(encoding="utf-8").split("\0")
+    named = next(v for v in variables if v.startswith("COLLWISE_STATUS_FILE="))
+    return Path(named.partition("=")[2].rpartition("@")[0]).read_text(encoding="ascii")
 
 
 @pytest.mark.mpi
 def test_ctrl_c(mpi: Library, tmp_path: Path) -> None:
-    code, out, err = end_while_ranks_run(
-        mpi, tmp_path, lambda group: os.killpg(group, signal.SIGINT)
+    ended = end_while_ranks_run(
+        mpi, tmp_path, lambda command, rank: os.killpg(command, signal.SIGINT)
     )
-    assert (code, out, err.strip()) == (130, "", "collwise: interrupted")
+    assert (ended.code, ended.out) == (130, "")
+    assert ended.err.strip() == "collwise: interrupted"
 
 
 @pytest.mark.mpi
 def test_a_request_to_end(tmp_path: Path) -> None:
-    code, out, err = end_while_ranks_run(
-        mpich(), tmp_path, lambda pid: os.kill(pid, signal.SIGTERM)
+    ended = end_while_ranks_run(
+        mpich(), tmp_path, lambda command, rank: os.kill(command, signal.SIGTERM)
     )
-    assert (code, out, err) == (128 + signal.SIGTERM, "", "")
+    assert ended == (128 + signal.SIGTERM, "", "")
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("begun", ["", "working"])
+def test_a_rank_that_is_killed(tmp_path: Path, begun: str) -> None:
+    """It was called a wrong request, with the advice to try fewer ranks."""
+    ended = end_while_ranks_run(
+        mpich(), tmp_path, lambda command, rank: os.kill(rank, signal.SIGKILL), begun
+    )
+    assert ended.code == 1
+    ended.explained("a rank was ended from outside")
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("begun", ["", "working"])
+def test_a_command_that_is_killed(tmp_path: Path, begun: str) -> None:
+    """Its ranks worked on to the end, and saved what they measured."""
+    ended = end_while_ranks_run(
+        mpich(), tmp_path, lambda command, rank: os.kill(command, signal.SIGKILL), begun
+    )
+    assert ended.code == -signal.SIGKILL

@@ -1,14 +1,12 @@
 """`collwise inspect`: what a library does that was told what to do, and what was left out."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Run
 from tests.cli.running import Ended, alone, environment, on_one, run
-from tests.mpi.launching import Library, mpich
+from tests.mpi.launching import Library
 
 TOLD = {
     "mpich": {
@@ -26,25 +24,20 @@ TOLD = {
 """Variables by which a library broadcasts down a chain, and reduces around a ring."""
 
 
-def inspected(
-    mpi: Library, folder: Path, asked: str, command: str = "inspect", **told: str
-) -> Ended:
+def inspected(mpi: Library, folder: Path, asked: str, **told: str) -> Ended:
     variables = environment(mpi, folder, **told, COLUMNS="250")
     del variables["COLLWISE_PROFILE"]
-    return run(alone(mpi, command, *asked.split()), folder, variables)
+    return run(alone(mpi, "inspect", *asked.split()), folder, variables)
 
 
 @pytest.mark.mpi
 def test_the_algorithm_that_was_forced(mpi: Library, tmp_path: Path) -> None:
-    asked = "-n 4 --collective bcast,allreduce --bytes 8,64 --budget 60 --json"
-    ended = inspected(mpi, tmp_path, asked, **TOLD[mpi.name])
-    assert (ended.code, ended.err) == (0, "")
-    found = json.loads(ended.out)
-    assert (found["format"], found["version"]) == ("collwise inspection", 1)
-    assert (found["ranks"], found["left_out"], found["not_saved"]) == (4, [], [])
+    asked = "-n 3 --collective bcast,allreduce --bytes 8,64 --budget 60 --json"
+    found = inspected(mpi, tmp_path, asked, **TOLD[mpi.name]).document("inspect")
+    assert (found["ranks"], found["left_out"], found["not_saved"]) == (3, [], [])
     (tree,) = (one for one in found["stretches"] if one["collective"] == "broadcast")
     assert (tree["first"], tree["last"], tree["shape"]) == (8, 64, "chain")
-    assert (tree["example"], tree["parents"]) == ("0(1(2(3)))", [None, 0, 1, 2])
+    assert (tree["example"], tree["parents"]) == ("0(1(2))", [None, 0, 1])
     assert (tree["ranks_agree"], tree["elements_agree"]) == (None, None)
     by_operator: dict[str, list[Any]] = {}
     for one in found["stretches"]:
@@ -88,22 +81,3 @@ def test_what_the_budget_leaves_out(mpi: Library, tmp_path: Path) -> None:
         "left out  8 B … 32 B of broadcast",
         "picture  none: no tree was seen",
     ]
-
-
-@pytest.mark.mpi
-def test_one_rank_is_refused(tmp_path: Path) -> None:
-    for command in ("inspect", "scan"):
-        ended = inspected(mpich(), tmp_path, "-n 1 --budget 1", command)
-        assert ended.code == 2
-        assert f"collwise: {command} 1 rank: one rank sends nothing; use 2 " in ended.err
-
-
-def test_nonsense(collwise: Run) -> None:
-    for asked, word in (
-        ("--collective s_to_q", "collective 's_to_q'"),
-        ("--picture t.gif", "t.gif ends in '.gif'"),
-        ("--op max", "No such option"),
-        ("--bytes 0,8", "inspect collectives of 0 bytes: they show nothing; give sizes from 1 B"),
-        ("--bytes 8,2G", "inspect collectives of 2147483648 bytes"),
-    ):
-        collwise("inspect", *asked.split()).refused(word)

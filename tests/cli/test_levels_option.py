@@ -1,35 +1,31 @@
 """--levels: machines of nodes, racks and sites on the command line."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Run
+from tests.cli.running import document
 from tests.tuning.examples import WITH_NODES
 
 LINE = "2x3: 1us,2,2us; 9us,4"
 
 
 def test_a_line_a_file_a_preset(collwise: Run, tmp_path: Path) -> None:
-    people = collwise("plan", "-n", "6", "--bytes", "64", "--levels", LINE)
-    assert (people.code, people.err) == (0, "")
-    assert "machine      2 nodes × 3 ranks; inside a node t0 = 1 µs" in people.out
-    assert "between nodes\nlower bound" in people.out
+    people = collwise("plan", "-n", "6", "--bytes", "64", "--levels", LINE).printed()
+    assert "machine      2 nodes × 3 ranks; inside a node t0 = 1 µs" in people
+    assert "between nodes\nlower bound" in people
     path = tmp_path / "machine.toml"
     path.write_text(
         'placement = "2x3"\n[[levels]]\ncosts = "1us,2"\nport = "2us"\n'
         '[[levels]]\ncosts = "9us,4"\n'
     )
-    filed = collwise("simulate", "-n", "6", "--bytes", "64", "--levels", str(path), "--json")
-    document = json.loads(filed.out)
-    names = [one["algorithm"] for one in document["simulations"]]
-    assert "broadcast/multilevel" in names
-    assert "broadcast/binomial" in names
-    asked = "plan allgatherv -n 8 --sources 1, --bytes 64 --levels ethernet:2x2x2 --json"
-    preset = collwise(*asked.split())
-    spent = json.loads(preset.out)["spent_s"]
-    assert set(spent) <= {"inside a node", "between nodes", "between racks"}
+    filed = document(collwise, "simulate", "-n", "6", "--bytes", "64", "--levels", path)
+    names = {one["algorithm"] for one in filed["simulations"]}
+    assert names >= {"broadcast/multilevel", "broadcast/binomial"}
+    asked = "plan allgatherv -n 8 --sources 1, --bytes 64 --levels ethernet:2x2x2"
+    spent_s = document(collwise, *asked.split())["spent_s"]
+    assert set(spent_s) <= {"inside a node", "between nodes", "between racks"}
 
 
 def test_an_outer_level_that_is_faster_is_said_by_all(collwise: Run) -> None:
@@ -37,14 +33,7 @@ def test_an_outer_level_that_is_faster_is_said_by_all(collwise: Run) -> None:
     for command in ("plan", "simulate"):
         asked = (command, "-n", "6", "--bytes", "64", "--levels", "2x3: 9us,4; 1us,2")
         assert collwise(*asked).out.count(f"note         {odd}\n") == 1
-        assert json.loads(collwise(*asked, "--json").out)["machine_notes"] == [odd]
-
-
-def test_the_preset_of_the_commonest_cluster(collwise: Run) -> None:
-    for size in ("8", "4k", "1M"):
-        said = collwise("plan", "-n", 32, "--bytes", size, "--levels", "cluster:4x8").out
-        assert "4 nodes × 8 ranks" in said
-        assert "note  " not in said, "no outer level is faster than an inner one"
+        assert document(collwise, *asked)["machine_notes"] == [odd]
 
 
 @pytest.mark.parametrize(
@@ -52,11 +41,9 @@ def test_the_preset_of_the_commonest_cluster(collwise: Run) -> None:
     [
         ("7", LINE, (), "7 ranks: --levels places 6; give as many to both"),
         ("6", "machine.TOML", (), "or name a preset or a file that ends in .toml"),
-        ("6", "none.toml", (), "name another file"),
         ("6", "ethernet: 6", (), "ethernet has racks and nodes, and the placement has 1 level "),
         ("6", "sites", (), "it does not say where the ranks are; write one of emulated:4x16"),
         ("8", "foo:2x4", (), "no such preset; write one of emulated:4x16, ethernet:2x4x16, clus"),
-        ("4", "ethernet:999999x999999", (), "999998000001 ranks are too many; give at"),
         ("6", LINE, ("--t0", "1us", "--lam", "2"), "describe one machine only"),
         ("6", LINE, ("--topology", "mesh:2x3"), "knows no links"),
     ],
@@ -68,9 +55,8 @@ def test_refused(collwise: Run, ranks: str, levels: str, more: tuple[str, ...], 
 def test_a_measured_machine_with_levels(collwise: Run, folder: Path) -> None:
     """Its nodes are filled as they were, or ranks are where --placement says."""
     WITH_NODES.save(folder / "profile.json")
-    usual = collwise("plan", "-n", "5", "--bytes", "512")
-    assert (usual.code, usual.err) == (0, "")
-    assert "machine      3 nodes × 1 to 2 ranks; inside a node t0 = " in usual.out
+    usual = collwise("plan", "-n", "5", "--bytes", "512").printed()
+    assert "machine      3 nodes × 1 to 2 ranks; inside a node t0 = " in usual
     placed = collwise("plan", "-n", "6", "--bytes", "512", "--placement", "2x3, round robin")
     assert "machine      2 nodes × 3 ranks; " in placed.out
     flat = collwise("simulate", "-n", "4", "--bytes", "512", "--topology", "complete:4")
@@ -88,12 +74,3 @@ def test_a_measured_machine_with_levels(collwise: Run, folder: Path) -> None:
         refused = collwise("plan", "--bytes", "512", *arguments)
         assert refused.code == 2
         assert seen in refused.err.replace("\n", " ")
-
-
-def test_a_placement_of_other_ranks_starts_none(
-    collwise: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("collwise.cli.ranks_option.start", None)
-    for command in ("measure", "tune"):
-        ended = collwise(command, "-n", "4", "--placement", "2x3")
-        ended.refused("4 ranks: the placement has 6; give as many to both")

@@ -1,12 +1,11 @@
 """`--picture` of `plan` and `simulate`: which files are drawn, and which are refused at once."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Run
-from tests.cli.running import HOCKNEY, POSTAL
+from tests.cli.running import HOCKNEY, POSTAL, document
 
 PLAN = ("plan", "-n", 8, "--bytes", 512, *POSTAL)
 ON_A_MESH = (
@@ -16,53 +15,26 @@ ON_A_MESH = (
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("suffix", [".png", ".svg", ".SVG"])
-@pytest.mark.parametrize("asked", [PLAN, ON_A_MESH], ids=["a tree", "a mesh"])
-def test_two_files(collwise: Run, folder: Path, asked: tuple[object, ...], suffix: str) -> None:
+def test_two_files(collwise: Run, folder: Path) -> None:
     """In a new folder; both are told, to people and to programs."""
-    names = [f"new/it{suffix}", f"new/it-timeline{suffix}"]
-    if suffix == ".SVG":
-        ended = collwise(*asked, "--picture", names[0], "--json")
-        assert json.loads(ended.out)["pictures"] == names
-    else:
-        ended = collwise(*asked, "--picture", names[0])
-        told = f"picture      {names[0]}\ntimeline     {names[1]}\n"
-        assert ended.out.endswith(told)
-    assert (ended.code, ended.err) == (0, "")
-    magic = b"\x89PNG" if suffix == ".png" else b"<?xml"
+    names = ["new/it.png", "new/it-timeline.png", "new/mesh.SVG", "new/mesh-timeline.SVG"]
+    out = collwise(*PLAN, "--picture", names[0]).printed()
+    assert out.endswith(f"picture      {names[0]}\ntimeline     {names[1]}\n")
+    told = document(collwise, *ON_A_MESH, "--picture", names[2])
+    assert told["pictures"] == names[2:]
     assert {str(path.relative_to(folder)) for path in folder.glob("new/*")} == {*names}
-    assert all((folder / name).read_bytes().startswith(magic) for name in names)
+    begins = [(folder / name).read_bytes()[:5] for name in names]
+    assert begins == [b"\x89PNG\r"] * 2 + [b"<?xml"] * 2
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize(
-    ("command", "asked", "in_space"),
-    [
-        ("plan", ["reduce", "-n", 8, *POSTAL], False),
-        ("simulate", ["reduce", "-n", 8, *POSTAL], False),
-        ("simulate", ["reduce", "-n", 8, "--topology", "mesh:2x4", *HOCKNEY], True),
-        ("plan", ["broadcast", "-n", 8, "--topology", "hypercube:3", *HOCKNEY], True),  # a tree
-        ("simulate", ["allreduce", "-n", 8, "--topology", "torus:2x2x2", *HOCKNEY], False),
-        ("plan", ["allgatherv", "-n", 8, "--topology=complete:8", "--sources=1,", *HOCKNEY], True),
-        ("simulate", ["broadcast", "-n", 1, *POSTAL], True),
-    ],
-)
-def test_what_is_drawn(
-    collwise: Run, folder: Path, command: str, asked: list[object], in_space: bool
-) -> None:
-    """The timeline always has the name of one; networks that do not lie flat are no reason to draw
-    nothing.  What is written is told, and what is not: here by `plan` in words, by `simulate` as
-    JSON."""
-    written = ["it.svg"] * in_space + ["it-timeline.svg"]
-    asked = [command, *asked, "--bytes", 64, "--picture", "it.svg"]
-    if command == "plan":
-        ended = collwise(*asked)
-        assert (ended.code, ended.err) == (0, "")
-        told = [line.split()[1] for line in ended.out.splitlines()[-2:]]
-        assert told == ["it.svg" if in_space else "none", "it-timeline.svg"]
-    else:
-        assert json.loads(collwise(*asked, "--json").out)["pictures"] == written
-    assert sorted(path.name for path in folder.iterdir()) == sorted(written)
+def test_what_is_not_drawn_in_space_is_told(collwise: Run, folder: Path) -> None:
+    """The timeline has the same name as beside a picture in space."""
+    asked = ("reduce", "-n", 8, "--bytes", 64, *POSTAL, "--picture", "it.svg")
+    lines = collwise("simulate", *asked).out.splitlines()[-2:]
+    assert [line.split()[1] for line in lines] == ["none", "it-timeline.svg"]
+    assert document(collwise, "plan", *asked)["pictures"] == ["it-timeline.svg"]
+    assert [path.name for path in folder.iterdir()] == ["it-timeline.svg"]
 
 
 @pytest.mark.parametrize("command", ["plan", "simulate"])

@@ -38,17 +38,6 @@ def test_who_has_data_if_nobody_says(
         options(shape=shape).problem("allgatherv", ranks, 64)
 
 
-def test_odd_sources() -> None:
-    for sources, shape in (
-        (Sources((0, 4)), None),
-        (Sources((0, 0)), None),
-        (Sources(ranks=()), None),
-        (Sources((0,)), (2, 3)),
-    ):
-        with pytest.raises(InvalidArgument):
-            options(sources=sources, shape=shape).task("allgatherv", 4, 64)
-
-
 @pytest.mark.parametrize("collective", COLLECTIVES)
 def test_what_does_not_apply_is_ignored(collective: str) -> None:
     """As by `tune`, for which some options apply to some of its collectives."""

@@ -1,15 +1,14 @@
 """`collwise reproduce`: what it prints, writes and gives to programs."""
 
-import json
 from pathlib import Path
 
 from tests.cli.conftest import Run
+from tests.cli.running import document
 
 
 def test_the_command(collwise: Run, tmp_path: Path) -> None:
-    ended = collwise("reproduce", "bruck1996", "table2", "B-c16", "--json", "--out", tmp_path)
-    assert (ended.code, ended.err) == (0, "")
-    (found,) = json.loads(ended.out)["papers"]
+    asked = ("reproduce", "bruck1996", "table2", "B-c16", "--out", tmp_path)
+    (found,) = document(collwise, *asked)["papers"]
     (claim,) = found["claims"]
     assert (claim["claim"], claim["verdict"]) == ("B-c16", "holds")
     assert found["verdicts"]["holds"] == 1

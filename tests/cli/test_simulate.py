@@ -6,8 +6,8 @@ import pytest
 
 import collwise as cw
 from collwise.algorithms.registry import ALGORITHMS, algorithms_for, collectives
-from collwise.model.sources import DISTRIBUTIONS, distribute
-from collwise.schedule.collectives import COLLECTIVES, kind_of
+from collwise.model.sources import distribute
+from collwise.schedule.collectives import kind_of
 from tests.cli.conftest import Run
 from tests.cli.running import HOCKNEY, POSTAL, document
 
@@ -44,19 +44,6 @@ def test_one_schedule_on_a_mesh(collwise: Run) -> None:
     assert all((link["from"], link["to"]) == mesh.ends(link["link"]) for link in one["links"])
 
 
-def test_who_waited_for_whom(collwise: Run) -> None:
-    """xor sends over each other's links on a line of eight."""
-    asked = ("simulate", "allgatherv", "-n", 8, "--bytes", 1, "--sources", "all", *HOCKNEY)
-    found = document(collwise, *asked, "--topology", "mesh:1x8", "--algorithm", "xor")
-    transfers = found["simulations"][0]["transfers"]
-    waits = [transfer for transfer in transfers if transfer["waited_for"]]
-    assert len(waits) == found["simulations"][0]["waits"]["messages"] > 0
-    for transfer in waits:
-        holder = transfers[transfer["waited_for"]["held_by"]]
-        assert transfer["waited_for"]["link"] in {*transfer["links"]} & {*holder["links"]}
-        assert holder["sent_s"] == transfer["entry_s"]
-
-
 @pytest.mark.parametrize("collective", collectives())
 def test_every_algorithm_that_applies(collwise: Run, collective: str) -> None:
     """In the table the fastest first, each with the planner's own time; the rest has a reason."""
@@ -69,12 +56,11 @@ def test_every_algorithm_that_applies(collwise: Run, collective: str) -> None:
     assert {*played, *found["excluded"]} == known
     plan = document(collwise, "plan", *asked[1:])
     assert played[plan["algorithm"]] == plan["predicted_s"] == min(played.values())
-    ended = collwise(*asked)
-    assert (ended.code, ended.err) == (0, "")
-    shown = re.findall(r"│ (\w+)", ended.out)
+    out = collwise(*asked).printed()
+    shown = re.findall(r"│ (\w+)", out)
     places = [shown.index(name.partition("/")[2]) for name in played]
     assert sorted(places) == places
-    assert all(f"left out     {name}: " in ended.out for name in found["excluded"])
+    assert all(f"left out     {name}: " in out for name in found["excluded"])
 
 
 def test_a_million_ranks(collwise: Run) -> None:
@@ -85,12 +71,6 @@ def test_a_million_ranks(collwise: Run) -> None:
     assert one["messages"] == (1 << 20) - 1
     assert one["bytes_sent"] == 512 * one["messages"]
     assert one["finish_s"] is one["transfers"] is None
-    best = collwise(*asked)
-    assert (best.code, best.err) == (0, "")
-    assert "algorithm    broadcast/" in best.out
-    assert ": nothing can be faster" in best.out
-    assert "left out     broadcast/" in best.out
-    assert "name it with --algorithm" in best.out
 
 
 # --- parameters ---
@@ -98,27 +78,14 @@ def test_a_million_ranks(collwise: Run) -> None:
 SEGMENTED = ("--algorithm", "chain_segmented")
 
 
-@pytest.mark.parametrize(
-    ("algorithm", "given", "settings"),
-    [
-        ("chain_segmented", ["segment=4k"], {"segment": "4096"}),
-        ("postal_tree_segmented", ["lam=9/5", "segment=1K"], {"lam": "9/5", "segment": "1024"}),
-        ("postal_tree_segmented", ["lam=2"], {"lam": "2"}),
-        ("alpha", ["alpha=0.6"], {"alpha": "3/5"}),
-        ("allreduce/hybrid", ["strategy=010"], {"strategy": "(0, 1, 0)"}),
-    ],
-)
-def test_parameters(
-    collwise: Run, algorithm: str, given: list[str], settings: dict[str, str]
-) -> None:
+@pytest.mark.parametrize("given", [{"lam": "9/5", "segment": "1024"}, {"lam": "2"}])
+def test_parameters(collwise: Run, given: dict[str, str]) -> None:
     """What is not given is chosen."""
-    collective = "allreduce" if "/" in algorithm else "broadcast"
-    asked = ("simulate", collective, "-n", 8, "--bytes", "64k", *HOCKNEY, "--algorithm", algorithm)
-    words = [word for pair in given for word in ("--set", pair)]
+    asked = ("simulate", "-n", 8, "--bytes", "64k", *HOCKNEY, "--algorithm=postal_tree_segmented")
+    words = [f"--set={name}={value}" for name, value in given.items()]
     (one,) = document(collwise, *asked, *words)["simulations"]
-    assert one["settings"].items() >= settings.items()
-    (planned,) = document(collwise, *asked)["simulations"]
-    assert planned["settings"].keys() == one["settings"].keys()
+    assert one["settings"].items() >= given.items()
+    assert one["settings"].keys() == {"lam", "segment"}
 
 
 @pytest.mark.parametrize(
@@ -163,17 +130,15 @@ def test_sources(collwise: Run, given: list[str], ranks: list[int]) -> None:
     assert plan["shape"] == found["shape"]
 
 
-@pytest.mark.parametrize("pattern", DISTRIBUTIONS)
-def test_patterns(collwise: Run, pattern: str) -> None:
-    given = ("--pattern", pattern, "--sources", 6)
+def test_a_pattern_is_shown(collwise: Run) -> None:
+    given = ("--pattern", "cross", "--sources", 6)
     ended = collwise(*S_TO_P, *HOCKNEY, "--algorithm", "ring", *given)
     first, *drawn = ended.out.split("sources      ")[1].splitlines()[:4]
-    ranks = distribute(pattern, (4, 5), 6)
+    ranks = distribute("cross", (4, 5), 6)
     text = cw.sources.picture((4, 5), ranks).splitlines()
     assert [first, *(line.strip() for line in drawn)] == text
 
 
-@pytest.mark.parametrize("command", ["plan", "simulate"])
 @pytest.mark.parametrize(
     ("given", "words"),
     [
@@ -199,19 +164,8 @@ def test_patterns(collwise: Run, pattern: str) -> None:
         ),
     ],
 )
-def test_odd_sources(collwise: Run, command: str, given: list[str], words: list[str]) -> None:
-    collwise(command, *S_TO_P[1:], *HOCKNEY, *given).refused(*words)
-
-
-@pytest.mark.parametrize("command", ["plan", "simulate"])
-@pytest.mark.parametrize("collective", [c.name for c in COLLECTIVES.values() if not c.has_sources])
-def test_options_of_another_collective(collwise: Run, command: str, collective: str) -> None:
-    asked = (command, collective, "-n", 4, "--bytes", 64, *POSTAL)
-    for option, value in (("--sources", "1,"), ("--pattern", "row"), ("--shape", "2x2")):
-        collwise(*asked, option, value).refused(f"{collective} with {option}", "allgatherv only")
-    if not kind_of(collective).combines:
-        for option, value in (("--op", "sum"), ("--dtype", "float64"), ("--order", "any")):
-            collwise(*asked, option, value).refused(f"{collective} with {option}")
+def test_odd_sources(collwise: Run, given: list[str], words: list[str]) -> None:
+    collwise(*S_TO_P, *HOCKNEY, *given).refused(*words)
 
 
 # --- size ---
@@ -237,17 +191,15 @@ def test_too_many_sources(collwise: Run) -> None:
             collwise(*asked).refused("name every source on every rank", most)
     fewer = ("allgatherv", "-n", 1025, "--bytes", 8, *POSTAL, "--sources", "all")
     collwise("simulate", *fewer).refused("simulated, message by message", most)
-    assert "census" in collwise("plan", *fewer).out
+    assert collwise("plan", *fewer, "--algorithm", "bruck").code == 0
 
 
 @pytest.mark.parametrize("collective", collectives())
-@pytest.mark.parametrize(("ranks", "nbytes"), [(1, 64), (2, 0), (5, 40)])
+@pytest.mark.parametrize(("ranks", "nbytes"), [(1, 64), (2, 0)])
 def test_hardly_anything(collwise: Run, collective: str, ranks: int, nbytes: int) -> None:
     asked: list[object] = ["simulate", collective, "-n", ranks, "--bytes", nbytes]
     asked += ["--sources", "0,"] * (kind_of(collective).has_sources)
     found = document(collwise, *asked, *POSTAL)
     assert found["simulations"]
-    idle = ranks == 1 or nbytes == 0
-    assert all((one["messages"] == 0) == idle for one in found["simulations"])
-    ended = collwise(*asked, "--preset", "paragon")
-    assert (ended.code, ended.err) == (0, "")
+    assert all(one["messages"] == 0 for one in found["simulations"])
+    collwise(*asked, "--preset", "paragon").printed()

@@ -2,25 +2,19 @@
 
 import json
 import os
-import random
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-import collwise as cw
-from collwise.errors import CollwiseError
-from collwise.measure.race import LIBRARY
-from collwise.planner.choose import plan_for
-from collwise.planner.race_lookup import known_races, verdict
 from collwise.profiles.profile import Profile, with_measurements
 from collwise.profiles.records import RaceResult
 from collwise.profiles.store import default_path
-from collwise.schedule.problem import Problem
 from collwise.system.files import locked
 from collwise.tuning.saving import save_merged
 from tests.cli.conftest import Run
+from tests.cli.running import document
 from tests.profiles.example import example, won_race
 
 
@@ -49,8 +43,8 @@ def test_nothing_is_saved(collwise: Run, folder: Path, monkeypatch: pytest.Monke
 
 def test_a_list(collwise: Run, store: dict[str, Path]) -> None:
     store["two"].write_text("{}")
-    ended = collwise("wisdom", "list", "--json")
-    one, two = sorted(json.loads(ended.out)["profiles"], key=lambda each: each["name"])
+    told = document(collwise, "wisdom", "list")["profiles"]
+    one, two = sorted(told, key=lambda each: each["name"])
     assert (one["name"], one["path"]) == (store["one"].stem, str(store["one"]))
     assert (one["mpi_library"], one["races"]) == ("One MPI 1.0", {"4": 2, "8": 1})
     assert one["measured"] == ["1x4"]
@@ -64,8 +58,8 @@ def test_one_is_shown(collwise: Run, store: dict[str, Path]) -> None:
     text = collwise("wisdom", "show", "one").out
     assert "broadcast/chain" in text
     assert "1.90 to 2.10" in text
-    document = json.loads(collwise("wisdom", "show", store["one"], "--json").out)
-    assert Profile.from_json(json.dumps(document["profile"])) == Profile.load(store["one"])
+    shown = document(collwise, "wisdom", "show", store["one"])
+    assert Profile.from_json(json.dumps(shown["profile"])) == Profile.load(store["one"])
     assert "Races" not in collwise("wisdom", "show", "two").out
     for words, seen in (
         (["show"], "2 saved profiles match (saved: "),
@@ -84,9 +78,9 @@ def test_why(collwise: Run, store: dict[str, Path]) -> None:
     assert "blocking     broadcast/chain: it won the race of 1,024 bytes on 4 ranks" in text
     assert "persistent   the library's own: persistent calls of broadcast were not raced" in text
     assert "Races of broadcast on 4 ranks" in text
-    document = json.loads(collwise(*asked, "--json").out)
-    assert document["blocking"]["algorithm"] == "broadcast/chain"
-    assert document["blocking"]["race"] == document["races"][0]
+    told = document(collwise, *asked)
+    assert told["blocking"]["algorithm"] == "broadcast/chain"
+    assert told["blocking"]["race"] == told["races"][0]
     other = collwise("wisdom", "why", "reduce", "-n", "4", "--bytes", "8", "--profile", "two")
     assert "Races of" not in other.out
 
@@ -128,9 +122,10 @@ def test_forgetting(collwise: Run, store: dict[str, Path]) -> None:
     assert not store["two"].exists()
 
 
-def save_at_once(path: Path, processes: int, rounds: int) -> None:
+@pytest.mark.parametrize("processes", [4, pytest.param(50, marks=pytest.mark.exhaustive)])
+def test_saves_at_once_lose_nothing(tmp_path: Path, processes: int) -> None:
     """Every process saves races of its own, all at the same time."""
-    children = []
+    path, rounds, children = tmp_path / "wisdom.json", 3, []
     begin, started = os.pipe()
     for number in range(processes):
         if (child := os.fork()) == 0:
@@ -149,56 +144,6 @@ def save_at_once(path: Path, processes: int, rounds: int) -> None:
     os.close(begin)
     races = {(r.ranks, r.nbytes) for r in Profile.load(path).race_results}
     assert races == {(2 + n, 8 << again) for n in range(processes) for again in range(rounds)}
-
-
-@pytest.mark.parametrize("processes", [4, pytest.param(50, marks=pytest.mark.exhaustive)])
-def test_saves_at_once_lose_nothing(tmp_path: Path, processes: int) -> None:
-    save_at_once(tmp_path / "wisdom.json", processes, 3)
-
-
-def damage(text: bytes, chance: random.Random) -> bytes:
-    """Somewhere, in one of several ways."""
-    start = chance.randrange(len(text))
-    end = min(len(text), start + chance.choice([1, 1, 8, 200]))
-    anywhere = chance.randrange(len(text))
-    return chance.choice(
-        [
-            text[:start],
-            text[:start] + text[end:],
-            text[:start] + bytes(chance.choices(range(256), k=end - start)) + text[end:],
-            text[:start]
-            + bytes(chance.choices(b'0123456789-.eE",{}[]', k=end - start))
-            + text[end:],
-            text[:start] + text[anywhere : anywhere + end - start] + text[end:],
-            text[:start] + text[start:end] * 2 + text[end:],
-        ]
-    )
-
-
-def check_damaged(path: Path, count: int) -> None:
-    """What was damaged is refused in a sentence, or it is a profile; plans by it are right."""
-    chance, refusals = random.Random(count), list[str]()
-    races = [race(ranks, 8 << ranks) for ranks in (2, 3, 4)]
-    whole = known("One MPI 1.0", *races).save(path).read_bytes()
-    problem = Problem("broadcast", 4, 128)
-    for _ in range(count):
-        path.write_bytes(damage(whole, chance))
-        try:
-            profile = Profile.load(path)
-        except CollwiseError as told:
-            refusals.append(str(told))
-            continue
-        said = verdict(known_races(profile, 4), problem, "blocking")
-        named = None if said.algorithm == LIBRARY else said.algorithm
-        plan = plan_for(problem, profile.machine, named, reason="")
-        cw.verify(plan.schedule)
-    assert all(str(path) in told for told in refusals)
-    assert count // 3 < len(refusals) < count
-
-
-@pytest.mark.parametrize("times", [40, pytest.param(1_000, marks=pytest.mark.exhaustive)])
-def test_damaged_wisdom(tmp_path: Path, times: int) -> None:
-    check_damaged(tmp_path / "wisdom.json", times)
 
 
 def test_a_lock_that_is_never_given_back(

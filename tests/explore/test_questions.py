@@ -58,17 +58,14 @@ def test_a_choice_of_another_collective_is_forgotten() -> None:
     )
 
 
-def test_pictures_bring_their_colours() -> None:
-    """The page has a `--muted` of its own, in which lines are hardly seen."""
-    text = embedded(Question().figures()["Tree"])
-    assert text.startswith("<div style=")
-    for name in set(re.findall(r"var\(--(\w+),", text)):
-        assert f"--{name}: {THEME[name][0]}" in text
-
-
-def test_pictures_share_no_identifiers() -> None:
-    """On one page, a glyph or a clip of one would otherwise be drawn in another."""
-    texts = map(embedded, Question(ranks=5).figures().values())
+def test_pictures_on_one_page() -> None:
+    """They bring their colours: the page has a `--muted` of its own, in which lines are hardly
+    seen.  They share no identifiers: a glyph of one would be drawn in another."""
+    texts = [embedded(figure) for figure in Question(ranks=5).figures().values()]
+    for text in texts:
+        assert text.startswith("<div style=")
+        for name in set(re.findall(r"var\(--(\w+),", text)):
+            assert f"--{name}: {THEME[name][0]}" in text
     names = [name for text in texts for name in re.findall(r' id="([^"]+)"', text)]
     assert len(names) == len(set(names)) > 0
 

@@ -5,7 +5,6 @@ from matplotlib.lines import Line2D
 
 from collwise.figures.latency_curves import MODES, latency_curves
 from collwise.figures.style import svg
-from collwise.profiles.records import Mode
 from tests.figures.examples import legend, ys
 from tests.profiles.example import point, profile
 
@@ -38,11 +37,10 @@ def test_the_legend_says_what_there_is() -> None:
     assert {"95 % interval", "protocol changes", "λ < 1: used as 1"} < set(entries)
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_single_point_without_intervals(mode: Mode) -> None:
+def test_a_single_point_without_intervals() -> None:
     bare = point(
         1000,
-        mode,
+        "blocking",
         lam=0.4,
         t0_interval_s=None,
         lam_interval=None,

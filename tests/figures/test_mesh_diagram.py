@@ -5,6 +5,7 @@ from matplotlib.figure import Figure
 
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.figures.mesh_diagram import HEAT, ROOMY, can_be_drawn, mesh_diagram
+from collwise.figures.report_pictures import schedule_figures
 from collwise.figures.style import svg
 from collwise.figures.timeline import timeline
 from collwise.model.machine import Machine
@@ -150,7 +151,29 @@ def test_what_lies_flat(topology: Topology | None, flat: bool) -> None:
     assert can_be_drawn(topology) is flat
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (1, 2), (4, 5), (40, 3), (2, 90), (33, 33)])
+@pytest.mark.parametrize(
+    ("name", "topology", "in_space", "scales"),
+    [
+        ("reduce/binomial", None, [], 0),
+        ("reduce/binomial", Mesh(2, 4), ["Mesh"], 1),
+        ("broadcast/binomial", Hypercube(3), ["Tree"], 0),
+        ("allreduce/recursive_doubling", Torus(2, 2, 2), [], 0),
+        ("allgatherv/ring", Mesh(2, 4), ["Mesh"], 1),
+        ("allgatherv/ring", Complete(8), ["Mesh"], 0),
+    ],
+)
+def test_what_is_drawn_in_space(
+    name: str, topology: Topology | None, in_space: list[str], scales: int
+) -> None:
+    """Links and how busy they are, where they lie flat; else the mesh of ranks, or a tree."""
+    sources = [1] if "allgatherv" in name else None
+    schedule = ALGORITHMS[name].schedule(8, 64, sources=sources)
+    figures = schedule_figures(ideal(schedule, HOCKNEY, topology), schedule, topology=topology)
+    assert [*figures] == [*in_space, "Timeline"]
+    assert [len(figures[kind].axes) for kind in in_space] == [1 + scales] * len(in_space)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (40, 3), (2, 90), (33, 33)])
 def test_any_mesh(shape: tuple[int, int]) -> None:
     ranks = shape[0] * shape[1]
     schedule = ALGORITHMS["allgatherv/br_lin"].schedule(ranks, 9, sources=[0], shape=shape)

@@ -12,7 +12,7 @@ from collwise.figures.tree_diagram import tree_diagram
 from tests.figures.examples import drawn
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def picture() -> Figure:
     return tree_diagram(*drawn("binomial", 4))
 
@@ -35,7 +35,7 @@ def test_svg_names_only_what_it_refers_to(picture: Figure) -> None:
 def test_svg_is_deterministic(tmp_path: Path) -> None:
     first, second = (tree_diagram(*drawn("binomial", 4)) for _ in range(2))
     save(first, tmp_path / "first.png")
-    assert len({svg(figure) for figure in (first, first, first, second)}) == 1
+    assert len({svg(figure) for figure in (first, first, second)}) == 1
 
 
 def test_colours_of_svg_follow_the_page(picture: Figure) -> None:
@@ -44,13 +44,6 @@ def test_colours_of_svg_follow_the_page(picture: Figure) -> None:
     assert f"var(--blue, {BLUE})" in text
     assert used <= {light for light, _ in THEME.values()}
     assert len(re.findall(r"#[0-9a-f]{6}\)", text)) == len(re.findall(r"#[0-9a-f]{6}", text))
-
-
-@pytest.mark.parametrize("suffix", ["png", "SVG"])
-def test_saved_by_suffix(picture: Figure, tmp_path: Path, suffix: str) -> None:
-    path = save(picture, tmp_path / "new" / "deep" / f"tree.{suffix}")
-    begin = path.read_bytes()[:80]
-    assert begin.startswith(b"\x89PNG" if suffix.lower() == "png" else b"<?xml")
 
 
 def test_unwritable_files_are_named(picture: Figure, tmp_path: Path) -> None:

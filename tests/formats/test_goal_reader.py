@@ -63,6 +63,7 @@ def test_lines_are_the_order_of_sends(tmp_path: Path) -> None:
         ("num_ranks 2||send 8b to 1", "line 3: 'send 8b to 1'; write rank NUMBER"),
         ("num_ranks 2|rank 2 {|}", "line 2: rank 2 is none of 2"),
         ("num_ranks 2|rank 0 { }|rank 0 { }", "line 3: rank 0 is there twice"),
+        ("num_ranks 2|rank 0 {|calc 5", "line 2: rank 0 has no end; close it"),
     ],
 )
 def test_ranks_that_are_refused(tmp_path: Path, lines: str, words: str) -> None:
@@ -103,10 +104,6 @@ def test_ranks_that_are_refused(tmp_path: Path, lines: str, words: str) -> None:
 )
 def test_lines_that_are_refused(tmp_path: Path, lines: str, words: str) -> None:
     refused(tmp_path, f"num_ranks 2|rank 0 {{|{lines}|}}", words)
-
-
-def test_a_rank_without_an_end(tmp_path: Path) -> None:
-    refused(tmp_path, "num_ranks 2|rank 0 {|calc 5", "line 2: rank 0 has no end; close it")
 
 
 def refused(folder: Path, lines: str, words: str) -> None:

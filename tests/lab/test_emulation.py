@@ -5,21 +5,19 @@ machine; where it is busier than that, the measurement is made again.
 """
 
 import json
-import subprocess
 from functools import lru_cache
 from typing import Any
 
 import pytest
 
 from collwise.system.host import usable_cores
-from tests.cli.running import on_one
+from tests.cli.running import alone, check_schema, on_one, run
 from tests.lab.programs import NBYTES, PIECE, STREAMED
 from tests.mpi import launching
 
 pytestmark = [pytest.mark.mpi, pytest.mark.usefixtures("allowed"), on_one("openmpi")]
 
 HOSTS, LATENCY_S, RATE = 4, 5e-3, 10e6
-LIMIT_S = 100
 ATTEMPTS = 3
 SEGMENT, HEADERS = 1448, 52
 """Bytes of a message in a full packet, and of TCP and IP before them."""
@@ -61,23 +59,14 @@ def _measure(library: launching.Library) -> dict[str, Any]:
 
 
 def _measure_once(library: launching.Library) -> dict[str, Any]:
-    python = str(library.python)
-    ran = subprocess.run(
-        [
-            *(python, "-m", "collwise", "lab", "--json", "--hosts", str(HOSTS)),
-            *("--latency", "5ms", "--rate", "10mbit", "--mpi", library.name),
-            *("--timeout", str(LIMIT_S), "--", python, "-m", "tests.lab.programs.measure_network"),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S + 30,
-        env=library.environment(),
-        cwd=launching.ROOT,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
-    assert ran.returncode == 0, ran.stderr
-    document = json.loads(ran.stdout)
+    network = ("--hosts", str(HOSTS), "--latency", "5ms", "--rate", "10mbit")
+    options = ("--json", *network, "--mpi", library.name, "--timeout", "100")
+    program = (str(library.python), "-m", "tests.lab.programs.measure_network")
+    command = alone(library, "lab", *options, "--", *program)
+    ended = run(command, launching.ROOT, library.environment())
+    assert ended.code == 0, ended
+    document = json.loads(ended.out)
+    check_schema("lab", document)
     assert document["exit_code"] == 0
     return {**json.loads(document["stdout"].splitlines()[-1]), "report": document["report"]}
 

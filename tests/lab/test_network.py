@@ -126,9 +126,3 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(InvalidArgument, match="it is no TOML"):
         Network.load(tmp_path / "binary.toml")
-
-
-def test_latencies_and_rates_in_nanoseconds_and_bits() -> None:
-    network = Network.uniform(2, "0.5 ms", "1.25 MB/s")
-    assert network.least_latency_ns == 500_000
-    assert network.rates == (10_000_000,) * 2

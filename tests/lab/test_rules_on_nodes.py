@@ -1,17 +1,15 @@
 """Exported rules for several ranks on each of several hosts: in force, by `export --check`."""
 
-import json
-import subprocess
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 
 from collwise.system.files import save_text
+from tests.cli.running import alone, run
 from tests.mpi.launching import LIMIT_S, Library
 from tests.planner.machines import race
-from tests.profiles.example import PROVENANCE, profile
+from tests.profiles.example import PROVENANCE, of_library
 
 VERSIONS = {"mpich": "MPICH 5.0.2", "openmpi": "Open MPI 5.0.11"}
 WON: dict[str, list[tuple[int, str, dict[str, int]]]] = {
@@ -52,9 +50,8 @@ def test_rules_are_in_force_on_hosts_of_two_ranks(mpi: Library, tmp_path: Path) 
         for nbytes, algorithm, settings in WON[mpi.name]
     ]  # fmt: skip
     there = msgspec.structs.replace(PROVENANCE, hosts={f"h{number}": 2 for number in range(hosts)})
-    made = profile(race_results=tuple(races), provenance=there)
-    machine = msgspec.structs.replace(made.fingerprint, mpi_library=VERSIONS[mpi.name])
-    path = msgspec.structs.replace(made, fingerprint=machine).save(tmp_path / "profile.json")
+    made = of_library(VERSIONS[mpi.name], race_results=tuple(races), provenance=there)
+    path = made.save(tmp_path / "profile.json")
     mpiexec = tmp_path / "mpiexec"
     save_text(
         mpiexec,
@@ -67,19 +64,11 @@ def test_rules_are_in_force_on_hosts_of_two_ranks(mpi: Library, tmp_path: Path) 
         ({"COLLWISE_MPIEXEC": str(mpiexec)}, (True, True, "")),
         ({}, (None, True, f"1x{2 * hosts}")),
     ):
-        ended = subprocess.run(
-            [str(mpi.python), "-m", "collwise", "export", mpi.name, *map(str, words)],
-            capture_output=True,
-            text=True,
-            timeout=3 * LIMIT_S,
-            env=mpi.environment(**where),
-            check=False,
-        )
-        assert ended.stderr == ""
-        document: dict[str, Any] = json.loads(ended.stdout)
+        command = alone(mpi, "export", mpi.name, *map(str, words))
+        ended = run(command, tmp_path, mpi.environment(**where), 3 * LIMIT_S)
+        document = ended.document("export-rules")
         assert document["cannot_say"] == []
         told = {one["rule"]: (one["in_force"], one["elsewhere"], one["here"])
                 for one in document["checked"]}  # fmt: skip
         assert len(told) == len(races)
         assert set(told.values()) == {found}, told
-        assert ended.returncode == 0

@@ -94,15 +94,7 @@ def _assert_exact(measurement: Measurement, machine: Machine) -> None:
     assert not measurement.unreached
 
 
-@pytest.mark.parametrize(
-    ("ranks", "lam"),
-    [
-        (ranks, lam)
-        for i, ranks in enumerate((2, 3, 4, 5, 7, 8, 9, 100))
-        for j, lam in enumerate(LATENCIES)
-        if (i + j) % 3 == 0
-    ],
-)
+@pytest.mark.parametrize(("ranks", "lam"), [*zip((2, 3, 4, 5, 8, 9, 100), LATENCIES, strict=True)])
 def test_a_postal_machine_comes_back_exactly(ranks: int, lam: Fraction) -> None:
     machine = Machine.postal(t0_s="1.7e-6", lam=lam)
     measurement = _conduct(machine, ranks, sizes=FIVE_SIZES)
@@ -119,7 +111,6 @@ def test_a_postal_machine_comes_back_exactly(ranks: int, lam: Fraction) -> None:
         Machine.hockney(alpha_s=525e-6, beta_s=0.5e-6),
         Machine.loggp(L_s=3e-6, o_s=1e-6, g_s=2e-6, G_s=1e-9),
         _piecewise((8, 1048576, ("5e-6", "0.5e-9"), ("2e-5", "1e-9"))),
-        EAGER_LIMIT,
         Delta(),
     ],
 )
@@ -135,6 +126,7 @@ def test_machines_whose_cost_depends_on_the_size_come_back_exactly(machine: Mach
 
 def test_a_switch_at_the_eager_limit_is_found() -> None:
     measurement = _conduct(EAGER_LIMIT, 4)
+    _assert_exact(measurement, EAGER_LIMIT)
     assert measurement.segments == tuple(int(nbytes > 16384) for nbytes in SIZES) * 2
     eager, rendezvous = _machine(measurement).segments
     assert (eager[-1].nbytes, rendezvous[0].nbytes) == (16384, 32768)
@@ -152,8 +144,10 @@ def test_both_ways_of_sending_are_told_apart() -> None:
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.exhaustive)])
-@pytest.mark.parametrize("distribution", ["lognormal", "uniform"])
-@pytest.mark.parametrize("machine", [POSTAL, EAGER_LIMIT, Delta()])
+@pytest.mark.parametrize(
+    ("machine", "distribution"),
+    [(POSTAL, "uniform"), (EAGER_LIMIT, "lognormal"), (Delta(), "lognormal")],
+)
 def test_within_two_per_cent_with_five_per_cent_noise(
     machine: Machine, distribution: Literal["lognormal", "uniform"], seed: int
 ) -> None:
@@ -171,9 +165,10 @@ def test_within_two_per_cent_with_five_per_cent_noise(
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("overhead_s", [0, 1e-4])
-@pytest.mark.parametrize("noise", [0, 0.3])
-@pytest.mark.parametrize("budget_s", [0.02, 0.1, 1])
+@pytest.mark.parametrize(
+    ("budget_s", "noise", "overhead_s"),
+    [(0.02, 0, 1e-4), (0.02, 0.3, 0), (0.1, 0, 0), (0.1, 0.3, 1e-4), (1, 0, 1e-4), (1, 0.3, 1e-4)],
+)
 def test_the_budget_is_kept(budget_s: float, noise: float, overhead_s: float) -> None:
     """Nothing is begun that does not fit, so what exceeds the budget is a matter of chance."""
     prober = NoisyProber(EAGER_LIMIT, noise=noise, overhead_s=overhead_s, seed=1)
@@ -187,20 +182,6 @@ def test_the_budget_is_kept(budget_s: float, noise: float, overhead_s: float) ->
         assert prober.elapsed_s > 0.5 * budget_s  # and it is used
     if noise:
         assert not measurement.complete
-
-
-def test_a_tiny_budget_on_a_slow_network_gives_the_small_sizes() -> None:
-    """12.5 MB/s: one probe with a megabyte takes longer than the whole budget."""
-    network = Machine.hockney(alpha_s=1e-4, beta_s=8e-8)
-    prober = SimulatedProber(network)
-    measurement = prober.conduct(SizeCampaign(9, budget_s=1.0))
-    assert prober.elapsed_s <= 1.0
-    assert measurement.unreached
-    assert measurement.unreached[-1] == SIZES[-1]
-    small = [m for m in measurement.medians if m.nbytes <= 2048]
-    assert small
-    assert min(m.repetitions for m in small) >= OPENING
-    assert _machine(measurement).message(8) == network.message(8)
 
 
 def test_the_smallest_size_is_measured_whatever_the_budget() -> None:
@@ -343,7 +324,7 @@ def test_a_size_without_a_slope_is_told_by_its_protocol() -> None:
     assert abs(fit.cost.latency / Fraction(40, 10**6) - 1) < 0.1
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_short_messages_whose_t0_drowns_in_their_latency(seed: int) -> None:
     """10 Mbit/s, 5 ms: 8 bytes keep the sender busy for 0.1 ms; it was taken for that of 2 KB."""
     network = _piecewise((8, 65536, ("1e-4", "8e-7"), ("51e-4", "8e-7")))

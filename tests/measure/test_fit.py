@@ -55,16 +55,6 @@ def _fit(samples: dict[ProbeSetting, list[Seconds]]) -> Fit:
     return fit
 
 
-def _fit_exactly(t0: Fraction, lam: Fraction, repetitions: int) -> Fit:
-    return _fit({cell: [_time(cell, t0, lam)] * repetitions for cell in _cells()})
-
-
-def test_a_latency_below_one_is_reported_as_such() -> None:
-    fit = _fit_exactly(Fraction(3), Fraction(3, 4), 3)
-    assert fit.cost.lam == Fraction(3, 4)
-    assert fit.disagreement == 0
-
-
 def test_floats_are_read_as_they_are_written() -> None:
     t0, lam = Fraction("1.7e-6"), Fraction(9, 5)
     law = fit_cost({cell: float(_time(cell, t0, lam)) for cell in _cells()})
@@ -103,24 +93,10 @@ def test_disagreement_is_relative_to_the_mean() -> None:
     assert 2 < fit.cost.lam < 3
 
 
-def test_an_experiment_without_growth_has_no_law_of_its_own() -> None:
-    times = {cell: _time(cell, Fraction(1), Fraction(2)) for cell in _cells()}
-    fit = _fit({cell: [t if cell.experiment == 2 else Fraction(9)] for cell, t in times.items()})
-    assert fit.experiments[0] is None
-    assert fit.disagreement is None
-
-
 def test_one_repetition_says_nothing_about_doubt() -> None:
-    fit = _fit_exactly(Fraction(1), Fraction(2), 1)
+    fit = _fit({cell: [_time(cell, Fraction(1), Fraction(2))] for cell in _cells()})
     assert fit.uncertainty is fit.t0_interval_s is fit.lam_interval is None
     assert fit.is_significant
-
-
-def test_without_noise_there_is_no_doubt() -> None:
-    fit = _fit_exactly(Fraction(1, 2), Fraction(2), 9)
-    assert fit.uncertainty == (0, 0)
-    assert (fit.t0_interval_s, fit.lam_interval) == ((0.5, 0.5), (2, 2))
-    assert fit.repetitions == 9
 
 
 def test_a_t0_that_might_be_zero_is_not_significant() -> None:
@@ -132,7 +108,7 @@ def test_a_t0_that_might_be_zero_is_not_significant() -> None:
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("repetitions", [5, 8, 30])
+@pytest.mark.parametrize("repetitions", [5, 16])
 def test_intervals_hold_the_truth_about_as_often_as_they_say(repetitions: int) -> None:
     t0, lam = Fraction(1, 10**6), Fraction(9, 5)
     random = Random(repetitions)

@@ -25,7 +25,7 @@ def _measure(machine: Machine, ranks: int = 9, **options: object) -> Measurement
     return SimulatedProber(machine).conduct(campaign)
 
 
-@pytest.mark.parametrize("lam", ["1", "1.05", "9/5", "4/3", "39/20", "4"])
+@pytest.mark.parametrize("lam", ["1", "9/5", "4/3"])
 def test_a_profile_gives_the_machine_back_exactly(lam: str, tmp_path: Path) -> None:
     machine = Machine.postal(t0_s="1.2e-6", lam=Fraction(lam))
     profile = build_profile(_measure(machine), FINGERPRINT, MADE)

@@ -293,7 +293,7 @@ def test_presets_say_where_their_numbers_are_from(preset: LevelPreset) -> None:
     machine = preset.machine(shape)
     assert [level.name for level in machine.by_level] == list(preset.notes)
     assert all("published" in note or "estimate" in note for note in preset.notes.values())
-    assert machine.oddities(8) == machine.oddities(1 << 16) == ()
+    assert machine.oddities(8) == machine.oddities(1 << 20) == ()
     bibliography = Path("docs/bibliography.bib").read_text()
     for note in preset.notes.values():
         for key in [word for word in note.split() if word.startswith("([")]:

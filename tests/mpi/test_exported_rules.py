@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from collwise.profiles.records import RaceResult
-from tests.cli.test_documents import check
+from tests.cli.running import check_schema
 from tests.mpi.launching import LIMIT_S, Library
 from tests.planner.machines import race
 from tests.profiles.example import profile
@@ -71,7 +71,7 @@ def test_every_rule_is_in_force_and_other_sizes_keep_the_default(
     )
     assert (ended.returncode, ended.stderr) == (0, "")
     document: dict[str, Any] = json.loads(ended.stdout)
-    check("export-rules", document)
+    check_schema("export-rules", document)
     assert document["cannot_say"] == []
     found = {one["rule"]: (one["in_force"], one["elsewhere"]) for one in document["checked"]}
     assert len(found) == len(WON[mpi.name])

@@ -95,12 +95,17 @@ def profile(
     )
 
 
+def of_library(mpi_library: str, *points: MeasuredSize, **changes: Any) -> Profile:
+    """A profile measured with this MPI library.   changes: as those of `profile`."""
+    fingerprint = msgspec.structs.replace(FINGERPRINT, mpi_library=mpi_library)
+    return profile(points or None, fingerprint=fingerprint, **changes)
+
+
 def example(mpi_library: str = "Test MPI 1.0") -> Profile:
     """A profile of a machine that is not this one: t0 = 1 µs, λ = 3 at every size."""
     points = [point(n, lam=3.0, t0_s=1e-6, lam_interval=(2.9, 3.1)) for n in (64, 4096)]
     hosts = msgspec.structs.replace(PROVENANCE, hosts={"elsewhere": 4}, ranks=4)
-    fingerprint = msgspec.structs.replace(FINGERPRINT, mpi_library=mpi_library)
-    return profile(points, medians=(), provenance=hosts, fingerprint=fingerprint)
+    return of_library(mpi_library, *points, medians=(), provenance=hosts)
 
 
 def race_result(nbytes: int, **changes: Any) -> RaceResult:

@@ -30,7 +30,7 @@ from collwise.report.tuning_tables import (
     tuning_table,
 )
 from collwise.system import formatting
-from tests.planner.machines import MACHINES
+from tests.planner.machines import HOCKNEY
 from tests.profiles.example import point, profile
 from tests.tuning.examples import RANKS, WITH_NODES, alone, outcome, session
 
@@ -344,11 +344,10 @@ def test_a_session_as_json() -> None:
     assert len(made["profile"]["wins"]) == len(found.profile.race_results) > 0
 
 
-@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
-def test_a_plan_as_json(machine: Any) -> None:
-    made = plan("broadcast", ranks=2, nbytes=3000, machine=machine, root=1)
+def test_a_plan_as_json() -> None:
+    made = plan("broadcast", ranks=2, nbytes=3000, machine=HOCKNEY, root=1)
     found = as_json(plan_document(made, "a test"))
-    assert found["machine"] == machine.describe()
+    assert found["machine"] == HOCKNEY.describe()
     assert found["machine_from"] == "a test"
     assert (found["collective"], found["ranks"], found["nbytes"]) == ("broadcast", 2, 3000)
     assert (found["root"], found["algorithm"]) == (1, made.algorithm)

@@ -1,7 +1,11 @@
 """What is looked at, what is told of it, and the names of what libraries do; no MPI runs."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
+from collwise.errors import InvalidArgument
 from collwise.mpi.library.fingerprints import sided
 from collwise.report.inspection_tables import inspection_document, inspection_table
 from collwise.tuning.inspection import (
@@ -12,6 +16,7 @@ from collwise.tuning.inspection import (
     _looks,
     _not_looked_at,
     _stretches,
+    inspect,
 )
 from collwise.tuning.known_shapes import name_of_expressions, name_of_tree, tree_text
 from tests.case import in_case
@@ -53,6 +58,12 @@ def test_what_is_left_out() -> None:
         "4 KiB of reduce (MPI.SUM)",
     ]
     assert _not_looked_at({TREE: {}}, (8, 512)) == ["8 B … 512 B of broadcast"]
+
+
+def test_one_rank_is_refused() -> None:
+    alone: Any = SimpleNamespace(Get_size=lambda: 1)
+    with pytest.raises(InvalidArgument, match="inspect 1 rank: one rank sends nothing; use 2 to"):
+        inspect(alone, "MPI 9", ["broadcast"], [8], 1.0, lambda what, done: None)
 
 
 def test_table_and_document_tell_the_same() -> None:

@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from collwise.errors import InvalidArgument
 from collwise.measure.race import (
     BLOCKING,
     END,
@@ -21,6 +24,7 @@ from collwise.planner.choose import problem_for
 from collwise.report.scan_summary import scan_lines
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.tuning.outcomes import Task
+from collwise.tuning.scan_races import scan
 from collwise.tuning.scanning import (
     FAR,
     MESSAGES,
@@ -224,6 +228,12 @@ def lines_of(
         unsettled=unsettled,
     )
     return scan_lines(scan)
+
+
+def test_one_rank_is_refused() -> None:
+    alone: Any = SimpleNamespace(private=SimpleNamespace(comm=SimpleNamespace(size=1)))
+    with pytest.raises(InvalidArgument, match="scan 1 rank: one rank sends nothing; use 2 ranks"):
+        scan(alone, [task()], 1.0)
 
 
 def test_a_line_for_each_finding() -> None:

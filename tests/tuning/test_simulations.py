@@ -28,10 +28,14 @@ PROBLEM = Problem.of("allgatherv", 20, 4096, sources=[0, 7, 13], shape=(4, 5))
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize(
-    ("machine", "topology"),
-    [(POSTAL, None), (LOGGP, None), (HOCKNEY, Mesh(4, 5)), (WORMHOLE, Mesh(4, 5))],
+    ("collective", "machine", "topology"),
+    [
+        ("broadcast", LOGGP, None),
+        ("allreduce", POSTAL, None),
+        ("allreduce", WORMHOLE, Mesh(4, 5)),
+        ("allgatherv", HOCKNEY, Mesh(4, 5)),
+    ],
 )
-@pytest.mark.parametrize("collective", ["broadcast", "allreduce", "allgatherv"])
 def test_the_same_times_as_planned(
     collective: str, machine: Machine, topology: Topology | None
 ) -> None:
@@ -112,12 +116,13 @@ def test_waiting() -> None:
         "waiting      2 of 8 messages waited for links, 1.00 s at most, 2.00 s in all"
         in simulation_lines(one)
     )
-    waiting = [
-        t
-        for t in simulation_document([one], {}, "")["simulations"][0]["transfers"]
-        if t["waited_for"]
-    ]
+    (told,) = simulation_document([one], {}, "")["simulations"]
+    waiting = [t for t in told["transfers"] if t["waited_for"]]
     assert [(t["source"], t["target"]) for t in waiting] == [(1, 3), (3, 1)]
+    for transfer in waiting:
+        holder = told["transfers"][transfer["waited_for"]["held_by"]]
+        assert transfer["waited_for"]["link"] in {*transfer["links"]} & {*holder["links"]}
+        assert holder["sent_s"] == transfer["entry_s"]
 
 
 def test_rows() -> None:

@@ -108,7 +108,7 @@ def columns_of_a_matrix(comm: MPI.Intracomm) -> None:
 def sources_find_each_other(comm: MPI.Intracomm) -> None:
     ours = cw.Comm(comm, machine=MACHINE, effort="estimate")
     mine = np.arange(3 * (comm.rank % 3)) + comm.rank
-    found = ours.sources(mine.nbytes)
+    found = ours.sources(np.int16(mine.nbytes))  # type: ignore[arg-type]
     assert found == tuple(Source(r, 24 * (r % 3)) for r in range(comm.size) if r % 3)
     counts = [0] * comm.size
     for rank, nbytes in found:
@@ -122,9 +122,10 @@ def sources_find_each_other(comm: MPI.Intracomm) -> None:
         lengths, ranks = [s.nbytes for s in found], [s.rank for s in found]
         assert ours.plan("allgatherv", lengths, sources=ranks) is not None
     assert ours.sources(0) == ()
-    for wrong in (-1, 2.5, None, 1 << 70):
+    wrong: Any
+    for wrong in (-1, 2.5, None, 1 << 70, True, np.True_, [8]):
         with raises(InvalidArgument, match=f"nbytes of rank {comm.size - 1} is"):
-            ours.sources(wrong if comm.rank == comm.size - 1 else 8)  # type: ignore[arg-type]
+            ours.sources(wrong if comm.rank == comm.size - 1 else 8)
 
 
 @check

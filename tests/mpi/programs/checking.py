@@ -1,6 +1,5 @@
 """COLLWISE_CHECK=1: ranks that disagree hear of it instead of waiting; on any number of ranks."""
 
-import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -11,8 +10,8 @@ from mpi4py import MPI
 import collwise as cw
 from collwise.comm.checking import ENVIRONMENT, LIMIT, check_limit_s
 from collwise.errors import InvalidArgument
-from tests.mpi.programs.alike import MACHINE
-from tests.mpi.programs.checks import check, raises
+from tests.mpi.programs.alike import MACHINE, run
+from tests.mpi.programs.checks import check, environment, raises
 
 SETTINGS: tuple[Mapping[str, Any], ...] = ({}, {"machine": MACHINE, "effort": "estimate"})
 """With which the library's own serves, and ours."""
@@ -20,12 +19,8 @@ SETTINGS: tuple[Mapping[str, Any], ...] = ({}, {"machine": MACHINE, "effort": "e
 
 def checked(comm: MPI.Intracomm, **settings: Any) -> cw.Comm:
     """A communicator whose calls are checked, as rank 0's environment says."""
-    if comm.rank == 0:
-        os.environ[ENVIRONMENT] = "1"
-    try:
+    with environment(comm, {ENVIRONMENT: "1"}):
         return cw.Comm(comm.Dup(), **settings)
-    finally:
-        os.environ.pop(ENVIRONMENT, None)
 
 
 def refused(comm: MPI.Intracomm, call: Callable[[], Any]) -> list[str]:
@@ -37,16 +32,12 @@ def refused(comm: MPI.Intracomm, call: Callable[[], Any]) -> list[str]:
 
 @check
 def the_environment_switches_checks(comm: MPI.Intracomm) -> None:
-    words: dict[str, float | None] = {"": 0.0, "0": 0.0, "off": 0.0, "1": 60.0, "on": 60.0}
-    try:
-        for word, limit_s in words.items():
-            os.environ[ENVIRONMENT] = word
+    for word, limit_s in {"": 0.0, "0": 0.0, "off": 0.0, "1": 60.0, "on": 60.0}.items():
+        with environment(MPI.COMM_SELF, {ENVIRONMENT: word}):
             assert check_limit_s() == limit_s
-        os.environ[ENVIRONMENT] = "maybe" if comm.rank == 0 else "1"
+    with environment(comm, {ENVIRONMENT: "maybe"}):
         told = refused(comm, partial(cw.Comm, comm, profile=False))
         assert all(f"{ENVIRONMENT}=maybe: it is no such word; say 1 or on" in one for one in told)
-    finally:
-        os.environ.pop(ENVIRONMENT, None)
 
 
 @check
@@ -68,10 +59,7 @@ def right_calls_pass(comm: MPI.Intracomm) -> None:
         ours.Allgather(np.full(2, rank, np.int32), everything)
         assert np.array_equal(everything, np.repeat(np.arange(size), 2))
         counts = [rank % 2 for rank in range(size)]
-        request = ours.Allgatherv_init(np.full(counts[rank], rank, "i"), [everything, counts])
-        request.Start()
-        request.Wait()
-        request.Free()
+        run(ours.Allgatherv_init(np.full(counts[rank], rank, "i"), [everything, counts]))
         assert np.array_equal(everything[: sum(counts)], np.arange(size)[1::2])
         ours.Free()
 
@@ -146,10 +134,8 @@ def a_rank_that_never_comes_is_named(comm: MPI.Intracomm) -> None:
     size, rank = comm.size, comm.rank
     if size == 1:
         return
-    if rank == 0:
-        os.environ[LIMIT] = "200ms"
-    ours = checked(comm, machine=MACHINE, effort="estimate")
-    os.environ.pop(LIMIT, None)
+    with environment(comm, {LIMIT: "200ms"}):
+        ours = checked(comm, machine=MACHINE, effort="estimate")
     for late in (size - 1, 0):
         if rank == late:
             comm.recv(source=(late + 1) % size)  # till another one gave up
@@ -162,11 +148,8 @@ def a_rank_that_never_comes_is_named(comm: MPI.Intracomm) -> None:
     data = np.full(3, rank)
     ours.Bcast(data)  # all are in step
     assert not data.any()
-    if rank == 0:
-        os.environ[LIMIT] = "soon"
-    with raises(InvalidArgument, match=LIMIT):
+    with environment(comm, {LIMIT: "soon"}), raises(InvalidArgument, match=LIMIT):
         checked(comm)
-    os.environ.pop(LIMIT, None)
     ours.Free()
 
 

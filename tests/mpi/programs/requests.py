@@ -14,7 +14,14 @@ from collwise.comm.served import METHODS
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.persistent import PersistentCollective
 from collwise.mpi.runtime.progress import running
-from tests.mpi.programs.alike import ALGORITHMS, MACHINE, Call, allocates_nothing, complete
+from tests.mpi.programs.alike import (
+    ALGORITHMS,
+    MACHINE,
+    Call,
+    adding,
+    allocates_nothing,
+    complete,
+)
 from tests.mpi.programs.checks import check, raises
 
 
@@ -92,41 +99,37 @@ def what_is_repeated_allocates_nothing(comm: MPI.Intracomm) -> None:
 @check
 def types_can_be_freed_before_the_request(comm: MPI.Intracomm) -> None:
     """Every second of four numbers, and pairs that a user's operator adds."""
-
-    def add(left: Any, right: Any, _: MPI.Datatype) -> None:
-        np.frombuffer(right, "i4")[:] += np.frombuffer(left, "i4")
-
-    op, size = MPI.Op.Create(add, commute=True), comm.size
+    size = comm.size
     for ours in planned(comm):
         gaps = MPI.INT.Create_vector(2, 1, 2).Create_resized(0, 16).Commit()
         pairs = MPI.INT.Create_contiguous(2).Commit()
         data, every = np.full(4 * size, comm.rank, "i4"), np.full((size, 4), -1, "i4")
         mine, total = np.arange(20, dtype="i4"), np.zeros(20, "i4")
-        requests = [
-            ours.Bcast_init([data, size, gaps]),
-            ours.Allgatherv_init([mine, 1, pairs], [every, [1] * size, gaps]),
-            ours.Allreduce_init([mine, 10, pairs], [total, 10, pairs], op),
-        ]
-        if all(isinstance(request, PersistentCollective) for request in requests):
-            gaps.Free()
-            pairs.Free()  # Open MPI's own requests read types that were freed, and die
-        others = [MPI.DOUBLE.Create_vector(2, 1, 2).Commit() for _ in range(2)]  # the same handles
-        gc.collect()
-        for _ in range(2):
-            data[::2] = comm.rank
-            cw.startall(requests)
-            cw.waitall(requests)
-            assert not data[::2].any()
-            assert (data[1::2] == comm.rank).all()
-            assert (every[:, ::2] == [0, 1]).all()
-            assert (every[:, 1::2] == -1).all()
-            assert np.array_equal(total, mine * size)
-        for request in requests:
-            request.Free()
+        with adding() as op:
+            requests = [
+                ours.Bcast_init([data, size, gaps]),
+                ours.Allgatherv_init([mine, 1, pairs], [every, [1] * size, gaps]),
+                ours.Allreduce_init([mine, 10, pairs], [total, 10, pairs], op),
+            ]
+            if all(isinstance(request, PersistentCollective) for request in requests):
+                gaps.Free()
+                pairs.Free()  # Open MPI's own requests read types that were freed, and die
+            others = [MPI.DOUBLE.Create_vector(2, 1, 2).Commit() for _ in range(2)]  # same handles
+            gc.collect()
+            for _ in range(2):
+                data[::2] = comm.rank
+                cw.startall(requests)
+                cw.waitall(requests)
+                assert not data[::2].any()
+                assert (data[1::2] == comm.rank).all()
+                assert (every[:, ::2] == [0, 1]).all()
+                assert (every[:, 1::2] == -1).all()
+                assert np.array_equal(total, mine * size)
+            for request in requests:
+                request.Free()
         for datatype in (gaps, pairs, *others):
             if datatype != MPI.DATATYPE_NULL:
                 datatype.Free()
-    op.Free()
 
 
 @check

@@ -75,9 +75,11 @@ def run(request: Any, starts: int = 1) -> None:
     request.Free()
 
 
-def perform(way: Way, comm: Any, method: str, *arguments: Any, starts: int = 1) -> None:
+def perform(
+    way: Way, comm: Any, method: str, *arguments: Any, starts: int = 1, **named: Any
+) -> None:
     """Make a call in some form, to its end.   starts: how often a persistent one is started."""
-    made = getattr(comm, NAMES[way, method])(*arguments)
+    made = getattr(comm, NAMES[way, method])(*arguments, **named)
     if way == "persistent":
         run(made, starts)
     elif way == "nonblocking":

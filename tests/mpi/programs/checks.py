@@ -79,6 +79,13 @@ def environment(comm: MPI.Intracomm, variables: Mapping[str, str]) -> Iterator[N
         os.environ |= before
 
 
+def drawn(cases: int) -> Iterator[int]:
+    """The numbers of drawn cases, as many as DRAWN says where it is set; each may take LIMIT_S."""
+    for number in range(int(os.environ.get("DRAWN", cases))):
+        faulthandler.dump_traceback_later(LIMIT_S, exit=True)
+        yield number
+
+
 @contextmanager
 def logged() -> Iterator[list[str]]:
     """The warnings of the package meanwhile, which appear nowhere else."""

@@ -5,7 +5,6 @@ legal if it ends even where every collective waits for all ranks: `ends` tells. 
 ours, with the right bytes.
 """
 
-import os
 import time
 from collections.abc import Sequence
 from random import Random
@@ -19,9 +18,8 @@ from collwise.comm.recording import Way
 from collwise.comm.served import METHODS
 from tests.mpi.programs.alike import ALGORITHMS, MACHINE, Call
 
-PROGRAMS = int(os.environ.get("ORDERS", "8"))
 FIRST = 18
-"""How many programs are run on each communicator, and the first one's number.
+"""The first program's number.
 
 Number 19 on 3 ranks, and 24 on 4, hung when a first non-blocking call made a duplicate.
 """

@@ -350,7 +350,7 @@ def exported_algorithms_keep_the_order(comm: MPI.Intracomm) -> None:
         return
     text, op = MPI.BYTE.Create_contiguous(WIDTH).Commit(), MPI.Op.Create(join, commute=False)
     for ranks in (4, 5):
-        part = comm.Split(0 if comm.rank < ranks else MPI.UNDEFINED)
+        part = MPI.Intracomm(comm.Split(0 if comm.rank < ranks else MPI.UNDEFINED))
         if part == MPI.COMM_NULL:
             continue
         calls, right = OwnCalls(part), in_rank_order(ranks)

@@ -119,6 +119,7 @@ def outcomes(
     turns: Turns = (),
     limit_s: float = LIMIT_S,
     without: Sequence[str] = (),
+    **environment: str,
 ) -> Outcomes:
     """Start ranks once, for all the checks of these programs on these numbers of ranks.
 
@@ -133,8 +134,8 @@ def outcomes(
     words += [f"-{check}" for check in without]
     try:
         command = "-m", "tests.mpi.programs", *words, *programs
-        chosen = engine.replace("compiled", "")
-        ran = library.run(ranks, *command, limit_s=limit_s, COLLWISE_ENGINE=chosen)
+        environment["COLLWISE_ENGINE"] = engine.replace("compiled", "")
+        ran = library.run(ranks, *command, limit_s=limit_s, **environment)
         said, errors, end = ran.stdout, ran.stderr, f"exit code {ran.returncode}"
         well = ran.returncode == 0 and not errors.strip()
     except subprocess.TimeoutExpired as late:

@@ -4,18 +4,14 @@ python -m tests.mpi.many_sizes SIZES
 """
 
 import sys
-from pathlib import Path
 
 import numpy as np
 from mpi4py import MPI
 
 import collwise as cw
+from tests.mpi.programs.alike import resident_kib, run
 
 ALGORITHMS = {"broadcast": "binomial", "allreduce": "recursive_doubling", "allgatherv": "ring"}
-
-
-def resident_kib() -> int:
-    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * 4
 
 
 def main(sizes: int) -> None:
@@ -32,10 +28,7 @@ def main(sizes: int) -> None:
             case 3:
                 ours.Allgather(mine, np.zeros(size * ours.size, np.uint8))
             case _:
-                request = ours.Bcast_init(mine)
-                request.Start()
-                request.Wait()
-                request.Free()
+                run(ours.Bcast_init(mine))
         if size in (sizes // 5, sizes) and ours.rank == 0:
             print(resident_kib(), flush=True)
 

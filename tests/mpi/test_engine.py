@@ -1,21 +1,21 @@
 """The engine's core by itself, with the sanitizers; and builds with and without a compiler."""
 
-import json
 import re
 import shutil
 import subprocess
 import tarfile
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.mpi.launching import ROOT, Library, mpich, openmpi
+from tests.mpi.launching import ROOT, Library, mpich
 
 CORE = ROOT / "src" / "collwise" / "mpi" / "engine" / "core"
 COMPILER = shutil.which("cc") or shutil.which("gcc")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+BUILT = [*CORE.parent.glob("_engine.*so")]
+needs_extension = pytest.mark.skipif(not BUILT, reason="the extension is not built")
 LIMIT_S = 120
 
 
@@ -48,55 +48,22 @@ def test_the_core_does_nothing_undefined(tmp_path: Path, sanitizer: str) -> None
         run(tmp_path / tested)
 
 
-@pytest.mark.parametrize(
-    ("chosen", "prints"), [("python", "python COLLWISE_ENGINE=python"), ("", "compiled ")]
-)
-def test_the_engine_is_chosen_by_the_environment(chosen: str, prints: str) -> None:
-    if not chosen and not list(CORE.parent.glob("_engine.*so")):
-        pytest.skip("the extension is not built")
-    ran = _served_by(mpich(), COLLWISE_ENGINE=chosen)
-    assert (ran.stdout.strip("\n"), ran.stderr) == (prints, "")
-
-
-def test_an_unknown_engine_of_one_rank_is_refused_by_all() -> None:
-    program = """if True:
-        import os
-        from mpi4py import MPI
-        os.environ["COLLWISE_ENGINE"] = "rust" if MPI.COMM_WORLD.rank == 1 else ""
-        import collwise as cw
-        from collwise.errors import UnknownName
-        try:
-            cw.Comm(MPI.COMM_WORLD)
-        except UnknownName as problem:
-            said = MPI.COMM_WORLD.gather(str(problem))
-            if MPI.COMM_WORLD.rank == 0:
-                print(said)
-    """
-    ran = mpich().run(2, "-c", program, limit_s=LIMIT_S)
-    said = "engine 'rust': there is none; known: compiled, python"
-    assert (ran.returncode, ran.stderr) == (0, "")
-    assert ran.stdout.splitlines() == [str([said] * 2)]
-
-
 DAMAGE = {
     "half": "is incomplete: install collwise anew",
     "empty": "cannot be loaded here .*file too short",
-    "text": "cannot be loaded here .*invalid ELF header",
     "missing": "is not built .*(cannot import name|No module named)",
 }
 
 
+@needs_extension
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_a_damaged_extension_is_not_used(tmp_path: Path, damage: str) -> None:
     """Python serves, and says why on one line; nothing crashes."""
-    built = list(CORE.parent.glob("_engine.*so"))
-    if not built:
-        pytest.skip("the extension is not built")
     package = tmp_path / "collwise"
     shutil.copytree(ROOT / "src" / "collwise", package, ignore=shutil.ignore_patterns("*.so"))
-    extension = package / "mpi" / "engine" / built[0].name
-    whole = built[0].read_bytes()
-    contents = {"half": whole[: len(whole) // 2], "empty": b"", "text": b"no library " * 500}
+    extension = package / "mpi" / "engine" / BUILT[0].name
+    whole = BUILT[0].read_bytes()
+    contents = {"half": whole[: len(whole) // 2], "empty": b""}
     if damage in contents:
         extension.write_bytes(contents[damage])
     ran = _served_by(mpich(), COLLWISE_ENGINE="compiled", PYTHONPATH=str(tmp_path))
@@ -106,9 +73,8 @@ def test_a_damaged_extension_is_not_used(tmp_path: Path, damage: str) -> None:
     assert ran.stderr.count("\n") == 1
 
 
+@needs_extension
 def test_a_library_without_a_function_or_with_odd_handles_is_left_to_python() -> None:
-    if not list(CORE.parent.glob("_engine.*so")):
-        pytest.skip("the extension is not built")
     ran = subprocess.run(
         [str(mpich().python), "-c", ODD_LIBRARIES],
         capture_output=True,
@@ -137,10 +103,9 @@ __attribute__((destructor)) static void tell(void) {
 
 
 @needs_compiler
+@needs_extension
 @pytest.mark.mpi
 def test_a_preloaded_tool_sees_what_the_engine_calls(tmp_path: Path, mpi: Library) -> None:
-    if not list(CORE.parent.glob("_engine.*so")):
-        pytest.skip("the extension is not built")
     tool, folder = tmp_path / "tool.so", mpi.python.parents[1] / "lib"
     handle = {"mpich": "int", "openmpi": "void *"}[mpi.name]
     command = [
@@ -232,35 +197,6 @@ def test_a_million_calls_leak_nothing(mpi: Library) -> None:
     assert ran.returncode == 0, ran.stderr
 
 
-GENERATED = """
-import sys
-from mpi4py import MPI
-from tests.mpi.programs.generated import run
-first = int(sys.argv[1])
-run(MPI.COMM_WORLD, range(first, first + 1000))
-"""
-
-
-@pytest.mark.exhaustive
-@pytest.mark.mpi
-@pytest.mark.parametrize("engine", ["compiled", "python"])
-@pytest.mark.parametrize("first", range(0, 5000, 1000))
-def test_5_000_generated_programs(mpi: Library, engine: str, first: int) -> None:
-    """A thousand at a time: one to seven minutes, by how busy the machine is."""
-    ran = mpi.run(3, "-c", GENERATED, str(first), limit_s=1200, COLLWISE_ENGINE=engine)
-    assert ran.returncode == 0, ran.stderr
-
-
-@pytest.mark.exhaustive
-@pytest.mark.mpi
-@pytest.mark.parametrize("ranks", [2, 3, 5])
-def test_every_check_with_memory_inside_the_node(mpi: Library, ranks: int) -> None:
-    ran = mpi.run(ranks, "-m", "tests.mpi.programs", limit_s=900, COLLWISE_NODE="memory")
-    told = [json.loads(line[6:]) for line in ran.stdout.splitlines() if line[:6] == "check:"]
-    assert [one for one in told if one["complaints"]] == []
-    assert (ran.returncode, ran.stderr) == (0, "")
-
-
 @pytest.mark.exhaustive
 @pytest.mark.mpi
 @pytest.mark.parametrize("ranks", [2, 3, 5, 8])
@@ -278,53 +214,54 @@ from collwise.mpi.runtime import private_communicator, progress
 from mpi4py import MPI
 world, machine = MPI.COMM_WORLD, cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 private_communicator.END_LIMIT_S = progress.END_LIMIT_S = 0.5
-for state in sys.argv[1:-1]:
-    ours = cw.Comm(world.Dup(), machine=machine, algorithms={"broadcast": "chain"})
-    data = np.full(1000, world.rank == 0)
-    request = ours.Bcast_init(data)
-    if state == "non-blocking":
-        request = ours.Ibcast(data)
-    elif state == "non-blocking, not by all" and world.rank:
-        request = ours.Ibcast(data)
-    elif not state.endswith("not by all") or world.rank:
-        request.Start()
-    if state == "looked at":
-        request.Test()
-    elif state == "broken":
-        ours._dispatch.duplicate.made.mark_broken(RuntimeError("interrupted"))
-    if state in ("dropped", "freed"):
+kept = []
+for transport in ("messages", "memory"):
+    for state in (
+        "started", "looked at", "dropped", "freed", "broken", "non-blocking", "not by all",
+        "non-blocking, not by all",
+    ):
+        ours = cw.Comm(
+            world.Dup(), machine=machine, algorithms={"broadcast": "chain"}, transport=transport
+        )
+        data = np.full(1000, world.rank == 0)
+        request = ours.Bcast_init(data)
+        if state == "non-blocking":
+            request = ours.Ibcast(data)
+        elif state == "non-blocking, not by all" and world.rank:
+            request = ours.Ibcast(data)
+        elif not state.endswith("not by all") or world.rank:
+            request.Start()
+        if state == "looked at":
+            request.Test()
+        elif state == "broken":
+            ours._dispatch.duplicate.made.mark_broken(RuntimeError("interrupted"))
+        if state not in ("dropped", "freed"):
+            kept.append(request)
         del request
-    else:
-        globals()[state] = request
-    if state == "freed":
-        ours.Free()
-    else:
-        globals()[state + " comm"] = ours
-if sys.argv[-1] == "Finalize":
+        if state == "freed":
+            ours.Free()
+        else:
+            kept.append(ours)
+if sys.argv[1] == "Finalize":
     MPI.Finalize()
 """
 
 
 @pytest.mark.mpi
 @pytest.mark.parametrize(
-    ("library", "engine", "inside", "ends"),
+    ("mpi", "engine", "ends"),
     [
-        (mpich, "compiled", "messages", "exit"), (openmpi, "compiled", "messages", "Finalize"),
-        (mpich, "compiled", "memory", "Finalize"), (mpich, "python", "messages", "exit"),
-        (openmpi, "compiled", "memory", "exit"), (mpich, "compiled", "memory", "exit"),
-        (mpich, "compiled", "messages", "Finalize"),
+        ("mpich", "compiled", "exit"),
+        ("mpich", "compiled", "Finalize"),
+        ("mpich", "python", "exit"),
+        ("openmpi", "compiled", "exit"),
+        ("openmpi", "compiled", "Finalize"),
     ],
-)  # fmt: skip
-def test_mpi_ends_with_requests_in_every_state(
-    library: Callable[[], Library], engine: str, inside: str, ends: str
-) -> None:
+    indirect=["mpi"],
+)
+def test_mpi_ends_with_requests_in_every_state(mpi: Library, engine: str, ends: str) -> None:
     """A collective that one rank never starts is given up after a while, as MPI's own are."""
-    states = (
-        "started", "looked at", "dropped", "freed", "broken", "non-blocking", "not by all",
-        "non-blocking, not by all",
-    )  # fmt: skip
-    chosen = {"COLLWISE_ENGINE": engine, "COLLWISE_NODE": inside}
-    ran = library().run(3, "-c", ENDS, *states, ends, limit_s=LIMIT_S, **chosen)
+    ran = mpi.run(3, "-c", ENDS, ends, limit_s=LIMIT_S, COLLWISE_ENGINE=engine)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
 
 
@@ -425,20 +362,19 @@ BELOW_MULTIPLE = """if True:
 """
 
 
+@needs_extension
 @pytest.mark.mpi
 @pytest.mark.parametrize(
-    ("level", "inside"),
+    ("mpi", "level", "inside"),
     [
-        ("single", "memory"),
-        ("funneled", "memory"),
-        ("serialized", "memory"),
-        ("funneled", "messages"),
+        ("mpich", "single", "memory"),
+        ("openmpi", "single", "memory"),
+        ("mpich", "funneled", "messages"),
     ],
+    indirect=["mpi"],
 )
 def test_below_thread_multiple_plans_stay_in_memory(mpi: Library, level: str, inside: str) -> None:
     """If its operator has a loop: all others are combined by MPI, which a helper may not call."""
-    if inside == "memory" and not list(CORE.parent.glob("_engine.*so")):
-        pytest.skip("the extension is not built")
     ran = mpi.run(3, "-c", BELOW_MULTIPLE, level, limit_s=LIMIT_S, COLLWISE_NODE=inside)
     assert (ran.returncode, ran.stderr) == (0, "")
     at_level, *lines = ran.stdout.splitlines()

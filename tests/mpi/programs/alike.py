@@ -136,6 +136,12 @@ def mapped() -> int:
     return Path("/proc/self/maps").read_text().count("/memfd:collwise")
 
 
+def resident_kib() -> int:
+    """The memory of this process, without what it shares with others."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("RssAnon:")[1].split()[0])
+
+
 class Call:
     """A collective call's buffers of integers, and what has to be in them in the end."""
 

@@ -6,7 +6,6 @@ import random
 from collections.abc import Callable
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from collwise.mpi.runtime.world import describe
 from collwise.schedule.problem import Problem
 from collwise.tuning.outcomes import Task
 from collwise.tuning.session import Session
-from tests.mpi.programs.alike import mapped, perform
+from tests.mpi.programs.alike import mapped, perform, resident_kib
 from tests.mpi.programs.checks import check, environment, raises, replaced
 
 FLAT = {
@@ -275,11 +274,6 @@ def stress(comm: MPI.Intracomm, calls: int) -> int:
 @check
 def random_calls_of_every_form(comm: MPI.Intracomm) -> None:
     stress(comm, 80)
-
-
-def resident_kib() -> int:
-    status = Path("/proc/self/status").read_text()
-    return int(status.split("RssAnon:")[1].split()[0])
 
 
 @check

@@ -2,20 +2,21 @@
 
 import gc
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
 import collwise as cw
+from collwise.comm.recording import Way
 from collwise.errors import BrokenCommunicator
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution import executor
 from collwise.mpi.runtime.progress import running
-from tests.mpi.programs.alike import MACHINE
-from tests.mpi.programs.checks import check, raises
+from tests.mpi.programs.alike import MACHINE, adding, perform
+from tests.mpi.programs.checks import check, raises, replaced
 
 CHAINS = {"broadcast": "chain", "allreduce": "reduce_broadcast"}
 WITHIN_S = 30
@@ -48,20 +49,6 @@ def send_to_others(comm: MPI.Intracomm) -> None:
     for other in range(comm.size):
         if other != comm.rank:
             comm.Send(np.zeros(1), other, 6)
-
-
-@contextmanager
-def adding(act: Callable[[], object]) -> Iterator[MPI.Op]:
-    """A user's sum of 32-bit integers that does something else, too."""
-
-    def add(left: Any, right: Any, _: MPI.Datatype) -> None:
-        total = np.frombuffer(right, "i4")
-        total += np.frombuffer(left, "i4")
-        act()
-
-    op = MPI.Op.Create(add, commute=True)
-    yield op
-    op.Free()
 
 
 # -- who drives a started collective -----------------------------------------------------------
@@ -303,7 +290,7 @@ def a_broken_communicator_completes_nothing(comm: MPI.Intracomm) -> None:
     else:
         for request in requests[:2]:
             request.Start()
-        ours._dispatch.duplicate.made.mark_broken(MPI.Exception(MPI.ERR_OTHER))  # type: ignore[union-attr]
+        ours._dispatch.duplicate.made.mark_broken(KeyboardInterrupt())  # type: ignore[union-attr]
         for request in requests[:2]:
             assert request.active
             for act in (request.Test, request.Wait, request.Get_status, request.test, request.Wait):
@@ -311,8 +298,11 @@ def a_broken_communicator_completes_nothing(comm: MPI.Intracomm) -> None:
                     act()
         assert requests[2].Test()  # it was not active
         assert requests[2].Wait()
-        with raises(BrokenCommunicator):
-            requests[2].Start()
+        data = buffers[2]
+        forms = (partial(form, data, 0) for form in (ours.Bcast, ours.Ibcast, ours.Bcast_init))
+        for act in (requests[2].Start, *forms):
+            with raises(BrokenCommunicator, match="KeyboardInterrupt"):
+                act()
         assert not any(one.any() for one in buffers)
         comm.Barrier()
     for request in requests:
@@ -326,24 +316,16 @@ def a_call_that_raised_uses_up_no_tag(comm: MPI.Intracomm) -> None:
     ours: Any = chains(comm)
     mine, total = np.ones(8, "i4"), np.zeros(8, "i4")
     ours.Allreduce(mine, total)
-    of_executors: Any = executor
-    allocate = of_executors.allocate
 
     def fails(nbytes: int) -> Any:
         raise MemoryError(nbytes)
 
-    for call in (ours.Allreduce_init, ours.Iallreduce):
+    ways: tuple[Way, ...] = "persistent", "nonblocking"
+    for way in ways:
         if 0 < comm.rank == comm.size - 1:  # alone, the library's own serves
-            of_executors.allocate = fails
-            try:
-                with raises(MemoryError):
-                    call(mine, total)
-            finally:
-                of_executors.allocate = allocate
-        request = call(mine, total)
-        if call == ours.Allreduce_init:
-            request.Start()
-        request.Wait()
+            with replaced(executor, allocate=fails), raises(MemoryError):
+                perform(way, ours, "Allreduce", mine, total)
+        perform(way, ours, "Allreduce", mine, total)
         assert (total == comm.size).all()
         total[:] = 0
     ours.Free()

@@ -48,6 +48,14 @@ def assumed(world: World, *won: RaceResult) -> Profile:
     )
 
 
+@contextmanager
+def wrapped(comm: MPI.Intracomm, **settings: Any) -> Iterator[cw.Comm]:
+    """A communicator of ours on a duplicate, without a profile; freed in the end."""
+    ours = cw.Comm(comm.Dup(), profile=False, **settings)
+    yield ours
+    ours.Free()
+
+
 def distinct(comm: MPI.Intracomm, made: Iterable[Schedule]) -> list[Schedule]:
     """Schedules of which no two have the same lists for the same problem: they run alike."""
     every = list(made)

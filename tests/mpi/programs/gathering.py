@@ -6,12 +6,12 @@ import numpy as np
 from mpi4py import MPI
 
 import collwise as cw
-from collwise.mpi.bench.bare_sends import bare_sends
+from collwise.comm.recording import Way
 from collwise.mpi.execution.executor import Executor
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.execution.gather_executor import GatherExecutor
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
-from tests.mpi.programs.alike import MACHINE, complete, run
+from tests.mpi.programs.alike import MACHINE, complete, perform, run
 from tests.mpi.programs.checks import check
 from tests.mpi.programs.contributions import (
     KINDS,
@@ -83,42 +83,25 @@ def long_contributions(comm: MPI.Intracomm) -> None:
 
 @check
 def one_source_broadcasts_in_segments(comm: MPI.Intracomm) -> None:
-    """Planned, in blocking, persistent and non-blocking calls, on whatever buffers."""
+    """Planned, in calls of every form, on whatever buffers."""
     ours, types, rank = cw.Comm(comm.Dup(), machine=MACHINE, effort="estimate"), Types(), comm.rank
     pairs = [0] * comm.size
     pairs[-1] = 9001
-    twice = [2 * count for count in pairs]
     plan = ours.plan("allgatherv", PAIR * pairs[-1], sources=[comm.size - 1])
-    if comm.size > 2:
-        assert plan is not None
-        assert plan.algorithm == "allgatherv/as_broadcast"
-        result = np.full(twice[-1], -1, np.int32)
-        if rank == comm.size - 1:
-            result[:] = numbers(rank, pairs[rank])
-        send_all, free = bare_sends(comm, plan.schedule.rank(rank), result, {comm.size - 1: 0})
-        send_all()
-        free()
-        assert np.array_equal(result, numbers(comm.size - 1, pairs[-1]))
+    assert comm.size <= 2 or (plan and plan.algorithm == "allgatherv/as_broadcast")
+    ways: tuple[Way, ...] = "blocking", "nonblocking", "persistent"
     for number in range(2 * KINDS):
         salt = number % 3
         right = the_library(comm, pairs, salt)
         into = received(types, pairs, (number + rank) % KINDS, number)
         mine = numbers(rank, pairs[rank], salt)
         send = given(types, mine, into, pairs, rank, number // KINDS + rank)
-        calls = (ours.Allgatherv, ours.Iallgatherv, ours.Allgatherv_init)
-        for call in calls:
-            request: Any = call(send, into.spec)
-            if call == ours.Allgatherv_init:
-                request.Start()
-            if request is not None:
-                request.Wait()
-            assert into.right(right), (number, call.__name__)
+        for way in ways:
+            perform(way, ours, "Allgatherv", send, into.spec)
+            assert into.right(right), (number, way)
             into.memory[into.where] = -2
             if send is MPI.IN_PLACE:
                 into.memory[into.own(pairs, rank)] = mine
-        request.Free()
-        ours.Allgatherv(mine, [result := np.zeros(sum(twice), np.int32), twice])
-        assert np.array_equal(result, right)
     types.free()
     ours.Free()
 

@@ -1,8 +1,7 @@
 """Checks of the library's own algorithms: which run, what is restored, who keeps the default."""
 
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import partial
 from itertools import product
 from typing import Any
@@ -25,7 +24,7 @@ from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import describe as describe_world
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Problem
-from tests.mpi.programs.alike import assumed, hint, perform, run
+from tests.mpi.programs.alike import assumed, hint, perform, run, wrapped
 from tests.mpi.programs.checks import check, environment, logged, raises, replaced
 from tests.profiles.example import won_race
 
@@ -52,13 +51,6 @@ def by_race(comm: MPI.Intracomm, collective: str, label: str, **about: Any) -> c
         collective=collective, ranks=comm.size, algorithm=f"{collective}/{label}", **about
     )
     return cw.Comm(comm.Dup(), profile=assumed(describe_world(comm), won), record=True)
-
-
-@contextmanager
-def wrapped(comm: MPI.Intracomm, **settings: Any) -> Iterator[cw.Comm]:
-    ours = cw.Comm(comm.Dup(), profile=False, **settings)
-    yield ours
-    ours.Free()
 
 
 @check

@@ -6,9 +6,8 @@ from tests.mpi.launching import Library, outcomes
 
 DRAWN = {
     "legal": (667, (2, 3, 4)),
-    "notations": (5000, (2, 3, 4, 5)),
+    "notations": (5000, (1, 2, 3, 4, 5)),
     "generated": (5000, (3,)),
-    "odd_calls": (3000, (1, 2, 3)),
 }
 """By program, how many cases, and on how many ranks each."""
 LIMIT_S = 6000

@@ -51,14 +51,34 @@ def send_to_others(comm: MPI.Intracomm) -> None:
             comm.Send(np.zeros(1), other, 6)
 
 
+def start_late(comm: MPI.Intracomm, request: Any, late: int) -> None:
+    """Start a request on all ranks, on one of them once all others have."""
+    if comm.rank == late:
+        meet(comm)
+    request.Start()
+    if comm.rank != late:
+        meet(comm)
+
+
+def complete_last_first(comm: MPI.Intracomm, request: Any) -> bool:
+    """Complete a request on the last rank, and then on those that it tells: whether they hear."""
+    last, came = comm.size - 1, True
+    if comm.rank == last:
+        request.Wait()
+        send_to_others(comm)
+    else:
+        came = received(comm, last)
+    request.Wait()
+    return came
+
+
 # -- who drives a started collective -----------------------------------------------------------
 
 
 @check
 def a_request_that_was_looked_at_once_is_driven(comm: MPI.Intracomm) -> None:
     """Between `Test` and `Wait` are plain calls of MPI only, and others wait for this rank."""
-    ours, last = chains(comm), comm.size - 1
-    data = np.zeros(1000, "i4")
+    ours, data = chains(comm), np.zeros(1000, "i4")
     request = ours.Bcast_init(data, 0)
     for look in ("Test", "Get_status", "test"):
         data[:] = comm.rank == 0
@@ -69,14 +89,7 @@ def a_request_that_was_looked_at_once_is_driven(comm: MPI.Intracomm) -> None:
             request.Start()
             assert getattr(request, look)() in (False, (False, None))
             meet(comm)
-        came = True
-        if comm.rank == last:
-            request.Wait()
-            send_to_others(comm)
-        else:
-            came = received(comm, last)
-        request.Wait()
-        assert came, f"nobody drove it after {look}"
+        assert complete_last_first(comm, request), f"nobody drove it after {look}"
         assert data.all()
         assert not running()
     request.Free()
@@ -88,7 +101,7 @@ def requests_that_nobody_has_are_driven(comm: MPI.Intracomm) -> None:
     """Also after something looked for them, and after the communicator was freed."""
     last = comm.size - 1
     for sweeps, frees in ((False, False), (True, False), (False, True)):
-        ours, other = chains(comm), chains(comm)
+        ours = chains(comm)
         data = np.full(1000, comm.rank == 0, "i4")
         request = ours.Bcast_init(data, 0)
         spare = np.zeros(8, "i4")
@@ -101,8 +114,7 @@ def requests_that_nobody_has_are_driven(comm: MPI.Intracomm) -> None:
             del request
             gc.collect()
         if sweeps:
-            kept = ours.Allreduce_init(np.ones(8, "i4"), spare)
-            kept.Free()
+            ours.Allreduce_init(np.ones(8, "i4"), spare).Free()
         if frees and inner:
             ours.Free()
         if comm.rank:
@@ -119,7 +131,6 @@ def requests_that_nobody_has_are_driven(comm: MPI.Intracomm) -> None:
         assert came, (sweeps, frees)
         if not (frees and inner):
             ours.Free()
-        other.Free()
 
 
 # -- operators of the user's -------------------------------------------------------------------
@@ -131,7 +142,7 @@ def operators_may_free_collect_and_call(comm: MPI.Intracomm) -> None:
     ours, last = chains(comm), comm.size - 1
     mine, total = np.full(1000, comm.rank + 1, "i4"), np.zeros(1000, "i4")
     bucket: list[Any] = []
-    called = []
+    called = list[Any]()
     acts: dict[str, Callable[[], object]] = {
         "free": bucket.clear,
         "collect": gc.collect,
@@ -142,28 +153,16 @@ def operators_may_free_collect_and_call(comm: MPI.Intracomm) -> None:
     for name, act in acts.items():
         bucket[:] = [ours.Allreduce_init(mine.copy(), total.copy()) for _ in range(3)]
 
-        def do(act: Callable[[], object] = act, name: str = name) -> None:
-            called.append(name)
+        def do(act: Callable[[], object] = act) -> None:
+            called.append(act)
             act()
 
         with adding(do) as op:
             request = ours.Allreduce_init(mine, total, op)
             for elsewhere in (True, False):
-                if comm.rank == last:
-                    meet(comm)
-                request.Start()
-                if comm.rank != last:
-                    meet(comm)
-                came = True
-                if comm.rank == last:
-                    request.Wait()
-                    send_to_others(comm)
-                elif elsewhere:
-                    came = received(comm, last)
+                start_late(comm, request, last)
+                assert not elsewhere or complete_last_first(comm, request), name
                 request.Wait()
-                if not elsewhere and comm.rank != last:
-                    came = received(comm, last)
-                assert came, name
                 assert (total == comm.size * (comm.size + 1) // 2).all(), name
             request.Free()
     assert comm.size == 1 or comm.allreduce(len(called)) >= len(acts)
@@ -201,11 +200,8 @@ def no_operator_is_called_inside_of_mpi(comm: MPI.Intracomm) -> None:
     me = threading.get_ident()
     with adding(lambda: threads.append(inside[0] and threading.get_ident() == me)) as op:
         request = ours.Allreduce_init(mine, total, op)
-        if comm.rank == last:
-            meet(comm)
-        request.Start()
+        start_late(comm, request, last)
         if comm.rank != last:
-            meet(comm)
             inside[0] = True
             comm.Recv(np.zeros(1), last, 6)
             inside[0] = False

@@ -45,8 +45,19 @@ class Library:
         self, ranks: int, *arguments: str, limit_s: float = LIMIT_S, **environment: str
     ) -> subprocess.CompletedProcess[str]:
         """Run Python with these arguments on ranks; a hang fails the test with its output."""
+        return self._run(self.command(ranks, *arguments), limit_s, environment)
+
+    def run_alone(
+        self, *arguments: str, limit_s: float = LIMIT_S, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run Python with these arguments in one process, without a launcher."""
+        return self._run([str(self.python), *arguments], limit_s, environment)
+
+    def _run(
+        self, command: list[str], limit_s: float, environment: dict[str, str]
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            self.command(ranks, *arguments),
+            command,
             capture_output=True,
             text=True,
             timeout=limit_s,

@@ -1,7 +1,6 @@
 """Files of rules in force: `collwise export … --check` on each library, and a plain program."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -47,15 +46,12 @@ def _saved(path: Path, name: str, won: list[Won]) -> Path:
     return msgspec.structs.replace(made, fingerprint=machine).save(path)
 
 
-def _export(mpi: Library, *words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(mpi.python), "-m", "collwise", "export", mpi.name, *map(str, words)],
-        capture_output=True,
-        text=True,
-        timeout=2 * LIMIT_S,
-        env=mpi.environment(),
-        check=False,
-    )
+def _export(mpi: Library, *words: object) -> str:
+    """What `collwise export` prints."""
+    command = "-m", "collwise", "export", mpi.name, *map(str, words)
+    ended = mpi.run_alone(*command, limit_s=2 * LIMIT_S)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    return ended.stdout
 
 
 @pytest.mark.mpi
@@ -64,11 +60,8 @@ def test_every_rule_is_in_force_and_other_sizes_keep_the_default(
     mpi: Library, tmp_path: Path
 ) -> None:
     path = _saved(tmp_path / "profile.json", mpi.name, WON[mpi.name])
-    ended = _export(
-        mpi, "--profile", path, "--out", tmp_path / "rules", "--check", "--commuting", "--json"
-    )
-    assert (ended.returncode, ended.stderr) == (0, "")
-    document: dict[str, Any] = json.loads(ended.stdout)
+    words = "--profile", path, "--out", tmp_path / "rules", "--check", "--commuting", "--json"
+    document: dict[str, Any] = json.loads(_export(mpi, *words))
     check("export-rules", document)
     assert document["cannot_say"] == []
     found = {one["rule"]: (one["in_force"], one["elsewhere"]) for one in document["checked"]}
@@ -106,10 +99,8 @@ def test_a_file_changes_a_plain_program(mpi: Library, tmp_path: Path) -> None:
     """It overrules what the job's own variables force."""
     won: list[Won] = [(4, 512, f"allreduce/library:{GOOD[mpi.name]}", {})]
     path = _saved(tmp_path / "profile.json", mpi.name, won)
-    ended = _export(mpi, "--profile", path, "--out", tmp_path / "rules", "--env")
-    assert (ended.returncode, ended.stderr) == (0, "")
-    lines = (line.removeprefix("export ").split("=") for line in ended.stdout.splitlines())
-    in_force = dict(lines)
+    said = _export(mpi, "--profile", path, "--out", tmp_path / "rules", "--env")
+    in_force = dict(line.removeprefix("export ").split("=") for line in said.splitlines())
     bad = BAD[mpi.name]
     environments: list[dict[str, str]] = [{}, bad, {**bad, **in_force}]
     ran = [mpi.run(4, "-c", PLAIN, limit_s=LIMIT_S, **more) for more in environments]

@@ -87,7 +87,11 @@ def perform(
     way: Way, comm: Any, method: str, *arguments: Any, starts: int = 1, **named: Any
 ) -> None:
     """Make a call in some form, to its end.   starts: how often a persistent one is started."""
-    made = getattr(comm, NAMES[way, method])(*arguments, **named)
+    end(way, getattr(comm, NAMES[way, method])(*arguments, **named), starts)
+
+
+def end(way: Way, made: Any, starts: int = 1) -> None:
+    """Bring what a call returned to its end."""
     if way == "persistent":
         run(made, starts)
     elif way == "nonblocking":
@@ -176,6 +180,11 @@ class Call:
         arguments += [self.root] if self.method in ("Bcast", "Reduce") else []
         return getattr(ours, NAMES[way, self.method])(*arguments)
 
+    def run(self, ours: Any, way: Way = "blocking", starts: int = 1) -> None:
+        """Call it in some form, and look at the result."""
+        end(way, self.make(ours, way), starts)
+        self.check()
+
     def right(self) -> Any:
         """What the result has to be."""
         rank, size = self.comm.rank, self.comm.size
@@ -199,5 +208,4 @@ def works(comm: MPI.Intracomm) -> None:
     for method, root in (("Bcast", comm.size - 1), ("Allreduce", 0), ("Allgatherv", 0)):
         call = Call(comm, method, 50, root)
         call.fill(1)
-        call.make(comm)
-        call.check()
+        call.run(comm)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,10 @@ from mpi4py import MPI
 
 import collwise as cw
 from collwise.comm.checking import ENVIRONMENT, LIMIT, check_limit_s
+from collwise.comm.recording import Way
+from collwise.comm.served import METHODS
 from collwise.errors import InvalidArgument
-from tests.mpi.programs.alike import MACHINE, run
+from tests.mpi.programs.alike import MACHINE, Call
 from tests.mpi.programs.checks import check, environment, raises
 
 SETTINGS: tuple[Mapping[str, Any], ...] = ({}, {"machine": MACHINE, "effort": "estimate"})
@@ -43,24 +46,20 @@ def the_environment_switches_checks(comm: MPI.Intracomm) -> None:
 @check
 def right_calls_pass(comm: MPI.Intracomm) -> None:
     size, rank = comm.size, comm.rank
+    ways: tuple[Way, ...] = "blocking", "nonblocking", "persistent"
     for settings in SETTINGS:
         ours = checked(comm, **settings)
-        data = np.full(50, float(rank))
-        ours.Bcast(data, root=size - 1)
-        assert (data == size - 1).all()
-        total = np.zeros(3)
-        ours.Reduce(np.ones(3), total if rank == 0 else None)
-        assert (total == (size if rank == 0 else 0)).all()
+        for turn, (method, way) in enumerate(product(METHODS, ways)):
+            call = Call(ours, method, 3, size - 1)
+            call.fill(turn)
+            call.run(ours, way)
+        total = np.full(3, rank)
         ours.Allreduce(MPI.IN_PLACE, total, MPI.MAX)
-        assert (total == size).all()
-        ours.Reduce_scatter_block(np.repeat(np.arange(size), 3).astype(float), total)
-        assert (total == rank * size).all()
-        everything = np.zeros(2 * size, np.int32)
-        ours.Allgather(np.full(2, rank, np.int32), everything)
-        assert np.array_equal(everything, np.repeat(np.arange(size), 2))
-        counts = [rank % 2 for rank in range(size)]
-        run(ours.Allgatherv_init(np.full(counts[rank], rank, "i"), [everything, counts]))
-        assert np.array_equal(everything[: sum(counts)], np.arange(size)[1::2])
+        assert (total == size - 1).all()
+        counts = [other % 2 for other in range(size)]
+        some = np.zeros(sum(counts), np.int32)
+        ours.Allgatherv(np.full(counts[rank], rank, np.int32), [some, counts])
+        assert np.array_equal(some, np.arange(size)[1::2])
         ours.Free()
 
 

@@ -18,7 +18,7 @@ from mpi4py import MPI
 import collwise as cw
 from collwise.comm.recording import Way
 from collwise.mpi.execution.persistent import PersistentCollective
-from tests.mpi.programs.alike import MACHINE, perform, run, works
+from tests.mpi.programs.alike import MACHINE, Call, complete, perform, run, works
 from tests.mpi.programs.checks import check, raises
 
 MPICH = MPI.get_vendor()[0] == "MPICH"
@@ -304,22 +304,14 @@ def requests_have_the_methods_of_mpi4pys(comm: MPI.Intracomm) -> None:
     other = plain.Bcast_init(np.zeros(3))
     if comm.size > 1:
         assert isinstance(request, PersistentCollective)
-    acts: list[Callable[[Any], Any]] = [
-        lambda r: r.Wait(),
-        lambda r: r.Wait(status),
-        lambda r: r.Test(status),
-        lambda r: r.wait(),
-        lambda r: r.wait(status),
-        lambda r: r.test(),
-        lambda r: r.test(status),
-        lambda r: r.Get_status(),
-        lambda r: r.Get_status(status),
-        bool,
-    ]
+    acts: list[tuple[str, *tuple[MPI.Status, ...]]] = [
+        ("Wait",), ("Wait", status), ("Test", status), ("wait",), ("wait", status), ("test",),
+        ("test", status), ("Get_status",), ("Get_status", status), ("__bool__",),
+    ]  # fmt: skip
 
     def same() -> None:
-        for act in acts:
-            assert act(request) == act(other)
+        for act, *given in acts:
+            assert getattr(request, act)(*given) == getattr(other, act)(*given), act
 
     same()
     for again in range(3):
@@ -398,20 +390,16 @@ def threads_with_a_communicator_each(comm: MPI.Intracomm) -> None:
 
     def work(ours: cw.Comm, seed: int) -> None:
         try:
-            size = comm.size
-            data, total = np.zeros(20), np.zeros(20)
-            requests = [ours.Bcast_init(data, seed % size), ours.Allreduce_init(data, total)]
-            for again in range(25 if size <= 3 else 8):  # what hung did so on few ranks, too
-                data[:] = again + comm.rank
-                requests[0].Start()
-                requests[0].Wait()
-                assert (data == again + seed % size).all()
+            calls = [Call(comm, method, 20, seed % comm.size) for method in ("Bcast", "Allreduce")]
+            requests = [call.make(ours, "persistent") for call in calls]
+            for again in range(25 if comm.size <= 3 else 8):  # what hung did so on few ranks, too
+                for call, request in zip(calls, requests, strict=True):
+                    call.fill(again)
+                    request.Start()
+                    complete(request, testing=call.method == "Allreduce")
+                    call.check()
                 if again % 3 == 0:
-                    ours.Bcast(data, again % size)
-                requests[1].Start()
-                while not requests[1].Test():
-                    pass
-                assert (total == size * (again + seed % size)).all()
+                    calls[0].run(ours)
         except BaseException as problem:
             problems.append(problem)
 

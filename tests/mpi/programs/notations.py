@@ -172,7 +172,7 @@ def fails_on_some_ranks(method: str, buffers: list[Any]) -> bool:
         return False
 
 
-def end(way: Way, comm: MPI.Intracomm, method: str, buffers: list[Any], named: Any) -> str:
+def how_it_ends(way: Way, comm: MPI.Intracomm, method: str, buffers: list[Any], named: Any) -> str:
     """How a call ends: with nothing, or with which exception."""
     try:
         perform(way, comm, method, *buffers, **named)
@@ -198,11 +198,11 @@ def odd_arguments_end_as_mpi4pys(comm: MPI.Intracomm) -> None:
         buffers, named = arguments(case, comm, random)
         if fails_on_some_ranks(case.method, buffers):
             continue
-        mine = end(way, ours, case.method, buffers, named)
+        mine = how_it_ends(way, ours, case.method, buffers, named)
         ended[not mine] += 1
         if "its send buffer has" in mine:
             continue  # erroneous, as above
-        theirs = end(way, plain, case.method, buffers, named)
+        theirs = how_it_ends(way, plain, case.method, buffers, named)
         if bool(theirs) != bool(mine):
             problems.append(f"{number} {way} {case}: mpi4py {theirs or 'returns'}; ours {mine}")
     assert not problems, "\n".join(problems)

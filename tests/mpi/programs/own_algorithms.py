@@ -24,7 +24,7 @@ from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import describe as describe_world
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Problem
-from tests.mpi.programs.alike import assumed, hint, perform, run, wrapped
+from tests.mpi.programs.alike import Call, assumed, hint, perform, run, wrapped
 from tests.mpi.programs.checks import check, environment, logged, raises, replaced
 from tests.profiles.example import won_race
 
@@ -77,41 +77,17 @@ def fingerprints_differ_and_others_keep_the_default(comm: MPI.Intracomm) -> None
         assert comm.size < 4 or comm.rank or len(seen) >= least, seen
 
 
-def _exchanges(comm: MPI.Intracomm) -> dict[str, tuple[list[Any], Any, Any]]:
-    """Arguments of each method, what they write, and what that must be."""
-    p, rank = comm.size, comm.rank
-    vector = np.arange(6.0) + rank
-    total = p * np.arange(6.0) + p * (p - 1) / 2
-    parts, got = np.tile(vector, p), [np.zeros(6) for _ in range(3)]
-    everything = np.arange(6.0) + np.arange(p)[:, None]
-    gathered = [np.zeros((p, 6)) for _ in range(2)]
-    data = np.full(6, 7.0 if rank == p - 1 else 0.0)
-    return {
-        "Bcast": ([data, p - 1], data, np.full(6, 7.0)),
-        "Reduce": ([vector, got[0], MPI.SUM, 0], got[0], total if rank == 0 else np.zeros(6)),
-        "Allreduce": ([vector, got[1], MPI.SUM], got[1], total),
-        "Reduce_scatter_block": ([parts, got[2], MPI.SUM], got[2], total),
-        "Allgather": ([vector, gathered[0]], gathered[0], everything),
-        "Allgatherv": (
-            [vector, [gathered[1], [6] * p, MPI.DOUBLE]],
-            gathered[1],
-            everything,
-        ),
-    }
-
-
 @check
 def every_algorithm_of_every_form_is_right(comm: MPI.Intracomm) -> None:
     with wrapped(comm) as ours:
         for collective in COLLECTIVES.values():
-            for method in collective.methods:
-                for form in FORMS:
-                    for label in own(method, form):
-                        view = ours.using(**{collective.name: label})
-                        for _ in range(2):
-                            arguments, result, expected = _exchanges(comm)[method]
-                            perform(form, view, method, *arguments, starts=2)
-                            assert (result == expected).all(), (label, form, method)
+            for method, form in product(collective.methods, FORMS):
+                call = Call(ours, method, 6, comm.size - 1)
+                for label in own(method, form):
+                    view = ours.using(**{collective.name: label})
+                    for turn in range(2):
+                        call.fill(turn)
+                        call.run(view, form, starts=2)
         assert len(ours._dispatch.own._duplicates) <= switching.MOST_DUPLICATES
 
 

@@ -165,17 +165,29 @@ print("done")
 """
 
 
-LEAKS = """
+GROWTH = """
+import sys
 from mpi4py import MPI
-from tests.mpi.programs.engines import grown_kib
-assert (grown := grown_kib(MPI.COMM_WORLD, 25000)) < 2048, f"{grown} KiB more after a million calls"
+from tests.mpi.programs import engines
+grown, number, most_kib = sys.argv[1:]
+kib = getattr(engines, grown)(MPI.COMM_WORLD, int(number))
+assert kib < int(most_kib), f"{kib} KiB more"
 """
 
 
 @pytest.mark.exhaustive
 @pytest.mark.mpi
-def test_a_million_calls_leak_nothing(mpi: Library) -> None:
-    ran = mpi.run(2, "-c", LEAKS, limit_s=600)
+@pytest.mark.parametrize("engine", ["compiled", "python"])
+@pytest.mark.parametrize(
+    ("grown", "number", "most_kib"),
+    [("grown_kib", "25000", "2048"), ("grown_by_sizes_kib", "100000", "4096")],
+)
+def test_memory_is_bounded(
+    mpi: Library, engine: str, grown: str, number: str, most_kib: str
+) -> None:
+    """After a million equal calls, and after 100,000 with sizes of their own (`docs/design.md`)."""
+    words = grown, number, most_kib
+    ran = mpi.run(2, "-c", GROWTH, *words, limit_s=900, COLLWISE_ENGINE=engine)
     assert ran.returncode == 0, ran.stderr
 
 

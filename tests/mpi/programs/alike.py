@@ -203,9 +203,16 @@ class Call:
         assert np.array_equal(self.result, right), (self.method, self.salt)
 
 
+def check_call(
+    ours: Any, method: str, count: int, root: int = 0, way: Way = "blocking", salt: int = 1
+) -> None:
+    """Make a call, once, and look at the result."""
+    call = Call(ours, method, count, root)
+    call.fill(salt)
+    call.run(ours, way)
+
+
 def works(comm: MPI.Intracomm) -> None:
     """A communicator on which collectives of all kinds do what they should."""
     for method, root in (("Bcast", comm.size - 1), ("Allreduce", 0), ("Allgatherv", 0)):
-        call = Call(comm, method, 50, root)
-        call.fill(1)
-        call.run(comm)
+        check_call(comm, method, 50, root)

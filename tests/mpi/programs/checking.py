@@ -13,7 +13,7 @@ from collwise.comm.checking import ENVIRONMENT, LIMIT, check_limit_s
 from collwise.comm.recording import Way
 from collwise.comm.served import METHODS
 from collwise.errors import InvalidArgument
-from tests.mpi.programs.alike import MACHINE, Call
+from tests.mpi.programs.alike import MACHINE, check_call
 from tests.mpi.programs.checks import check, environment, raises
 
 SETTINGS: tuple[Mapping[str, Any], ...] = ({}, {"machine": MACHINE, "effort": "estimate"})
@@ -50,9 +50,7 @@ def right_calls_pass(comm: MPI.Intracomm) -> None:
     for settings in SETTINGS:
         ours = checked(comm, **settings)
         for turn, (method, way) in enumerate(product(METHODS, ways)):
-            call = Call(ours, method, 3, size - 1)
-            call.fill(turn)
-            call.run(ours, way)
+            check_call(ours, method, 3, size - 1, way, turn)
         total = np.full(3, rank)
         ours.Allreduce(MPI.IN_PLACE, total, MPI.MAX)
         assert (total == size - 1).all()
@@ -113,9 +111,7 @@ def ranks_that_disagree_all_hear_of_it(comm: MPI.Intracomm) -> None:
             told = refused(comm, call)
             assert all(words in text for text in told), (words, told)
         assert all(f"rank {comm.size - 1} cannot" in text for text in told[:-1]), told
-        data = np.full(3, comm.rank)
-        ours.Bcast(data)
-        assert not data.any(), "nothing is left over"
+        check_call(ours, "Bcast", 3)  # nothing is left over
         ours.Free()
 
 
@@ -144,9 +140,7 @@ def a_rank_that_never_comes_is_named(comm: MPI.Intracomm) -> None:
             assert f"rank {late} did not" in str(told.value)
             comm.send(None, late)
         comm.Barrier()
-    data = np.full(3, rank)
-    ours.Bcast(data)  # all are in step
-    assert not data.any()
+    check_call(ours, "Bcast", 3)  # all are in step
     with environment(comm, {LIMIT: "soon"}), raises(InvalidArgument, match=LIMIT):
         checked(comm)
     ours.Free()

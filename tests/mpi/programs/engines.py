@@ -11,6 +11,7 @@ import numpy as np
 from mpi4py import MPI
 
 import collwise as cw
+from collwise.comm.recording import Way
 from collwise.errors import UnknownName
 from collwise.mpi.buffers.memory import ElementType, Memory
 from collwise.mpi.buffers.mpi_operators import OPERATORS, BoundOperator, exact_types
@@ -22,7 +23,7 @@ from collwise.mpi.execution.instructions import RankPlan, rank_plan, reduce_loca
 from collwise.mpi.execution.interpreter import Binding, BoundPlan
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.operators import OPERATORS as KNOWN
-from tests.mpi.programs.alike import MACHINE, resident_kib
+from tests.mpi.programs.alike import MACHINE, perform, resident_kib
 from tests.mpi.programs.checks import check, environment, raises, replaced
 
 NBYTES = 384
@@ -204,6 +205,25 @@ def grown_kib(comm: MPI.Intracomm, calls: int) -> int:
     request.Free()
     ours.Free()
     return sizes[1] - sizes[0]
+
+
+def grown_by_sizes_kib(comm: MPI.Intracomm, sizes: int) -> int:
+    """How much more memory this rank takes after calls with a new size each; a fifth is before."""
+    algorithms = {"broadcast": "binomial", "allreduce": "recursive_doubling", "allgatherv": "ring"}
+    ours, grown = cw.Comm(comm.Dup(), profile=False, algorithms=algorithms), 0
+    kinds: list[tuple[Way, str]] = [
+        ("blocking", "Bcast"), ("blocking", "Allreduce"), ("nonblocking", "Bcast"),
+        ("blocking", "Allgather"), ("persistent", "Bcast"),
+    ]  # fmt: skip
+    for size in range(1, sizes + 1):
+        way, method = kinds[size % len(kinds)]
+        mine = np.zeros(size, np.uint8)
+        result = np.zeros(size * comm.size if method == "Allgather" else size, np.uint8)
+        perform(way, ours, method, *([mine] if method == "Bcast" else [mine, result]))
+        if size in (sizes // 5, sizes):
+            grown = resident_kib() - grown
+    ours.Free()
+    return grown
 
 
 @check

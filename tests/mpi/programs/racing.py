@@ -38,7 +38,7 @@ from collwise.tuning.outcomes import Outcome, Task
 from collwise.tuning.scan_races import scan
 from collwise.tuning.scanning import MESSAGES, neighbours
 from collwise.tuning.session import Session
-from tests.mpi.programs.alike import Call, assumed, works
+from tests.mpi.programs.alike import assumed, check_call, works
 from tests.mpi.programs.checks import check, raises, replaced
 from tests.profiles.example import won_race
 from tests.tuning import examples
@@ -128,12 +128,6 @@ def races_have_their_share_of_the_budget(comm: MPI.Intracomm) -> None:
     assert (len(tuning.outcomes), len(tuning.unraced)) == (share, 26 - share)
 
 
-def broadcasts(comm: MPI.Intracomm) -> None:
-    call = Call(comm, "Bcast", 500, comm.size - 1)
-    call.fill(1)
-    call.run(comm)
-
-
 @check
 def levels_are_measured_and_used(comm: MPI.Intracomm) -> None:
     """Two ranks on a node each, as somebody says; all of them are on one host."""
@@ -174,7 +168,7 @@ def levels_are_measured_and_used(comm: MPI.Intracomm) -> None:
     assert made is not None
     assert isinstance(made.machine, Levels)
     assert made.machine.placement == placement
-    broadcasts(ours)
+    check_call(ours, "Bcast", 500, comm.size - 1)
     part = ours.Split(comm.rank // 4, comm.rank)  # nobody is asked again
     assert isinstance(part, cw.Comm)
     placed = part.plan("broadcast", 2048) if part.size > 1 else None
@@ -220,7 +214,7 @@ def ranks_agree_about_levels(comm: MPI.Intracomm) -> None:
         plan = made.plan("broadcast", 64)
         assert plan is not None
         assert plan.problem.placement == (placed if placed.depth > 1 else None)
-        broadcasts(made)
+        check_call(made, "Bcast", 16, 1)
 
 
 @check

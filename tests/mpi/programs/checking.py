@@ -10,9 +10,9 @@ from mpi4py import MPI
 
 import collwise as cw
 from collwise.comm.checking import ENVIRONMENT, LIMIT, check_limit_s
-from collwise.comm.recording import Way
 from collwise.comm.served import METHODS
 from collwise.errors import InvalidArgument
+from collwise.mpi.library.own_algorithms import FORMS
 from tests.mpi.programs.alike import MACHINE, check_call
 from tests.mpi.programs.checks import check, environment, raises
 
@@ -46,10 +46,9 @@ def the_environment_switches_checks(comm: MPI.Intracomm) -> None:
 @check
 def right_calls_pass(comm: MPI.Intracomm) -> None:
     size, rank = comm.size, comm.rank
-    ways: tuple[Way, ...] = "blocking", "nonblocking", "persistent"
     for settings in SETTINGS:
         ours = checked(comm, **settings)
-        for turn, (method, way) in enumerate(product(METHODS, ways)):
+        for turn, (method, way) in enumerate(product(METHODS, FORMS)):
             check_call(ours, method, 3, size - 1, way, turn)
         total = np.full(3, rank)
         ours.Allreduce(MPI.IN_PLACE, total, MPI.MAX)

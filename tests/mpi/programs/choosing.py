@@ -13,9 +13,9 @@ from mpi4py import MPI
 import collwise as cw
 from collwise.comm.agreed_decision import FORMER, _say_renamed
 from collwise.comm.decision import ALGORITHMS, FALLBACK, HINT
-from collwise.comm.recording import Way
 from collwise.comm.served import METHODS, NAMES
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
+from collwise.mpi.library.own_algorithms import FORMS
 from tests.mpi.programs.alike import MACHINE, Call, check_call, hint, run, works
 from tests.mpi.programs.checks import check, environment, logged, raises
 
@@ -274,8 +274,7 @@ def what_the_library_serves_is_remembered(comm: MPI.Intracomm) -> None:
     """All forms, for sizes with a plan and without one: again and again the same as mpi4py's."""
     ours = cw.Comm(comm.Dup(), profile=False, algorithms=TWO_SIZES)
     size, rank, last = comm.size, comm.rank, comm.size - 1
-    ways: tuple[Way, ...] = "blocking", "nonblocking", "persistent"
-    for way, method, items in product(ways, METHODS, (2, 1000)):
+    for way, method, items in product(FORMS, METHODS, (2, 1000)):
         call = Call(ours, method, items, last)
         for turn in range(6):
             call.fill(turn)

@@ -8,11 +8,11 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 import collwise as cw
-from collwise.comm.recording import Way
 from collwise.errors import InvalidArgument
 from collwise.mpi.execution.executor import Executor
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.execution.gather_executor import GatherExecutor
+from collwise.mpi.library.own_algorithms import FORMS
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.problem import Source
 from tests.mpi.programs.alike import MACHINE, complete, perform, run
@@ -94,14 +94,13 @@ def one_source_broadcasts_in_segments(comm: MPI.Intracomm) -> None:
     pairs[-1] = 9001
     plan = ours.plan("allgatherv", PAIR * pairs[-1], sources=[comm.size - 1])
     assert comm.size <= 2 or (plan and plan.algorithm == "allgatherv/as_broadcast")
-    ways: tuple[Way, ...] = "blocking", "nonblocking", "persistent"
     for number in range(2 * KINDS):
         salt = number % 3
         right = the_library(comm, pairs, salt)
         into = received(types, pairs, (number + rank) % KINDS, number)
         mine = numbers(rank, pairs[rank], salt)
         send = given(types, mine, into, pairs, rank, number // KINDS + rank)
-        for way in ways:
+        for way in FORMS:
             perform(way, ours, "Allgatherv", send, into.spec)
             assert into.right(right), (number, way)
             into.memory[into.where] = -2

@@ -16,6 +16,7 @@ from collwise.comm.recording import Way
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.mpi.engine import node_transport
 from collwise.mpi.engine.loading import COMPILED
+from collwise.mpi.library.own_algorithms import FORMS
 from collwise.mpi.runtime.world import describe
 from collwise.schedule.problem import Problem
 from collwise.tuning.outcomes import Task
@@ -52,9 +53,6 @@ def uses_memory(ours: cw.Comm) -> bool:
 
 def expected_to_share(comm: MPI.Intracomm) -> bool:
     return COMPILED is not None and comm.size > 1
-
-
-FORMS: tuple[Way, ...] = "blocking", "nonblocking", "persistent"
 
 
 def compare(ours: cw.Comm, plain: MPI.Comm, draw: random.Random, form: Way = "blocking") -> None:

@@ -18,10 +18,11 @@ import collwise as cw
 from collwise.comm.recording import Calls, Way
 from collwise.errors import CollwiseError
 from collwise.measure.race import LIBRARY
+from collwise.mpi.library.own_algorithms import FORMS
 from tests.attack.odd_values import ODD
 from tests.mpi.programs.alike import ALGORITHMS, MACHINE, accepts, perform, works
 from tests.mpi.programs.checks import check, drawn, raises
-from tests.mpi.programs.written import COUNT, FORMS, TYPES, Case, cases, outcome
+from tests.mpi.programs.written import COUNT, TYPES, Case, cases, outcome
 
 SHARES = 3 if MPI.get_vendor()[0] == "MPICH" else 2
 """So many numbers of ranks take turns with the cases: with MPICH 2, 3 and 4 run by default."""

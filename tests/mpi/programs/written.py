@@ -242,9 +242,6 @@ def cases() -> Iterator[Case]:
                 yield Case(method, None, received)
 
 
-FORMS: tuple[Way, ...] = "blocking", "nonblocking", "persistent"
-
-
 def outcome(comm: MPI.Intracomm, form: Way, case: Case, root: int) -> Any:
     """The bytes of all memory afterwards, or the class of the error."""
     if not case.is_called(comm.rank, comm.size, root):

@@ -191,15 +191,6 @@ def test_memory_is_bounded(
     assert ran.returncode == 0, ran.stderr
 
 
-@pytest.mark.exhaustive
-@pytest.mark.mpi
-@pytest.mark.parametrize("ranks", [2, 3, 5, 8])
-def test_memory_inside_a_node_under_stress(mpi: Library, ranks: int) -> None:
-    """A million calls on all numbers of ranks and both libraries: `tests.mpi.stress 125000`."""
-    ran = mpi.run(ranks, "-m", "tests.mpi.stress", "20000", limit_s=1800)
-    assert (ran.returncode, ran.stderr) == (0, "")
-
-
 ENDS = """
 import sys
 import numpy as np

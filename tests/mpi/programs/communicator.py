@@ -5,6 +5,7 @@ Whatever is wrong, all ranks hear the same words, and whoever goes on finds ever
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -165,32 +166,27 @@ def what_mpi_keeps_is_not_freed(comm: MPI.Intracomm) -> None:
         assert ours == MPI.COMM_NULL
 
 
-def every_way(size: int, datatype: MPI.Datatype) -> list[Callable[[MPI.Intracomm], Any]]:
-    """Calls in which an element of a type goes from everybody, or from one rank, to all."""
-    mine = [np.zeros(4, np.int32), 1, datatype]
-    memory = np.zeros(4 * size, np.int32)
-    vector, equal = [memory, ([1] * size, list(range(size))), datatype], [memory, 1, datatype]
-    return [
-        lambda comm: comm.Bcast(mine, size - 1),
-        lambda comm: comm.Bcast_init(mine, 0),
-        lambda comm: comm.Allgatherv(mine, vector),
-        lambda comm: comm.Allgatherv_init(mine, vector),
-        lambda comm: comm.Allgather(mine, equal),
-    ]
-
-
 @check
 def types_that_were_never_committed_break_nothing(comm: MPI.Intracomm) -> None:
-    ours = cw.Comm(comm, machine=MACHINE, effort="estimate")
+    """Whether an element of them goes from everybody, or from one rank, to all."""
+    ours, size = cw.Comm(comm, machine=MACHINE, effort="estimate"), comm.size
     for datatype in (MPI.INT.Create_vector(2, 1, 2), MPI.INT.Create_contiguous(2)):
-        for act in every_way(comm.size, datatype):
-            for which in (comm, ours):
-                with raises(MPI.Exception) as refusal:
-                    act(which)
-                assert refusal.value.Get_error_class() == MPI.ERR_TYPE
-                works(which)
+        mine, memory = [np.zeros(4, np.int32), 1, datatype], np.zeros(4 * size, np.int32)
+        vector = [memory, ([1] * size, list(range(size))), datatype]
+        calls: list[tuple[str, list[Any]]] = [
+            ("Bcast", [mine, size - 1]),
+            ("Bcast_init", [mine, 0]),
+            ("Allgatherv", [mine, vector]),
+            ("Allgatherv_init", [mine, vector]),
+            ("Allgather", [mine, [memory, 1, datatype]]),
+        ]
+        for (name, given), which in product(calls, (comm, ours)):
+            with raises(MPI.Exception) as refusal:
+                getattr(which, name)(*given)
+            assert refusal.value.Get_error_class() == MPI.ERR_TYPE
+            works(which)
         datatype.Commit()
         data = np.full(4, comm.rank, np.int32)
-        ours.Bcast([data, 1, datatype], comm.size - 1)
-        assert data[0] == comm.size - 1
+        ours.Bcast([data, 1, datatype], size - 1)
+        assert data[0] == size - 1
         datatype.Free()

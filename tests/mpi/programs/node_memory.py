@@ -207,30 +207,6 @@ def requests_of(ours: cw.Comm, number: int) -> list[tuple[Any, Any, Any]]:
 
 
 @check
-def persistent_requests_run_beside_calls_in_memory(comm: MPI.Intracomm) -> None:
-    """Started by each rank in its own order, with a blocking call in their midst."""
-    ours, last = shared(comm), comm.size * (comm.size + 1) / 2
-    for again in range(2):
-        made = requests_of(ours, 20)
-        for _ in range(3):
-            for n, (_, data, result) in enumerate(made):
-                data[:] = comm.rank + 1 if n % 2 else n * (comm.rank == n % comm.size)
-                result[:] = 0
-            order = list(range(20))
-            random.Random(comm.rank + again).shuffle(order)
-            for n in order:
-                made[n][0].Start()
-            ours.Bcast(np.zeros(100), again % comm.size)  # in the midst of them
-            for n in reversed(order):
-                made[n][0].Wait()
-            for n, (_, data, result) in enumerate(made):
-                assert (result == last if n % 2 else data == n).all()
-        for request, *_ in made[again:]:
-            request.Free()
-    ours.Free()
-
-
-@check
 def random_calls_of_every_form(comm: MPI.Intracomm) -> None:
     """On several communicators, with other requests in their midst; all calls are made twice.
 

@@ -70,20 +70,14 @@ def a_campaign_and_a_race_teach_a_profile(comm: MPI.Intracomm) -> None:
 
 
 class Watched(Session):
-    """Keeps the placements of the schedules that it races."""
-
-    def compare(self, *arguments: Any, **named: Any) -> Any:
-        self.raced = [schedule.problem.placement for schedule in arguments[1].values()]
-        return super().compare(*arguments, **named)
-
-
-class Counted(Session):
-    """Notes the seeds of its races."""
+    """Notes the seeds of its races, and the placements of their schedules."""
 
     seeds: tuple[int, ...] = ()
+    placements: frozenset[Placement | None] = frozenset()
 
     def compare(self, *arguments: Any, **named: Any) -> Any:
         self.seeds += (named["seed"],)
+        self.placements |= {schedule.problem.placement for schedule in arguments[1].values()}
         return super().compare(*arguments, **named)
 
 
@@ -95,7 +89,7 @@ def what_is_impossible_is_raced_again(comm: MPI.Intracomm) -> None:
         return
     sane = assumed(world)
     slow = msgspec.structs.replace(sane.points[0], t0_s=1.0)
-    with (session := Counted(comm, world)):
+    with (session := Watched(comm, world)):
         task = Task(Problem("broadcast", comm.size, 2048))
         profile = with_measurements(sane, points=(slow,))
         outcome = session.race(task, profile, 0.1, repetitions=3)
@@ -151,7 +145,7 @@ def levels_are_measured_and_used(comm: MPI.Intracomm) -> None:
     task = Task(Problem("broadcast", comm.size, 2048))
     with (session := Watched(comm, world, placement=placement)):
         session.race(task, profile, 0.01, 3, "multilevel")
-    assert set(session.raced) == {placement}
+    assert session.placements == {placement}
     with Session(comm, world, placement=Placement.regular(comm.size, 1)) as apart:
         alone = apart.measure(0.1, (8,))
     assert alone.levels == ()

@@ -3,7 +3,6 @@
 import datetime
 from fractions import Fraction
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import numpy as np
@@ -20,8 +19,3 @@ ODD: tuple[Any, ...] = (
     *(np.arange(4), np.zeros((2, 2)), np.array("a"), np.array([]), np.datetime64("2024-01-01")),
     *(datetime.date(2024, 1, 1), object(), object, int, len, Ellipsis, NotImplemented, Exception()),
 )
-
-
-def odd(random: Random) -> Any:
-    """One of them."""
-    return random.choice(ODD)

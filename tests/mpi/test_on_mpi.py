@@ -38,6 +38,7 @@ LEFT_OUT = {
         "own_algorithms": "Intel MPI reads its variables before MPI_Init only",
         "the_librarys_other_algorithms_are_tried": "it has none that can be switched",
         "buffers_in_all_notations": "plain mpi4py alone crashes on the same calls",
+        "odd_arguments_end_as_mpi4pys": "the same",
     }
 }
 """Programs and checks that a library cannot run, with the reason."""

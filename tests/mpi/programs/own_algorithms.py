@@ -92,13 +92,28 @@ def every_algorithm_of_every_form_is_right(comm: MPI.Intracomm) -> None:
 
 
 @check
-def a_value_that_the_library_refuses_makes_no_duplicate(comm: MPI.Intracomm) -> None:
-    """With Open MPI; MPICH takes any number."""
+def the_library_refuses_what_cannot_run(comm: MPI.Intracomm) -> None:
+    """So the call looks at the variable that was written."""
+    data, everything, calls = np.zeros(4), np.zeros((comm.size, 4)), OwnCalls(comm)
     if OPEN_MPI:
         chosen = variables()["coll_tuned_allgather_algorithm"]
-        with logged() as lines:
-            assert OwnCalls(comm)._duplicate((*switching._needed(), (chosen, 99))) is None
+        with logged() as lines:  # the library knows no such number
+            assert calls._duplicate((*switching._needed(), (chosen, 99))) is None
         assert len(lines) == 1
+        made = calls._duplicate((*switching._needed(), (chosen, chosen.choices["two_proc"])))
+        assert made is not None
+        if comm.size > 2:
+            with raises(MPI.Exception):
+                made.Allgather(data, everything)
+        made.Free()
+    elif comm.size & (comm.size - 1) and (writes := own_algorithms.refusing("recursive_doubling")):
+        found = calls.find("Allgather", "blocking", "recursive_doubling", {}, local=False)
+        assert isinstance(found, Switched)
+        with raises(MPI.Exception):
+            Switched(None, (*writes, *found.writes)).call(
+                partial(MPI.Intracomm.Allgather, comm, data, everything)
+            )
+    comm.Allgather(data, everything)
 
 
 def _variables_read() -> dict[str, int]:

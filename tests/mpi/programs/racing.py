@@ -40,7 +40,7 @@ from collwise.tuning.scanning import MESSAGES, neighbours
 from collwise.tuning.session import Session
 from tests.mpi.programs.alike import assumed, check_call, works
 from tests.mpi.programs.checks import check, raises, replaced
-from tests.profiles.example import won_race
+from tests.profiles.example import point, won_race
 from tests.tuning import examples
 
 
@@ -87,11 +87,9 @@ def what_is_impossible_is_raced_again(comm: MPI.Intracomm) -> None:
     world = describe(comm)
     if comm.size == 1:
         return
-    sane = assumed(world)
-    slow = msgspec.structs.replace(sane.points[0], t0_s=1.0)
     with (session := Watched(comm, world)):
         task = Task(Problem("broadcast", comm.size, 2048))
-        profile = with_measurements(sane, points=(slow,))
+        profile = with_measurements(assumed(world), points=(point(8, t0_s=1.0),))
         outcome = session.race(task, profile, 0.1, repetitions=3)
     assert session.seeds == (0, 1)
     assert [d.used for d in outcome.decisions] == ["library", "library"]

@@ -35,6 +35,8 @@ ALGORITHMS: tuple[dict[str, str], ...] = (
     },
 )  # fmt: skip
 """For each collective, one that sends everything at once or in a ring, and one that cuts it."""
+PLANNED: dict[str, Any] = {"machine": MACHINE, "algorithms": ALGORITHMS[0]}
+"""Settings with which plans serve everything, and nothing is searched for."""
 
 
 def assumed(world: World, *won: RaceResult) -> Profile:

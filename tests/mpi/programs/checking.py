@@ -13,10 +13,10 @@ from collwise.comm.checking import ENVIRONMENT, LIMIT, check_limit_s
 from collwise.comm.served import METHODS
 from collwise.errors import InvalidArgument
 from collwise.mpi.library.own_algorithms import FORMS
-from tests.mpi.programs.alike import MACHINE, check_call
+from tests.mpi.programs.alike import MACHINE, PLANNED, check_call
 from tests.mpi.programs.checks import check, environment, raises
 
-SETTINGS: tuple[Mapping[str, Any], ...] = ({}, {"machine": MACHINE, "effort": "estimate"})
+SETTINGS: tuple[Mapping[str, Any], ...] = ({}, PLANNED)
 """With which the library's own serves, and ours."""
 
 
@@ -129,7 +129,7 @@ def a_rank_that_never_comes_is_named(comm: MPI.Intracomm) -> None:
     if size == 1:
         return
     with environment(comm, {LIMIT: "200ms"}):
-        ours = checked(comm, machine=MACHINE, effort="estimate")
+        ours = checked(comm, **PLANNED)
     for late in (size - 1, 0):
         if rank == late:
             comm.recv(source=(late + 1) % size)  # till another one gave up

@@ -16,7 +16,7 @@ from collwise.errors import CollwiseError, DamagedProfile, InvalidArgument, Unkn
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.execution.persistent import PersistentCollective
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
-from tests.mpi.programs.alike import MACHINE, accepts, works
+from tests.mpi.programs.alike import MACHINE, PLANNED, accepts, works
 from tests.mpi.programs.checks import check, environment, raises
 
 
@@ -96,7 +96,7 @@ def methods_kept_from_a_freed_communicator_do_as_mpi4pys(comm: MPI.Intracomm) ->
     plain = comm.Dup()
     ours: list[MPI.Intracomm] = [
         cw.Comm(comm.Dup(), profile=False),
-        cw.Comm(comm.Dup(), machine=MACHINE, effort="estimate"),
+        cw.Comm(comm.Dup(), **PLANNED),
     ]
     told = []
     for freed in (plain, *ours):
@@ -143,7 +143,7 @@ def a_profile_that_is_named_and_not_there_is_refused(comm: MPI.Intracomm) -> Non
 def what_mpi_keeps_is_not_freed(comm: MPI.Intracomm) -> None:
     world = [comm] if comm == MPI.COMM_WORLD else []
     for permanent in (*world, MPI.COMM_SELF):
-        ours = cw.Comm(permanent, machine=MACHINE, effort="estimate")
+        ours = cw.Comm(permanent, **PLANNED)
         works(ours)
         request = ours.Bcast_init(bytearray(10))
         assert isinstance(request, PersistentCollective) == (ours.size > 1)
@@ -157,10 +157,10 @@ def what_mpi_keeps_is_not_freed(comm: MPI.Intracomm) -> None:
             refused(comm, InvalidArgument, request.Start)
         else:
             request.Free()
-    again = cw.Comm(comm, machine=MACHINE, effort="estimate")  # it can be wrapped anew
+    again = cw.Comm(comm, **PLANNED)  # it can be wrapped anew
     works(again)
     for base in (comm.Dup(), comm.Split(comm.rank % 2)):
-        ours = cw.Comm(MPI.Intracomm(base), machine=MACHINE, effort="estimate")
+        ours = cw.Comm(MPI.Intracomm(base), **PLANNED)
         works(ours)
         ours.Free()
         assert ours == MPI.COMM_NULL
@@ -169,7 +169,7 @@ def what_mpi_keeps_is_not_freed(comm: MPI.Intracomm) -> None:
 @check
 def types_that_were_never_committed_break_nothing(comm: MPI.Intracomm) -> None:
     """Whether an element of them goes from everybody, or from one rank, to all."""
-    ours, size = cw.Comm(comm, machine=MACHINE, effort="estimate"), comm.size
+    ours, size = cw.Comm(comm, **PLANNED), comm.size
     for datatype in (MPI.INT.Create_vector(2, 1, 2), MPI.INT.Create_contiguous(2)):
         mine, memory = [np.zeros(4, np.int32), 1, datatype], np.zeros(4 * size, np.int32)
         vector = [memory, ([1] * size, list(range(size))), datatype]

@@ -23,7 +23,7 @@ from collwise.mpi.execution.instructions import RankPlan, rank_plan, reduce_loca
 from collwise.mpi.execution.interpreter import Binding, BoundPlan
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.operators import OPERATORS as KNOWN
-from tests.mpi.programs.alike import MACHINE, perform, resident_kib
+from tests.mpi.programs.alike import PLANNED, perform, resident_kib
 from tests.mpi.programs.checks import check, environment, raises, replaced
 
 NBYTES = 384
@@ -187,7 +187,7 @@ def _left_minus_twice_right(left: Any, right: Any, datatype: MPI.Datatype) -> No
 def grown_kib(comm: MPI.Intracomm, calls: int) -> int:
     """How much more memory this rank takes after ten turns of so many calls of each form."""
     data, result = np.zeros(8), np.zeros(8)
-    ours = cw.Comm(comm.Dup(), machine=MACHINE, effort="estimate")
+    ours = cw.Comm(comm.Dup(), **PLANNED)
     request = ours.Allreduce_init(data, result)
     sizes = []
     for turn in range(11):

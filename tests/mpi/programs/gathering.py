@@ -15,7 +15,7 @@ from collwise.mpi.execution.gather_executor import GatherExecutor
 from collwise.mpi.library.own_algorithms import FORMS
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.schedule.problem import Source
-from tests.mpi.programs.alike import MACHINE, complete, perform, run
+from tests.mpi.programs.alike import MACHINE, PLANNED, complete, perform, run
 from tests.mpi.programs.checks import check, raises
 from tests.mpi.programs.contributions import (
     KINDS,
@@ -252,7 +252,7 @@ def columns_of_a_matrix(comm: MPI.Intracomm) -> None:
 
 @check
 def sources_find_each_other(comm: MPI.Intracomm) -> None:
-    ours = cw.Comm(comm, machine=MACHINE, effort="estimate")
+    ours = cw.Comm(comm, **PLANNED)
     mine = np.arange(3 * (comm.rank % 3)) + comm.rank
     found = ours.sources(np.int16(mine.nbytes))  # type: ignore[arg-type]
     assert found == tuple(Source(r, 24 * (r % 3)) for r in range(comm.size) if r % 3)

@@ -12,12 +12,12 @@ from collwise.errors import InvalidArgument
 from collwise.mpi.runtime import private_communicator
 from collwise.mpi.runtime.agreement import everywhere, on_root
 from tests.mpi.programs import orders
-from tests.mpi.programs.alike import ALGORITHMS, MACHINE, run, works
+from tests.mpi.programs.alike import PLANNED, run, works
 from tests.mpi.programs.checks import check, drawn, raises, replaced
 
 
 def planned(comm: MPI.Intracomm) -> cw.Comm:
-    return cw.Comm(comm.Dup(), machine=MACHINE, algorithms=ALGORITHMS[0])
+    return cw.Comm(comm.Dup(), **PLANNED)
 
 
 @check

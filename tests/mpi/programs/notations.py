@@ -20,7 +20,7 @@ from collwise.errors import CollwiseError
 from collwise.measure.race import LIBRARY
 from collwise.mpi.library.own_algorithms import FORMS
 from tests.attack.odd_values import ODD
-from tests.mpi.programs.alike import ALGORITHMS, MACHINE, accepts, perform, works
+from tests.mpi.programs.alike import MACHINE, PLANNED, accepts, perform, works
 from tests.mpi.programs.checks import check, drawn, raises
 from tests.mpi.programs.written import COUNT, TYPES, Case, cases, outcome
 
@@ -44,7 +44,7 @@ def alike(ours: Any, right: Any) -> bool:
 def no_elements_of_no_type_are_the_librarys(comm: MPI.Intracomm) -> None:
     """MPICH takes them; in other calls than this one it aborts plain mpi4py, too."""
     plain = comm.Dup()
-    planned = cw.Comm(comm.Dup(), machine=MACHINE, algorithms=ALGORITHMS[0])
+    planned = cw.Comm(comm.Dup(), **PLANNED)
     for spec in ([None, MPI.DATATYPE_NULL], [np.zeros(3), 0, MPI.DATATYPE_NULL]):
         assert accepts(planned.Bcast, spec) == accepts(plain.Bcast, spec), spec
     with raises(MPI.Exception):
@@ -56,7 +56,7 @@ def no_elements_of_no_type_are_the_librarys(comm: MPI.Intracomm) -> None:
 @check
 def buffers_in_all_notations(comm: MPI.Intracomm) -> None:
     plain = comm.Dup()
-    planned = cw.Comm(comm.Dup(), machine=MACHINE, algorithms=ALGORITHMS[0])
+    planned = cw.Comm(comm.Dup(), **PLANNED)
     every = planned, cw.Comm(comm.Dup(), profile=False)
     different = []
     for number, case in enumerate(filter(Case.legal, cases())):
@@ -187,7 +187,7 @@ def how_it_ends(way: Way, comm: MPI.Intracomm, method: str, buffers: list[Any], 
 @check
 def odd_arguments_end_as_mpi4pys(comm: MPI.Intracomm) -> None:
     plain = comm.Dup()
-    ours = cw.Comm(comm.Dup(), machine=MACHINE, algorithms=ALGORITHMS[0])
+    ours = cw.Comm(comm.Dup(), **PLANNED)
     # What a reduce refuses on its root alone leaves the others with half of it.  Alone, the
     # library gathers what does not fit without asking, and MPICH may abort.
     left_out = {"Reduce"} if comm.size > 1 else {"Allgather", "Allgatherv"}
@@ -218,7 +218,7 @@ def odd_arguments_end_as_mpi4pys(comm: MPI.Intracomm) -> None:
 @check
 def odd_settings_are_refused(comm: MPI.Intracomm) -> None:
     """Of a communicator, and of `plan`: with a sentence, on all ranks."""
-    ours = cw.Comm(comm.Dup(), machine=MACHINE, algorithms=ALGORITHMS[0])
+    ours = cw.Comm(comm.Dup(), **PLANNED)
     calls: tuple[Callable[[Random], Any], ...] = (
         lambda random: ours.plan(random.choice(["broadcast", *ODD]), random.choice(ODD)),
         lambda random: ours.plan("broadcast", 64, random.choice(ODD)),

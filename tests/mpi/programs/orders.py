@@ -16,7 +16,7 @@ from mpi4py import MPI
 import collwise as cw
 from collwise.comm.recording import Way
 from collwise.comm.served import METHODS
-from tests.mpi.programs.alike import ALGORITHMS, MACHINE, Call
+from tests.mpi.programs.alike import PLANNED, Call
 
 FIRST = 18
 """The first program's number.
@@ -149,9 +149,8 @@ def ends(program: Program) -> bool:
 def run(comm: MPI.Intracomm, program: Program) -> None:
     """This rank's part, on fresh communicators."""
     rank, plain = comm.rank, comm.Dup()
-    settings: dict[str, Any] = {"machine": MACHINE, "algorithms": ALGORITHMS[0]}
-    settings["record"] = len(program.members) % 3 == 0  # calls take other ways
-    ours: dict[int, Any] = {0: cw.Comm(comm.Dup(), **settings)}
+    record = len(program.members) % 3 == 0  # calls take other ways
+    ours: dict[int, Any] = {0: cw.Comm(comm.Dup(), record=record, **PLANNED)}
     requests: dict[int, tuple[Any, Call]] = {}
     for step in program.ranks[rank]:
         if step.pair:

@@ -21,6 +21,7 @@ from collwise.mpi.runtime.progress import running
 from tests.mpi.programs.alike import (
     ALGORITHMS,
     MACHINE,
+    PLANNED,
     Call,
     adding,
     allocates_nothing,
@@ -180,7 +181,7 @@ def complete_all(requests: list[Any], turn: int) -> None:
 
 @check
 def many_run_at_once_and_are_completed_in_any_way(comm: MPI.Intracomm) -> None:
-    ours = cw.Comm(comm, machine=MACHINE, effort="estimate")
+    ours = cw.Comm(comm, **PLANNED)
     size, rank = comm.size, comm.rank
     column = MPI.DOUBLE.Create_vector(5, 1, 2).Commit()
     minus = MPI.Op.Create(lambda left, right, _: None, commute=True)  # the right one stays
@@ -214,7 +215,7 @@ def many_run_at_once_and_are_completed_in_any_way(comm: MPI.Intracomm) -> None:
 @check
 def lists_of_both_kinds_of_requests(comm: MPI.Intracomm) -> None:
     """collwise completes them; where there is one of ours, mpi4py says so."""
-    ours = cw.Comm(comm, machine=MACHINE, effort="estimate")
+    ours = cw.Comm(comm, **PLANNED)
     left, right = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
     data, mine, theirs = np.zeros(4), np.zeros(1), np.full(1, comm.rank + 0.5)
     requests: list[Any] = [
@@ -236,7 +237,7 @@ def lists_of_both_kinds_of_requests(comm: MPI.Intracomm) -> None:
 
 @check
 def requests_give_back_what_they_hold(comm: MPI.Intracomm) -> None:
-    ours = cw.Comm(comm, machine=MACHINE, effort="estimate")
+    ours = cw.Comm(comm, **PLANNED)
     data, result = np.zeros(4), np.zeros(4)
     kept = []
     for turn in range(60):
@@ -252,7 +253,7 @@ def requests_give_back_what_they_hold(comm: MPI.Intracomm) -> None:
 
 @check
 def c_starts_calls_of_a_kind_that_it_knows(comm: MPI.Intracomm) -> None:
-    ours = cw.Comm(comm.Dup(), machine=MACHINE, effort="estimate")
+    ours = cw.Comm(comm.Dup(), **PLANNED)
     if comm.size < 2 or not HOOKS:
         return
     data = bytearray(8)

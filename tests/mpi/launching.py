@@ -45,8 +45,19 @@ class Library:
         self, ranks: int, *arguments: str, limit_s: float = LIMIT_S, **environment: str
     ) -> subprocess.CompletedProcess[str]:
         """Run Python with these arguments on ranks; a hang fails the test with its output."""
+        return self._run(self.command(ranks, *arguments), limit_s, environment)
+
+    def run_alone(
+        self, *arguments: str, limit_s: float = LIMIT_S, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run Python with these arguments in one process, without a launcher."""
+        return self._run([str(self.python), *arguments], limit_s, environment)
+
+    def _run(
+        self, command: list[str], limit_s: float, environment: dict[str, str]
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            self.command(ranks, *arguments),
+            command,
             capture_output=True,
             text=True,
             timeout=limit_s,
@@ -119,6 +130,7 @@ def outcomes(
     turns: Turns = (),
     limit_s: float = LIMIT_S,
     without: Sequence[str] = (),
+    **environment: str,
 ) -> Outcomes:
     """Start ranks once, for all the checks of these programs on these numbers of ranks.
 
@@ -133,8 +145,8 @@ def outcomes(
     words += [f"-{check}" for check in without]
     try:
         command = "-m", "tests.mpi.programs", *words, *programs
-        chosen = engine.replace("compiled", "")
-        ran = library.run(ranks, *command, limit_s=limit_s, COLLWISE_ENGINE=chosen)
+        environment["COLLWISE_ENGINE"] = engine.replace("compiled", "")
+        ran = library.run(ranks, *command, limit_s=limit_s, **environment)
         said, errors, end = ran.stdout, ran.stderr, f"exit code {ran.returncode}"
         well = ran.returncode == 0 and not errors.strip()
     except subprocess.TimeoutExpired as late:

@@ -46,16 +46,11 @@ def outcomes(
     """What came of the tests; they are ended after so many seconds."""
     kept = folder / "kept.jsonl"
     from_here = os.path.relpath(sources)
-    command = [str(library.python), str(PROGRAM), "--sources", from_here, "--keep", str(kept)]
-    ran = subprocess.run(
-        [*command, "--out", str(folder), "--limit", str(limit_s), *words],
-        env=library.environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=3 * limit_s if "--only" in words else LIMIT_S,
-        check=False,
-    )
+    where = "--sources", from_here, "--keep", str(kept), "--out", str(folder)
+    ran = library.run_alone(
+        str(PROGRAM), *where, "--limit", str(limit_s), *words,
+        limit_s=3 * limit_s if "--only" in words else LIMIT_S,
+    )  # fmt: skip
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
 

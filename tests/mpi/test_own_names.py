@@ -1,12 +1,11 @@
 """The numbers of the library's own algorithms: the library itself reads their names."""
 
 import json
-import subprocess
 from itertools import zip_longest
 
 import pytest
 
-from tests.mpi.launching import LIMIT_S, Library
+from tests.mpi.launching import Library
 
 _TELL = """
 import json, os, sys
@@ -16,7 +15,7 @@ from mpi4py import MPI
 from collwise.mpi.library.own_algorithms import FORMS, catalogue
 from collwise.schedule.collectives import COLLECTIVES
 
-for chosen in json.load(sys.stdin):
+for chosen in json.loads(sys.argv[1]):
     if os.fork() == 0:
         os.environ.update(chosen)
         MPI.Init()
@@ -34,15 +33,7 @@ for chosen in json.load(sys.stdin):
 
 
 def _told(mpi: Library, *choices: dict[str, str]) -> list[list[list[str]]]:
-    ran = subprocess.run(
-        [str(mpi.python), "-c", _TELL],
-        input=json.dumps(choices),
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        env=mpi.environment(),
-        check=False,
-    )
+    ran = mpi.run_alone("-c", _TELL, json.dumps(choices))
     assert ran.returncode == 0, ran.stderr
     return [json.loads(line) for line in ran.stdout.splitlines()]
 

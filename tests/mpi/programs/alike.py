@@ -3,20 +3,24 @@
 import gc
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
 import collwise as cw
+from collwise.comm.decision import HINT
 from collwise.comm.recording import Way
 from collwise.comm.served import NAMES
 from collwise.mpi.execution.persistent import PersistentCollective
 from collwise.mpi.runtime.world import World
 from collwise.profiles.profile import Profile
-from collwise.profiles.records import MeasuredSize, Measurements, RaceResult
+from collwise.profiles.records import RaceResult
 from collwise.schedule.program import Schedule
+from tests.profiles.example import point, profile
 
 MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
 ALGORITHMS: tuple[dict[str, str], ...] = (
@@ -31,17 +35,27 @@ ALGORITHMS: tuple[dict[str, str], ...] = (
     },
 )  # fmt: skip
 """For each collective, one that sends everything at once or in a ring, and one that cuts it."""
+PLANNED: dict[str, Any] = {"machine": MACHINE, "algorithms": ALGORITHMS[0]}
+"""Settings with which plans serve everything, and nothing is searched for."""
 
 
-def assumed(world: World, *results: RaceResult) -> Profile:
+def assumed(world: World, *won: RaceResult) -> Profile:
     """A profile of this machine in which nothing is measured but what was raced."""
-    point = MeasuredSize(
-        nbytes=8, mode="nonblocking", t0_s=1e-6, lam=2.0, t0_interval_s=None, lam_interval=None,
-        t0_experiments_s=(None, None), lam_experiments=(None, None), disagreement=None,
-        repetitions=1, segment=0, verdict="assumed",
-    )  # fmt: skip
-    measured = Measurements(verdict="assumed", provenance=world.provenance(), points=(point,))
-    return Profile(fingerprint=world.fingerprint(), measurements=measured, race_results=results)
+    return profile(
+        [point(8, lam=2.0)],
+        medians=(),
+        provenance=world.provenance(),
+        fingerprint=world.fingerprint(),
+        race_results=won,
+    )
+
+
+@contextmanager
+def wrapped(comm: MPI.Intracomm, **settings: Any) -> Iterator[cw.Comm]:
+    """A communicator of ours on a duplicate, without a profile; freed in the end."""
+    ours = cw.Comm(comm.Dup(), profile=False, **settings)
+    yield ours
+    ours.Free()
 
 
 def distinct(comm: MPI.Intracomm, made: Iterable[Schedule]) -> list[Schedule]:
@@ -63,11 +77,27 @@ def accepts(call: Callable[..., Any], *given: Any) -> bool:
     return True
 
 
-def run(request: Any) -> None:
-    """Start a persistent collective once, and give it back."""
-    request.Start()
-    request.Wait()
+def run(request: Any, starts: int = 1) -> None:
+    """Start a persistent collective so often, and give it back."""
+    for _ in range(starts):
+        request.Start()
+        request.Wait()
     request.Free()
+
+
+def perform(
+    way: Way, comm: Any, method: str, *arguments: Any, starts: int = 1, **named: Any
+) -> None:
+    """Make a call in some form, to its end.   starts: how often a persistent one is started."""
+    end(way, getattr(comm, NAMES[way, method])(*arguments, **named), starts)
+
+
+def end(way: Way, made: Any, starts: int = 1) -> None:
+    """Bring what a call returned to its end."""
+    if way == "persistent":
+        run(made, starts)
+    elif way == "nonblocking":
+        made.Wait()
 
 
 def complete(request: PersistentCollective, *, testing: bool) -> None:
@@ -89,6 +119,41 @@ def allocates_nothing(*acts: Callable[[], object]) -> None:
         grown.append(sys.getallocatedblocks() - before)
     gc.enable()
     assert min(grown) < 5, grown
+
+
+def hint(comm: cw.Comm, algorithms: str) -> None:
+    """Choose algorithms by an info key."""
+    info = MPI.Info.Create({HINT: algorithms})
+    try:
+        comm.Set_info(info)
+    finally:
+        info.Free()
+
+
+@contextmanager
+def adding(act: Callable[[], object] = bool) -> Iterator[MPI.Op]:
+    """A user's sum of 32-bit integers that does something else, too."""
+
+    def add(left: Any, right: Any, _: MPI.Datatype) -> None:
+        total = np.frombuffer(right, "i4")
+        total += np.frombuffer(left, "i4")
+        act()
+
+    op = MPI.Op.Create(add, commute=True)
+    yield op
+    op.Free()
+
+
+def mapped() -> int:
+    """How many mappings this process has of memory that it shares with others."""
+    gc.collect()
+    return Path("/proc/self/maps").read_text().count("/memfd:collwise")
+
+
+def resident_kib() -> int:
+    """The memory of this process, without what it shares with others."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("RssAnon:")[1].split()[0])
 
 
 class Call:
@@ -117,6 +182,11 @@ class Call:
         arguments += [self.root] if self.method in ("Bcast", "Reduce") else []
         return getattr(ours, NAMES[way, self.method])(*arguments)
 
+    def run(self, ours: Any, way: Way = "blocking", starts: int = 1) -> None:
+        """Call it in some form, and look at the result."""
+        end(way, self.make(ours, way), starts)
+        self.check()
+
     def right(self) -> Any:
         """What the result has to be."""
         rank, size = self.comm.rank, self.comm.size
@@ -135,10 +205,16 @@ class Call:
         assert np.array_equal(self.result, right), (self.method, self.salt)
 
 
+def check_call(
+    ours: Any, method: str, count: int, root: int = 0, way: Way = "blocking", salt: int = 1
+) -> None:
+    """Make a call, once, and look at the result."""
+    call = Call(ours, method, count, root)
+    call.fill(salt)
+    call.run(ours, way)
+
+
 def works(comm: MPI.Intracomm) -> None:
     """A communicator on which collectives of all kinds do what they should."""
     for method, root in (("Bcast", comm.size - 1), ("Allreduce", 0), ("Allgatherv", 0)):
-        call = Call(comm, method, 50, root)
-        call.fill(1)
-        call.make(comm)
-        call.check()
+        check_call(comm, method, 50, root)

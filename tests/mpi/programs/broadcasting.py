@@ -3,7 +3,7 @@
 import gc
 import weakref
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ from mpi4py import MPI
 
 import collwise as cw
 from collwise.algorithms.registry import algorithms_for
-from collwise.errors import BrokenCommunicator
 from collwise.mpi.buffers.buffer import Buffer
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
@@ -84,28 +83,22 @@ def every_kind_of_buffer(comm: MPI.Intracomm) -> None:
 
     def kinds() -> list[tuple[Any, Any, Any]]:
         """Memory of int32, what to pass, and where its 100 numbers are, in the order sent."""
-        a, b, c = np.empty(100, np.int32), bytearray(400), np.empty(120, np.int32)
-        d, e = np.full(250, -1, np.int32), np.full(170, -1, np.int32)
-        first = np.r_[0:100]
+        a, b = np.empty(100, np.int32), np.empty(120, np.int32)
+        c, d = np.full(250, -1, np.int32), np.full(170, -1, np.int32)
         return [
-            (a, a, first),
-            (b, b, first),
-            (c, [c, 100, MPI.INT], first),
-            (c, [c, (100, 20), MPI.INT], np.r_[20:120]),
-            (a, [a, MPI.INT], first),
-            (a, [a, "i"], first),
-            (a, [memoryview(a.data), 50, pairs], first),
-            (d, [d, 1, vector], np.arange(250).reshape(50, 5)[:, :2].ravel()),
-            (e, [e, 1, holes], np.r_[0:30, 100:170]),
+            (a, a, np.r_[0:100]),
+            (a, [memoryview(a.data), 50, pairs], np.r_[0:100]),
             (a, [a, 1, backwards], np.r_[50:100, 0:50]),
+            (b, [b, (100, 20), MPI.INT], np.r_[20:120]),
+            (c, [c, 1, vector], np.arange(250).reshape(50, 5)[:, :2].ravel()),
+            (d, [d, 1, holes], np.r_[0:30, 100:170]),
         ]
 
     for turn, schedule in enumerate(schedules(comm, 400, root)):
         executor = executor_for(schedule, private)
         for number in range((turn + comm.size) % 3, len(kinds()), 3):
             made = kinds()
-            memory, spec, where = made[(number + comm.rank) % len(made)]  # mixed over the ranks
-            flat = np.frombuffer(memory, np.int32)
+            flat, spec, where = made[(number + comm.rank) % len(made)]  # mixed over the ranks
             flat[where] = numbers(comm.rank)
             executor.run(spec)
             assert np.array_equal(flat[where], numbers(root)), (schedule.algorithm, number)
@@ -124,25 +117,15 @@ def every_kind_of_buffer(comm: MPI.Intracomm) -> None:
 
 
 @check
-def read_only_and_empty_buffers(comm: MPI.Intracomm) -> None:
+def only_the_root_may_have_read_only_memory(comm: MPI.Intracomm) -> None:
     private = PrivateCommunicator(comm)
-    schedule = cw.ALGORITHMS["broadcast/binomial"].schedule(comm.size, 5)
+    executor = executor_for(cw.ALGORITHMS["broadcast/binomial"].schedule(comm.size, 5), private)
     data: Any = b"hello" if comm.rank == 0 else bytearray(5)
-    executor_for(schedule, private).run([data, MPI.BYTE])
+    executor.run([data, MPI.BYTE])
     assert bytes(data) == b"hello"
-    nothing = cw.ALGORITHMS["broadcast/scatter_ring"].schedule(comm.size, 0)
-    executor_for(nothing, private).run(bytearray())
-    request = executor_for(nothing, private).persistent(bytearray())
-    request.Start()
-    request.Wait()
-    request.Wait()  # of a request that is not started: returns at once, as in MPI
-    if comm.size > 1 and comm.rank == 1:
-        try:
-            executor_for(schedule, private).persistent([b"fixed", MPI.BYTE])
-        except (BufferError, TypeError, ValueError):
-            pass
-        else:
-            raise AssertionError("a read-only buffer was taken for receiving")
+    if comm.rank:
+        with raises((BufferError, TypeError, ValueError)):
+            executor.persistent([b"fixed", MPI.BYTE])
     private.free()
 
 
@@ -187,20 +170,6 @@ def a_request_keeps_its_buffer(comm: MPI.Intracomm) -> None:
 
 
 @check
-def an_interrupted_communicator_stays_broken(comm: MPI.Intracomm) -> None:
-    private = PrivateCommunicator(comm)
-    schedule = cw.ALGORITHMS["broadcast/binomial"].schedule(comm.size, 10)
-    executor = executor_for(schedule, private)
-    request = executor.persistent(bytearray(10))
-    private.mark_broken(KeyboardInterrupt())
-    forms = executor.run, executor.persistent, executor.nonblocking
-    for act in (request.Start, *(partial(form, bytearray(10)) for form in forms)):
-        with raises(BrokenCommunicator) as refusal:
-            act()
-        assert "KeyboardInterrupt" in str(refusal.value)
-
-
-@check
 def more_than_two_gigabytes_are_addressed(comm: MPI.Intracomm) -> None:
     large = np.empty(2**31 + 4096, np.uint8)  # never touched, so it takes no memory
     buffer = Buffer(large, writable=True)
@@ -213,17 +182,3 @@ def more_than_two_gigabytes_are_addressed(comm: MPI.Intracomm) -> None:
     schedule = problem.schedule(comm.size, 2**31 + 4096, 0, segment=2**30)
     executor_for(schedule, private).persistent(large).Free()
     private.free()
-
-
-@check
-def all_ranks_choose_alike_whatever_they_see(comm: MPI.Intracomm) -> None:
-    # Ranks pass different machines and efforts: rank 0's count.
-    machine = cw.Machine.postal(t0_s=1e-6, lam=1 + comm.rank)
-    effort = "estimate" if comm.rank == 0 else "measure"
-    ours = cw.Comm(comm, machine=machine, effort=effort)
-    data = pattern(512, comm.rank)
-    ours.Bcast(data, 0)
-    assert np.array_equal(data, pattern(512, 0))
-    plan = ours.plan("broadcast", 512)
-    labels = comm.allgather("" if plan is None else plan.choice.label)
-    assert len(set(labels)) == 1

@@ -1,8 +1,8 @@
 """COLLWISE_CHECK=1: ranks that disagree hear of it instead of waiting; on any number of ranks."""
 
-import os
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -10,22 +10,20 @@ from mpi4py import MPI
 
 import collwise as cw
 from collwise.comm.checking import ENVIRONMENT, LIMIT, check_limit_s
+from collwise.comm.served import METHODS
 from collwise.errors import InvalidArgument
-from tests.mpi.programs.alike import MACHINE
-from tests.mpi.programs.checks import check, raises
+from collwise.mpi.library.own_algorithms import FORMS
+from tests.mpi.programs.alike import MACHINE, PLANNED, check_call
+from tests.mpi.programs.checks import check, environment, raises
 
-SETTINGS: tuple[Mapping[str, Any], ...] = ({}, {"machine": MACHINE, "effort": "estimate"})
+SETTINGS: tuple[Mapping[str, Any], ...] = ({}, PLANNED)
 """With which the library's own serves, and ours."""
 
 
 def checked(comm: MPI.Intracomm, **settings: Any) -> cw.Comm:
     """A communicator whose calls are checked, as rank 0's environment says."""
-    if comm.rank == 0:
-        os.environ[ENVIRONMENT] = "1"
-    try:
+    with environment(comm, {ENVIRONMENT: "1"}):
         return cw.Comm(comm.Dup(), **settings)
-    finally:
-        os.environ.pop(ENVIRONMENT, None)
 
 
 def refused(comm: MPI.Intracomm, call: Callable[[], Any]) -> list[str]:
@@ -37,16 +35,12 @@ def refused(comm: MPI.Intracomm, call: Callable[[], Any]) -> list[str]:
 
 @check
 def the_environment_switches_checks(comm: MPI.Intracomm) -> None:
-    words: dict[str, float | None] = {"": 0.0, "0": 0.0, "off": 0.0, "1": 60.0, "on": 60.0}
-    try:
-        for word, limit_s in words.items():
-            os.environ[ENVIRONMENT] = word
+    for word, limit_s in {"": 0.0, "0": 0.0, "off": 0.0, "1": 60.0, "on": 60.0}.items():
+        with environment(MPI.COMM_SELF, {ENVIRONMENT: word}):
             assert check_limit_s() == limit_s
-        os.environ[ENVIRONMENT] = "maybe" if comm.rank == 0 else "1"
+    with environment(comm, {ENVIRONMENT: "maybe"}):
         told = refused(comm, partial(cw.Comm, comm, profile=False))
         assert all(f"{ENVIRONMENT}=maybe: it is no such word; say 1 or on" in one for one in told)
-    finally:
-        os.environ.pop(ENVIRONMENT, None)
 
 
 @check
@@ -54,25 +48,15 @@ def right_calls_pass(comm: MPI.Intracomm) -> None:
     size, rank = comm.size, comm.rank
     for settings in SETTINGS:
         ours = checked(comm, **settings)
-        data = np.full(50, float(rank))
-        ours.Bcast(data, root=size - 1)
-        assert (data == size - 1).all()
-        total = np.zeros(3)
-        ours.Reduce(np.ones(3), total if rank == 0 else None)
-        assert (total == (size if rank == 0 else 0)).all()
+        for turn, (method, way) in enumerate(product(METHODS, FORMS)):
+            check_call(ours, method, 3, size - 1, way, turn)
+        total = np.full(3, rank)
         ours.Allreduce(MPI.IN_PLACE, total, MPI.MAX)
-        assert (total == size).all()
-        ours.Reduce_scatter_block(np.repeat(np.arange(size), 3).astype(float), total)
-        assert (total == rank * size).all()
-        everything = np.zeros(2 * size, np.int32)
-        ours.Allgather(np.full(2, rank, np.int32), everything)
-        assert np.array_equal(everything, np.repeat(np.arange(size), 2))
-        counts = [rank % 2 for rank in range(size)]
-        request = ours.Allgatherv_init(np.full(counts[rank], rank, "i"), [everything, counts])
-        request.Start()
-        request.Wait()
-        request.Free()
-        assert np.array_equal(everything[: sum(counts)], np.arange(size)[1::2])
+        assert (total == size - 1).all()
+        counts = [other % 2 for other in range(size)]
+        some = np.zeros(sum(counts), np.int32)
+        ours.Allgatherv(np.full(counts[rank], rank, np.int32), [some, counts])
+        assert np.array_equal(some, np.arange(size)[1::2])
         ours.Free()
 
 
@@ -126,9 +110,7 @@ def ranks_that_disagree_all_hear_of_it(comm: MPI.Intracomm) -> None:
             told = refused(comm, call)
             assert all(words in text for text in told), (words, told)
         assert all(f"rank {comm.size - 1} cannot" in text for text in told[:-1]), told
-        data = np.full(3, comm.rank)
-        ours.Bcast(data)
-        assert not data.any(), "nothing is left over"
+        check_call(ours, "Bcast", 3)  # nothing is left over
         ours.Free()
 
 
@@ -146,10 +128,8 @@ def a_rank_that_never_comes_is_named(comm: MPI.Intracomm) -> None:
     size, rank = comm.size, comm.rank
     if size == 1:
         return
-    if rank == 0:
-        os.environ[LIMIT] = "200ms"
-    ours = checked(comm, machine=MACHINE, effort="estimate")
-    os.environ.pop(LIMIT, None)
+    with environment(comm, {LIMIT: "200ms"}):
+        ours = checked(comm, **PLANNED)
     for late in (size - 1, 0):
         if rank == late:
             comm.recv(source=(late + 1) % size)  # till another one gave up
@@ -159,14 +139,9 @@ def a_rank_that_never_comes_is_named(comm: MPI.Intracomm) -> None:
             assert f"rank {late} did not" in str(told.value)
             comm.send(None, late)
         comm.Barrier()
-    data = np.full(3, rank)
-    ours.Bcast(data)  # all are in step
-    assert not data.any()
-    if rank == 0:
-        os.environ[LIMIT] = "soon"
-    with raises(InvalidArgument, match=LIMIT):
+    check_call(ours, "Bcast", 3)  # all are in step
+    with environment(comm, {LIMIT: "soon"}), raises(InvalidArgument, match=LIMIT):
         checked(comm)
-    os.environ.pop(LIMIT, None)
     ours.Free()
 
 

@@ -3,14 +3,16 @@
 import faulthandler
 import gc
 import json
+import logging
+import os
 import re
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from mpi4py import MPI
 
@@ -48,6 +50,54 @@ def raises(
         raised.value = error
     else:
         raise AssertionError(f"nothing of {kinds} was raised")
+
+
+@contextmanager
+def replaced(owner: Any, **values: Any) -> Iterator[None]:
+    """Attributes have other values meanwhile.  (`unittest.mock` takes long to load.)"""
+    before = {name: getattr(owner, name) for name in values}
+    for name, value in values.items():
+        setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(owner, name, value)
+
+
+@contextmanager
+def environment(comm: MPI.Intracomm, variables: Mapping[str, str]) -> Iterator[None]:
+    """Rank 0's environment has these variables meanwhile."""
+    before = {name: os.environ[name] for name in variables if name in os.environ}
+    if comm.rank == 0:
+        os.environ |= variables
+    try:
+        yield
+    finally:
+        for name in variables:
+            os.environ.pop(name, None)
+        os.environ |= before
+
+
+def drawn(cases: int) -> Iterator[int]:
+    """The numbers of drawn cases, as many as DRAWN says where it is set; each may take LIMIT_S."""
+    for number in range(int(os.environ.get("DRAWN", cases))):
+        faulthandler.dump_traceback_later(LIMIT_S, exit=True)
+        yield number
+
+
+@contextmanager
+def logged() -> Iterator[list[str]]:
+    """The warnings of the package meanwhile, which appear nowhere else."""
+    lines: list[str] = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
+    log = logging.getLogger("collwise")
+    log.addHandler(handler)
+    try:
+        yield lines
+    finally:
+        log.removeHandler(handler)
 
 
 def main(

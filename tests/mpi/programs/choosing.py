@@ -1,11 +1,8 @@
 """Checks of algorithms chosen by hand, and of what is told of the calls, on real MPI."""
 
 import gc
-import logging
-import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections import Counter
 from functools import partial
 from itertools import product
 from typing import Any, cast
@@ -14,24 +11,16 @@ import numpy as np
 from mpi4py import MPI
 
 import collwise as cw
-from collwise.comm.agreed_decision import FORMER, _say_renamed, log
+from collwise.comm.agreed_decision import FORMER, _say_renamed
 from collwise.comm.decision import ALGORITHMS, FALLBACK, HINT
-from collwise.comm.recording import Way
 from collwise.comm.served import METHODS, NAMES
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
-from tests.mpi.programs.alike import MACHINE, Call, run, works
-from tests.mpi.programs.checks import check, raises
+from collwise.mpi.library.own_algorithms import FORMS
+from tests.mpi.programs.alike import MACHINE, Call, check_call, hint, run, works
+from tests.mpi.programs.checks import check, environment, logged, raises
 
 BY_SIZE = "binomial <= 400, chain_segmented(segment=100) <= 4k, library"
 LABELS = {400: "broadcast/binomial", 401: "broadcast/chain_segmented(segment=100)", 4097: None}
-
-
-@contextmanager
-def hinted(comm: cw.Comm, text: str) -> Iterator[None]:
-    info = MPI.Info.Create({HINT: text})
-    comm.Set_info(info)
-    yield
-    info.Free()
 
 
 def label(comm: cw.Comm, nbytes: int) -> str | None:
@@ -90,17 +79,10 @@ def pieces_that_cross_while_others_go_on(comm: MPI.Intracomm) -> None:
     """Ranks send early what they receive late: all receives are posted at once."""
     placement = cw.Placement.of([rank % 2 for rank in range(comm.size)])
     pieces = "multilane_pieces(across=recursive_doubling, gather=bruck, pieces=4, latencies=2 9)"
-    ours = cw.Comm(
-        comm.Dup(),
-        profile=False,
-        algorithms={"allreduce": pieces},
-        placement=placement if comm.size > 1 else None,
-    )
+    settings: Any = {"placement": placement} if comm.size > 1 else {}
+    ours = cw.Comm(comm.Dup(), profile=False, algorithms={"allreduce": pieces}, **settings)
     for count in (1, 3, 1000, 200_000):  # the last in messages that wait for their receivers
-        vector = np.arange(count, dtype=np.int64) * (comm.rank + 1)
-        found = np.empty_like(vector)
-        ours.Allreduce(vector, found)
-        assert (found == np.arange(count) * (comm.size * (comm.size + 1) // 2)).all()
+        check_call(ours, "Allreduce", count)
     plan = ours.plan("allreduce", 8000)
     assert (plan is None) == (comm.size == 1)
     ours.Free()
@@ -108,14 +90,10 @@ def pieces_that_cross_while_others_go_on(comm: MPI.Intracomm) -> None:
 
 @check
 def by_the_environment(comm: MPI.Intracomm) -> None:
-    if comm.rank == 0:
-        os.environ[ALGORITHMS] = f"broadcast={BY_SIZE}; allreduce=ring"
-    try:
+    with environment(comm, {ALGORITHMS: f"broadcast={BY_SIZE}; allreduce=ring"}):
         ours = cw.Comm(comm.Dup(), profile=False, algorithms={"allreduce": "recursive_doubling"})
         with raises(UnknownName, match="did you mean broadcast/chain"):
             cw.Comm(comm, profile=False, algorithms={"broadcast": "chan"})
-    finally:
-        os.environ.pop(ALGORITHMS, None)
     works(ours)
     if comm.size > 1:
         assert [label(ours, nbytes) for nbytes in LABELS] == list(LABELS.values())
@@ -128,57 +106,36 @@ def by_the_environment(comm: MPI.Intracomm) -> None:
 @check
 def there_is_no_fallback(comm: MPI.Intracomm) -> None:
     def wrapped(value: str, former: str = "") -> cw.Comm:
-        silent = logging.NullHandler()  # the former name is told
-        log.addHandler(silent)
-        if comm.rank == 0:
-            os.environ |= {FALLBACK: value, FORMER: former}
-        try:
+        with environment(comm, {FALLBACK: value, FORMER: former}), logged():
             return cw.Comm(comm.Dup(), profile=False, algorithms={"broadcast": "chain"})
-        finally:
-            os.environ.pop(FALLBACK, None)
-            os.environ.pop(FORMER, None)
-            log.removeHandler(silent)
 
     ours, data, total = wrapped("never"), np.full(10, float(comm.rank)), np.zeros(10)
     ours.Bcast(data)
     run(ours.Bcast_init(data))
-    for call in (ours.Allreduce, ours.Iallreduce, ours.Allreduce_init):
-        if comm.size > 1:
-            with raises(InvalidArgument, match=f"{FALLBACK}=never demands: .*no profile"):
-                call(data, total)
     ours.Allreduce(np.zeros(0), np.zeros(0))  # nothing is to be done
     alone: Any = ours.Split(comm.rank)
     alone.Allreduce(data, total)
     assert np.array_equal(data, total)
+    alone.Free()
+    for which in (ours, wrapped("", "never"), wrapped("never", "never")):
+        for call in (which.Allreduce, which.Iallreduce, which.Allreduce_init):
+            if comm.size > 1:
+                with raises(InvalidArgument, match=f"{FALLBACK}=never demands: .*no profile"):
+                    call(data, total)
+        which.Free()
     with raises(InvalidArgument, match="say never, or nothing"):
         wrapped("always")
     with raises(InvalidArgument, match=f"{FALLBACK}=always: {FORMER}=never, .*otherwise"):
         wrapped("always", "never")
-    for both in ("", "never"), ("never", "never"):
-        former = wrapped(*both)
-        if comm.size > 1:
-            with raises(InvalidArgument, match=f"{FALLBACK}=never demands"):
-                former.Allreduce(data, total)
-        former.Free()
-    alone.Free()
-    ours.Free()
 
 
 @check
 def the_former_name_of_fallback_is_told_once(comm: MPI.Intracomm) -> None:
     """By whoever reads it: rank 0."""
-    told: list[str] = []
-    listener = logging.Handler(logging.WARNING)
-    listener.emit = lambda record: told.append(record.getMessage())  # type: ignore[method-assign]
-    log.addHandler(listener)
     _say_renamed.cache_clear()
-    os.environ[FORMER] = "never"
-    try:
+    with environment(MPI.COMM_SELF, {FORMER: "never"}), logged() as told:
         for _ in range(2):
             cw.Comm(comm.Dup(), profile=False).Free()
-    finally:
-        os.environ.pop(FORMER, None)
-        log.removeHandler(listener)
     assert told == [f"{FORMER} is called {FALLBACK} now: write that"] * (comm.rank == 0)
 
 
@@ -260,36 +217,37 @@ def what_was_called(comm: MPI.Intracomm) -> None:
     ours.Ibcast(data).Wait()
     ours.Iallreduce(MPI.IN_PLACE, data).Wait()
     for request in (ours.Bcast_init(data, root=0), ours.Allreduce_init(MPI.IN_PLACE, data)):
-        for _ in range(2):
-            request.Start()
-            request.Wait()
-        run(request)
+        run(request, starts=3)
     ours.Bcast(np.zeros(0))
+    for _ in range(2):
+        ours.Barrier()
+        with raises(UnknownName):
+            hint(ours, "broadcast=nonsense")  # changes nothing
     ours.Allreduce(MPI.IN_PLACE, data, op=user)
     ours.gather("text")
     with raises(TypeError):
         ours.Bcast(data, data, data, data)  # type: ignore[call-arg, arg-type]
     with raises((TypeError, KeyError)):
         ours.Bcast("text")
-    seen: dict[Any, int] = {}
+    seen, expected = Counter[Any](), Counter[Any]()
     for one in ours.calls():
-        kind = one.method, one.way, one.ranks, one.asked and one.asked.problem.nbytes
-        seen[kind] = seen.get(kind, 0) + one.times
+        nbytes = one.asked and one.asked.problem.nbytes
+        seen[one.method, one.way, one.ranks, nbytes] += one.times
     whole, some = comm.size, part.size
-    several: dict[Any, int] = {}
-    for key, times in [
-        (("Bcast", "blocking", whole, 80), 7),
-        (("Allreduce", "blocking", whole, 80), 4),
-        (("Bcast", "blocking", some, 80), 1),
-        (("Bcast", "nonblocking", whole, 80), 1),
-        (("Allreduce", "nonblocking", whole, 80), 1),
-        (("Bcast", "persistent", whole, 80), 3),
-        (("Allreduce", "persistent", whole, 80), 3),
-        (("Bcast", "blocking", whole, None), 1),
-        (("gather", "blocking", whole, None), 1),
-    ]:
-        several[key] = several.get(key, 0) + times
-    assert seen == several, (seen, several)
+    for *key, times in (
+        ("Bcast", "blocking", whole, 80, 7),
+        ("Allreduce", "blocking", whole, 80, 4),
+        ("Bcast", "blocking", some, 80, 1),
+        ("Bcast", "nonblocking", whole, 80, 1),
+        ("Allreduce", "nonblocking", whole, 80, 1),
+        ("Bcast", "persistent", whole, 80, 3),
+        ("Allreduce", "persistent", whole, 80, 3),
+        ("Bcast", "blocking", whole, None, 1),
+        ("gather", "blocking", whole, None, 1),
+        ("Barrier", "blocking", whole, None, 2),
+    ):
+        expected[tuple(key)] += times
+    assert seen == expected, (seen, expected)
     for one in ours.calls():
         assert (one.spent_s is None) == (one.way in ("nonblocking", "persistent"))
         assert one.spent_s is None or one.spent_s > 0
@@ -315,13 +273,10 @@ TWO_SIZES = dict.fromkeys(("allreduce", "allgatherv"), "ring <= 400, library") |
 def what_the_library_serves_is_remembered(comm: MPI.Intracomm) -> None:
     """All forms, for sizes with a plan and without one: again and again the same as mpi4py's."""
     ours = cw.Comm(comm.Dup(), profile=False, algorithms=TWO_SIZES)
-    size, rank, theirs = comm.size, comm.rank, MPI.Intracomm(ours)
-    last, ops = size - 1, (MPI.SUM, MPI.MAX, MPI.BOR)
-
-    ways: tuple[Way, ...] = "blocking", "nonblocking", "persistent"
-    for way, method, items in product(ways, METHODS, (2, 1000)):
-        for turn in range(9):
-            call = Call(ours, method, items, last, ops[turn % 3])
+    size, rank, last = comm.size, comm.rank, comm.size - 1
+    for way, method, items in product(FORMS, METHODS, (2, 1000)):
+        call = Call(ours, method, items, last)
+        for turn in range(6):
             call.fill(turn)
             into: Any = call.result
             if method == "Allgatherv":
@@ -331,37 +286,27 @@ def what_the_library_serves_is_remembered(comm: MPI.Intracomm) -> None:
             given: dict[str, Any] = {"sendbuf": call.given, "recvbuf": into}
             if method == "Bcast":
                 given = {"buf": into}
-            elif turn % 2 and (method != "Reduce" or rank == last):
+            elif turn % 2 and (method.startswith("All") or (method, rank) == ("Reduce", last)):
                 given["sendbuf"] = MPI.IN_PLACE
-                if method == "Reduce_scatter_block":
-                    call.result = given["recvbuf"] = call.given
-                elif method.startswith("Allgather"):
-                    call.result[rank * items :][:items] = call.given
-                else:
-                    call.result[:] = call.given
+                start = rank * items if method.startswith("Allgather") else 0
+                call.result[start:][: len(call.given)] = call.given
             if "educe" in method:
-                given["op"] = call.op
+                given["op"] = MPI.SUM
             if method in ("Bcast", "Reduce"):
                 given["root"] = last
-            words = turn % 3 == 0
-            before = call.result.copy()
-            left = []
-            for one in (ours, theirs):
-                call.result[:] = before
-                made = getattr(one, NAMES[way, method])
-                request = made(**given) if words else made(*given.values())
-                if way == "persistent":
-                    request.Start()
-                if way != "blocking":
-                    request.Wait()
-                left.append(call.result.copy())
-            assert np.array_equal(*left), (way, method, items, turn, left)
+            make = getattr(ours, NAMES[way, method])
+            request = make(**given) if turn % 3 == 0 else make(*given.values())
+            if way == "persistent":
+                request.Start()
+            if way != "blocking":
+                request.Wait()
+            call.check()
     assert size == 1 or ours._dispatch.calls
     data = np.full(1000, rank)  # what was remembered does not outlive the choice
-    with hinted(ours, "broadcast=chain"):
-        ours.Bcast(data, last)
-        ours.Ibcast(data, last).Wait()
-        assert label(ours, data.nbytes) == ("broadcast/chain" if size > 1 else None)
+    hint(ours, "broadcast=chain")
+    ours.Bcast(data, last)
+    ours.Ibcast(data, last).Wait()
+    assert label(ours, data.nbytes) == ("broadcast/chain" if size > 1 else None)
     with raises(TypeError):
         cast("Any", ours).Ibcast(data, 0, 0)
     request, references = ours.Ibcast(data, 0), sys.getrefcount(data)
@@ -391,23 +336,6 @@ def counts_in_a_tuple_are_no_counts_by_rank(comm: MPI.Intracomm) -> None:
             else:
                 ours.Allgatherv(mine[:1], [every, counts, MPI.DOUBLE])
             assert every.tolist() == [0, 1 * comm.rank, 1 - comm.rank]
-    ours.Free()
-
-
-@check
-def objects_that_no_plan_carries_are_mpi4pys(comm: MPI.Intracomm) -> None:
-    beyond = {"broadcast": "library <= 4k, binomial", "allgatherv": "library <= 1G, ring"}
-    ours = cw.Comm(comm.Dup(), profile=False, algorithms=beyond)
-    for _ in range(2):
-        assert ours.bcast(comm.rank, comm.size - 1) == comm.size - 1
-        assert ours.allgather(comm.rank) == list(range(comm.size))
-        assert ours.allreduce(1) == comm.size
-        assert ours.reduce(1) == (None if comm.rank else comm.size)
-        for name in ("bcast", "allgather", "allreduce", "reduce"):
-            assert vars(ours)[name] == getattr(MPI.Intracomm, name).__get__(ours), name
-    with hinted(ours, "broadcast=binomial"):
-        assert ours.bcast([comm.rank], comm.size - 1) == [comm.size - 1]
-        assert ("bcast" in vars(ours)) == (comm.size == 1)
     ours.Free()
 
 

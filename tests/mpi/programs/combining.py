@@ -18,11 +18,10 @@ from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Order, satisfies
 from collwise.schedule.program import Schedule
 from tests.algorithms.examples import root_of, settings_of
-from tests.mpi.programs.alike import distinct
+from tests.mpi.programs.alike import MACHINE, distinct
 from tests.mpi.programs.checks import check, raises
 
 Vector: TypeAlias = NDArray[Any]
-MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9, gamma_s=1e-10)
 NAMED = {"allreduce": "recursive_doubling", "reduce": "binomial"}
 """For what is not about the choice, which takes longer than the rest."""
 
@@ -195,8 +194,7 @@ def pairs_and_elements_with_holes(comm: MPI.Intracomm) -> None:
 
     def add(left: Any, right: Any, datatype: MPI.Datatype) -> None:
         one, other = np.frombuffer(left, np.int32), np.frombuffer(right, np.int32)
-        other[::4] += one[::4]
-        other[2::4] += one[2::4]
+        other[::2] += one[::2]
 
     op = MPI.Op.Create(add, commute=True)
     count = 3 * comm.size
@@ -241,53 +239,13 @@ def predefined_operators_on_every_type(comm: MPI.Intracomm) -> None:
 
 
 @check
-def errors_are_mpi4pys(comm: MPI.Intracomm) -> None:
-    ours = cw.Comm(comm, machine=MACHINE, effort="estimate")
-    three, four = np.zeros(3), np.zeros(4)
-    whole = np.zeros(3 * comm.size)
-    blocks: list[tuple[Any, Any, type[BaseException]]] = [
-        (np.zeros(comm.size + 1), three[:1], ValueError),
-        (whole, four, ValueError),
-        (whole, None, TypeError),
-    ]
-    for send, recv, kind in blocks:
-        for which in (ours, comm):
-            if comm.size > 1 or recv is None:
-                with raises(kind):
-                    which.Reduce_scatter_block(send, recv)
-    wrong: list[tuple[Any, Any, MPI.Op, type[BaseException]]] = [
-        (three, four, MPI.SUM, ValueError),
-        (three, np.zeros(6, np.float32), MPI.SUM, ValueError),
-        (three, np.zeros(3, np.int64), MPI.SUM, ValueError),
-        (three, None, MPI.SUM, TypeError),
-        (np.zeros((4, 4))[:, 1], four, MPI.SUM, BufferError),
-        (three, three.copy(), MPI.BAND, MPI.Exception),
-        (three, np.frombuffer(bytes(24)), MPI.SUM, BufferError),
-        (three, three.copy(), MPI.OP_NULL, MPI.Exception),
-    ]
-    for send, recv, op, kind in wrong:
-        for which in (ours, comm):
-            with raises(kind):
-                which.Allreduce(send, recv, op)
-    ours.Allreduce(three, four[:3])  # it still works
-
-
-@check
 def an_order_can_be_asked_for(comm: MPI.Intracomm) -> None:
-    ours = cw.Comm(comm, machine=MACHINE, effort="estimate", order="rank")
-    values = np.array([1e16, 1.0, -1e16, 3.0] * 2)[comm.rank : comm.rank + 1] / 3
-    result = np.zeros(1)
-    ours.Allreduce(values, result)
-    every = comm.allgather(float(values[0]))
-    if comm.size > 1:
-        plan = ours.plan("allreduce", 8)
+    orders: tuple[Order | None, ...] = "rank", None
+    for order in orders if comm.size > 1 else ():
+        ours = cw.Comm(comm, machine=MACHINE, effort="estimate", order=order)
+        plan = ours.plan("allreduce", 240)
         assert plan is not None
-        assert plan.problem.order == "rank"
-        assert len({r.hex() for r in comm.allgather(float(result[0]))}) == 1
-        usual = cw.Comm(comm, machine=MACHINE, effort="estimate").plan("allreduce", 240)
-        assert usual is not None
-        assert (usual.problem.itemsize, usual.problem.order) == (8, "same")
-    assert np.isclose(result[0], sum(every), rtol=1e-9, atol=2)
+        assert (plan.problem.itemsize, plan.problem.order) == (8, order or "same")
 
 
 @check

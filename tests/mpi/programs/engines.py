@@ -1,8 +1,8 @@
 """Both engines walk the same plans, on real MPI: random ones, with all instructions."""
 
 import gc
+import os
 import random
-import resource
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,19 +11,41 @@ import numpy as np
 from mpi4py import MPI
 
 import collwise as cw
+from collwise.comm.recording import Way
+from collwise.errors import UnknownName
 from collwise.mpi.buffers.memory import ElementType, Memory
 from collwise.mpi.buffers.mpi_operators import OPERATORS, BoundOperator, exact_types
+from collwise.mpi.engine import loading
 from collwise.mpi.engine.compiled_plan import CompiledPlan, ProgramInstruction
-from collwise.mpi.engine.loading import COMPILED
+from collwise.mpi.engine.loading import COMPILED, SERVING
 from collwise.mpi.engine.own_loops import has_loop
 from collwise.mpi.execution.instructions import RankPlan, rank_plan, reduce_local_form
 from collwise.mpi.execution.interpreter import Binding, BoundPlan
 from collwise.schedule.operations import Block, Combine, Copy, Operation, Recv, Send, Slot, scratch
 from collwise.schedule.operators import OPERATORS as KNOWN
-from tests.mpi.programs.checks import check
+from tests.mpi.programs.alike import PLANNED, perform, resident_kib
+from tests.mpi.programs.checks import check, environment, raises, replaced
 
 NBYTES = 384
 BLOCKS = tuple(Block(0, offset, 64) for offset in range(0, NBYTES, 64))
+
+
+@check
+def the_environment_chooses_the_engine(comm: MPI.Intracomm) -> None:
+    """A word that names none is refused on all ranks, whichever has it."""
+    variable, python = loading.ENVIRONMENT, "COLLWISE_ENGINE=python"
+    if os.environ.get(variable) == "python":
+        assert (SERVING.name, SERVING.why) == ("python", python)
+    elif [*Path(loading.__file__).parent.glob("_engine.*so")]:
+        assert (SERVING.name, SERVING.why) == ("compiled", "")
+    with environment(MPI.COMM_SELF, {variable: "rust"}):
+        wrong = loading._load()
+    said = "engine 'rust': there is none; known: compiled, python"
+    with (
+        replaced(loading, SERVING=wrong if comm.rank == comm.size - 1 else SERVING),
+        raises(UnknownName, match=said),
+    ):
+        cw.Comm(comm)
 
 
 def random_lists(
@@ -165,8 +187,7 @@ def _left_minus_twice_right(left: Any, right: Any, datatype: MPI.Datatype) -> No
 def grown_kib(comm: MPI.Intracomm, calls: int) -> int:
     """How much more memory this rank takes after ten turns of so many calls of each form."""
     data, result = np.zeros(8), np.zeros(8)
-    machine = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9)
-    ours = cw.Comm(comm.Dup(), machine=machine, effort="estimate")
+    ours = cw.Comm(comm.Dup(), **PLANNED)
     request = ours.Allreduce_init(data, result)
     sizes = []
     for turn in range(11):
@@ -180,16 +201,35 @@ def grown_kib(comm: MPI.Intracomm, calls: int) -> int:
             ours.Iallreduce(data, result).Wait()
         if turn in (0, 10):
             gc.collect()
-            sizes.append(int(Path("/proc/self/statm").read_text().split()[1]))
+            sizes.append(resident_kib())
     request.Free()
     ours.Free()
-    return (sizes[1] - sizes[0]) * resource.getpagesize() // 1024
+    return sizes[1] - sizes[0]
+
+
+def grown_by_sizes_kib(comm: MPI.Intracomm, sizes: int) -> int:
+    """How much more memory this rank takes after calls with a new size each; a fifth is before."""
+    algorithms = {"broadcast": "binomial", "allreduce": "recursive_doubling", "allgatherv": "ring"}
+    ours, grown = cw.Comm(comm.Dup(), profile=False, algorithms=algorithms), 0
+    kinds: list[tuple[Way, str]] = [
+        ("blocking", "Bcast"), ("blocking", "Allreduce"), ("nonblocking", "Bcast"),
+        ("blocking", "Allgather"), ("persistent", "Bcast"),
+    ]  # fmt: skip
+    for size in range(1, sizes + 1):
+        way, method = kinds[size % len(kinds)]
+        mine = np.zeros(size, np.uint8)
+        result = np.zeros(size * comm.size if method == "Allgather" else size, np.uint8)
+        perform(way, ours, method, *([mine] if method == "Bcast" else [mine, result]))
+        if size in (sizes // 5, sizes):
+            grown = resident_kib() - grown
+    ours.Free()
+    return grown
 
 
 @check
 def calls_leak_nothing(comm: MPI.Intracomm) -> None:
     """Fifty bytes a call would show; a million calls are made under `exhaustive`."""
-    if comm.size == 2 and Path("/proc/self/statm").exists():
+    if comm.size == 2 and Path("/proc/self/status").exists():
         assert grown_kib(comm, 250) < 512
 
 

@@ -1,7 +1,6 @@
 """Checks that communicators which MPI makes of ours plan as it does, on real MPI."""
 
 import copy
-import os
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +14,7 @@ from collwise.comm.decision import Decision
 from collwise.errors import InvalidArgument
 from collwise.mpi.runtime.world import World
 from tests.mpi.programs.alike import MACHINE, works
-from tests.mpi.programs.checks import check, raises
+from tests.mpi.programs.checks import check, environment, raises, replaced
 from tests.profiles.example import example
 
 ALGORITHMS = {"broadcast": "chain", "allreduce": "recursive_doubling", "allgatherv": "bruck"}
@@ -139,12 +138,8 @@ def the_world_can_be_pickled(comm: MPI.Intracomm) -> None:
     theirs = MPI.COMM_WORLD
     wrapped = cw.Comm(MPI.COMM_SELF, profile=False)
     assert pickle.loads(pickle.dumps(wrapped)) == MPI.COMM_SELF
-    names, own = vars(MPI), MPI.COMM_SELF
-    names["COMM_SELF"] = wrapped
-    try:
+    with replaced(MPI, COMM_SELF=wrapped):
         assert pickle.loads(pickle.dumps(wrapped)) is wrapped
-    finally:
-        names["COMM_SELF"] = own
     assert pickle.loads(pickle.dumps(theirs)) is theirs
     parent = ours(comm)
     with raises(ValueError, match="cannot serialize"):
@@ -154,12 +149,8 @@ def the_world_can_be_pickled(comm: MPI.Intracomm) -> None:
 
 @check
 def checks_are_inherited(comm: MPI.Intracomm) -> None:
-    if comm.rank == 0:
-        os.environ[ENVIRONMENT] = "1"
-    try:
+    with environment(comm, {ENVIRONMENT: "1"}):
         parent = ours(comm)
-    finally:
-        os.environ.pop(ENVIRONMENT, None)
     every: list[Any] = [parent.Dup(), started(parent), parent.Split(0, -comm.rank)]
     for made in every:
         works(made)

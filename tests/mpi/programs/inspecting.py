@@ -1,35 +1,20 @@
 """Checks of fingerprints: of our own algorithms, whose schedules say what they do."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from operator import add
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
-import collwise as cw
 from collwise.algorithms.registry import find
-from collwise.mpi.library.fingerprints import (
-    broadcast_tree,
-    combined,
-    folded,
-    sided,
-    summed,
-)
+from collwise.mpi.library.fingerprints import broadcast_tree, combined, folded, sided, summed
 from collwise.schedule.operations import Recv
 from collwise.schedule.problem import brackets
+from tests.mpi.programs.alike import wrapped
 from tests.mpi.programs.checks import check
 
 VALUES = [1e16, 1.0, -1e16, 1.0, 3.0, 1e16, 0.1, -1e16]
-
-
-@contextmanager
-def by(comm: MPI.Intracomm, **algorithms: Any) -> Iterator[cw.Comm]:
-    ours = cw.Comm(comm.Dup(), profile=False, algorithms=algorithms)
-    yield ours
-    ours.Free()
 
 
 @check
@@ -40,13 +25,13 @@ def expressions_are_those_of_the_schedule(comm: MPI.Intracomm) -> None:
     for left, right in brackets(p):
         values[right] = f"({values[left]} {values[right]})"
     in_order = values[-1]
-    with by(comm, allreduce="gather_combine") as ours:
+    with wrapped(comm, algorithms={"allreduce": "gather_combine"}) as ours:
         for commute in (False, True):
             seen = combined(ours, "Allreduce", 64, commute=commute)
             assert seen == (((in_order,),) * p, True, True), seen
         sums = summed(ours, "Allreduce", 64, VALUES)
         assert sums.values == (folded(in_order, VALUES.__getitem__, add),)
-    with by(comm, allreduce="ring") as ours:
+    with wrapped(comm, algorithms={"allreduce": "ring"}) as ours:
         seen = combined(ours, "Allreduce", 8 * p)
         assert seen.ranks_agree
         assert seen.elements_agree == (p < 3), "with two ranks only the sides differ"
@@ -55,7 +40,7 @@ def expressions_are_those_of_the_schedule(comm: MPI.Intracomm) -> None:
         assert [*sums.by_rank[0]] == [
             *dict.fromkeys(folded(one, VALUES.__getitem__, add) for one in seen.by_rank[0])
         ]
-    with by(comm, reduce="binomial") as ours:
+    with wrapped(comm, algorithms={"reduce": "binomial"}) as ours:
         seen = combined(ours, "Reduce", 8)
         assert seen.by_rank[1:] == ((),) * (p - 1)
         assert sorted(re.findall(r"\d", seen.values[0])) == [*map(str, range(p))]
@@ -85,7 +70,7 @@ def trees_are_those_of_the_schedule(comm: MPI.Intracomm) -> None:
     p = comm.size
     for root in {0, p - 1}:
         for name in ("chain", "flat", "binomial"):
-            with by(comm, broadcast=name) as ours:
+            with wrapped(comm, algorithms={"broadcast": name}) as ours:
                 tree = broadcast_tree(ours, 8, root)
             lists = find(f"broadcast/{name}").schedule(p, 8, root).lists
             senders = [
@@ -101,7 +86,7 @@ def what_is_no_tree_is_told(comm: MPI.Intracomm) -> None:
     """Everybody waits for everybody in a scatter followed by an allgather."""
     if comm.size < 4:
         return
-    with by(comm, broadcast="scatter_ring") as ours:
+    with wrapped(comm, algorithms={"broadcast": "scatter_ring"}) as ours:
         tree = broadcast_tree(ours, 64)
     assert not tree.parents
     assert tree.why_not == "ranks receive from several others"

@@ -6,22 +6,20 @@ from typing import Any
 
 import numpy as np
 from mpi4py import MPI
-from msgspec import structs
 
 import collwise as cw
 from collwise.comm.learning import BLOCKS
 from collwise.errors import InvalidArgument
 from collwise.mpi.runtime.world import describe
+from tests.mpi.programs.alike import assumed
 from tests.mpi.programs.checks import check, raises
-from tests.profiles.example import example
 
 ENOUGH = 4000
 """Rounds of the program, at the most."""
 
 
 def learner(comm: MPI.Intracomm, **settings: Any) -> cw.Comm:
-    here = structs.replace(example(), fingerprint=describe(comm).fingerprint())
-    return cw.Comm(comm.Dup(), profile=here, **settings)
+    return cw.Comm(comm.Dup(), profile=assumed(describe(comm)), **settings)
 
 
 @check

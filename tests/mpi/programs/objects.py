@@ -5,16 +5,14 @@ from typing import Any
 
 import numpy as np
 from mpi4py import MPI
-from msgspec import structs
 
 import collwise as cw
-from collwise.comm.decision import HINT
 from collwise.comm.objects import FIRST_BYTES, SLOT_BYTES
 from collwise.comm.recording import OBJECTS as OBJECT_FORMS
 from collwise.mpi.runtime.world import describe
-from collwise.profiles.records import RaceResult
+from tests.mpi.programs.alike import assumed, hint
 from tests.mpi.programs.checks import check, raises
-from tests.profiles.example import example
+from tests.profiles.example import won_race
 
 ALGORITHMS = {"broadcast": "binomial", "allgatherv": "bruck"}
 OBJECTS: list[Any] = [
@@ -71,25 +69,9 @@ def objects_arrive(comm: MPI.Intracomm) -> None:
 
 @check
 def only_where_collectives_are_slow(comm: MPI.Intracomm) -> None:
-    won = RaceResult(
-        collective="broadcast",
-        form="blocking",
-        ranks=comm.size,
-        nbytes=FIRST_BYTES,
-        root=0,
-        algorithm="broadcast/binomial",
-        settings={},
-        ours_s=1e-6,
-        library_s=10e-6,
-        speedup_low=9.0,
-        speedup_high=11.0,
-        decision="collwise",
-    )
-    world = describe(comm)
     for library_s, way in ((10e-6, "blocking"), (1e-3, "object")):
-        races = (structs.replace(won, library_s=library_s),)
-        learned = structs.replace(example(), fingerprint=world.fingerprint())
-        ours = recorded(comm, profile=learned.with_race_results(races), algorithms={})
+        won = won_race(ranks=comm.size, nbytes=FIRST_BYTES, library_s=library_s)
+        ours = recorded(comm, profile=assumed(describe(comm), won), algorithms={})
         assert ours.bcast(comm.rank) == 0
         assert {of for _, of in ways(ours)} == {way if comm.size > 1 else "blocking"}
         ours.Free()
@@ -118,24 +100,39 @@ class Own(cw.Comm):
         raise NotImplementedError
 
 
+def is_mpi4pys(comm: cw.Comm, name: str) -> bool:
+    """Whether nothing of ours comes before mpi4py's own method."""
+    return bool(vars(comm).get(name) == getattr(MPI.Intracomm, name).__get__(comm))
+
+
 @check
 def where_no_plan_may_serve_methods_are_mpi4pys(comm: MPI.Intracomm) -> None:
-    forms = ["Ibcast", "Iallgather", "Bcast_init", *OBJECT_FORMS]
-    plain = cw.Comm(comm.Dup(), profile=False, algorithms={})
-    for name in forms:
-        assert vars(plain)[name] == getattr(MPI.Intracomm, name).__get__(plain), name
-    some = cw.Comm(comm.Dup(), profile=False, algorithms={"broadcast": "chain"})
-    for name in forms:
-        own = getattr(MPI.Intracomm, name).__get__(some)
-        assert (vars(some).get(name) == own) == ("bcast" not in name.lower()), name
-    hint = MPI.Info.Create({HINT: "allreduce=ring"})
-    plain.Set_info(hint)
-    hint.Free()
-    assert vars(plain).get("Iallreduce") != MPI.Intracomm.Iallreduce.__get__(plain)
-    assert "Ibcast" in vars(plain)
+    plain, some, long = (
+        cw.Comm(comm.Dup(), profile=False, algorithms=algorithms)
+        for algorithms in (
+            {},
+            {"broadcast": "chain"},
+            {"broadcast": "library <= 4k, binomial", "allgatherv": "library <= 1G, ring"},
+        )
+    )
+    for name in ("Ibcast", "Iallgather", "Bcast_init", *OBJECT_FORMS):
+        assert is_mpi4pys(plain, name), name
+        assert is_mpi4pys(some, name) == ("bcast" not in name.lower()), name
+    for _ in range(2):
+        assert long.bcast(comm.rank, comm.size - 1) == comm.size - 1
+        assert long.allgather(comm.rank) == list(range(comm.size))
+        assert long.allreduce(1) == comm.size
+        assert long.reduce(1) == (None if comm.rank else comm.size)
+        assert all(is_mpi4pys(long, name) for name in OBJECT_FORMS)
+    hint(plain, "allreduce=ring")
+    assert not is_mpi4pys(plain, "Iallreduce")
+    assert is_mpi4pys(plain, "Ibcast")
+    hint(long, "broadcast=binomial")
+    assert long.bcast([comm.rank], comm.size - 1) == [comm.size - 1]
+    assert is_mpi4pys(long, "bcast") == (comm.size == 1)
     own = Own(comm.Dup(), profile=False, algorithms={})
     with raises(NotImplementedError):
         own.Ibcast(None)
-    for one in (plain, some, own):
+    for one in (plain, some, long, own):
         one.Free()
         assert "bcast" not in vars(one)

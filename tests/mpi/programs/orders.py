@@ -5,7 +5,6 @@ legal if it ends even where every collective waits for all ranks: `ends` tells. 
 ours, with the right bytes.
 """
 
-import os
 import time
 from collections.abc import Sequence
 from random import Random
@@ -17,11 +16,10 @@ from mpi4py import MPI
 import collwise as cw
 from collwise.comm.recording import Way
 from collwise.comm.served import METHODS
-from tests.mpi.programs.alike import ALGORITHMS, MACHINE, Call
+from tests.mpi.programs.alike import PLANNED, Call
 
-PROGRAMS = int(os.environ.get("ORDERS", "8"))
 FIRST = 18
-"""How many programs are run on each communicator, and the first one's number.
+"""The first program's number.
 
 Number 19 on 3 ranks, and 24 on 4, hung when a first non-blocking call made a duplicate.
 """
@@ -151,9 +149,8 @@ def ends(program: Program) -> bool:
 def run(comm: MPI.Intracomm, program: Program) -> None:
     """This rank's part, on fresh communicators."""
     rank, plain = comm.rank, comm.Dup()
-    settings: dict[str, Any] = {"machine": MACHINE, "algorithms": ALGORITHMS[0]}
-    settings["record"] = len(program.members) % 3 == 0  # calls take other ways
-    ours: dict[int, Any] = {0: cw.Comm(comm.Dup(), **settings)}
+    record = len(program.members) % 3 == 0  # calls take other ways
+    ours: dict[int, Any] = {0: cw.Comm(comm.Dup(), record=record, **PLANNED)}
     requests: dict[int, tuple[Any, Call]] = {}
     for step in program.ranks[rank]:
         if step.pair:

@@ -1,10 +1,7 @@
 """Checks of the library's own algorithms: which run, what is restored, who keeps the default."""
 
-import logging
-import os
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import partial
 from itertools import product
 from typing import Any
@@ -14,22 +11,22 @@ from mpi4py import MPI
 
 import collwise as cw
 from collwise.algorithms.registry import describe
-from collwise.comm.decision import HINT
 from collwise.errors import InvalidArgument
+from collwise.formats import openmpi_rules
 from collwise.measure.race import BLOCKING, ENDINGS, LIBRARY
 from collwise.mpi.bench.race_harness import RaceHarness, race
 from collwise.mpi.library import own_algorithms, switching
 from collwise.mpi.library.fingerprints import combined
 from collwise.mpi.library.own_algorithms import FORMS, CallForm, catalogue, worth_racing
-from collwise.mpi.library.switching import OwnCalls, Switched, changed
-from collwise.mpi.library.tool_interface import Variable, variables
+from collwise.mpi.library.switching import OwnCalls, Switched
+from collwise.mpi.library.tool_interface import variables
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import describe as describe_world
-from collwise.profiles.records import RaceResult
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Problem
-from tests.mpi.programs.alike import assumed
-from tests.mpi.programs.checks import check, raises
+from tests.mpi.programs.alike import Call, assumed, hint, perform, run, wrapped
+from tests.mpi.programs.checks import check, environment, logged, raises, replaced
+from tests.profiles.example import won_race
 
 NBYTES = 512
 OPEN_MPI = MPI.get_vendor()[0] == "Open MPI"
@@ -48,11 +45,12 @@ def own(method: str, form: CallForm = "blocking") -> list[str]:
     return [f"library:{name}" for name in catalogue(method, form).algorithms]
 
 
-@contextmanager
-def wrapped(comm: MPI.Intracomm, **settings: Any) -> Iterator[cw.Comm]:
-    ours = cw.Comm(comm.Dup(), profile=False, **settings)
-    yield ours
-    ours.Free()
+def by_race(comm: MPI.Intracomm, collective: str, label: str, **about: Any) -> cw.Comm:
+    """A communicator whose profile says that one of the library's algorithms won a race."""
+    won = won_race(
+        collective=collective, ranks=comm.size, algorithm=f"{collective}/{label}", **about
+    )
+    return cw.Comm(comm.Dup(), profile=assumed(describe_world(comm), won), record=True)
 
 
 @check
@@ -79,112 +77,43 @@ def fingerprints_differ_and_others_keep_the_default(comm: MPI.Intracomm) -> None
         assert comm.size < 4 or comm.rank or len(seen) >= least, seen
 
 
-def _exchanges(comm: MPI.Intracomm) -> dict[str, tuple[list[Any], Any, Any]]:
-    """Arguments of each method, what they write, and what that must be."""
-    p, rank = comm.size, comm.rank
-    vector = np.arange(6.0) + rank
-    total = p * np.arange(6.0) + p * (p - 1) / 2
-    parts, got = np.tile(vector, p), [np.zeros(6) for _ in range(3)]
-    everything = np.arange(6.0) + np.arange(p)[:, None]
-    gathered = [np.zeros((p, 6)) for _ in range(2)]
-    data = np.full(6, 7.0 if rank == p - 1 else 0.0)
-    return {
-        "Bcast": ([data, p - 1], data, np.full(6, 7.0)),
-        "Reduce": ([vector, got[0], MPI.SUM, 0], got[0], total if rank == 0 else np.zeros(6)),
-        "Allreduce": ([vector, got[1], MPI.SUM], got[1], total),
-        "Reduce_scatter_block": ([parts, got[2], MPI.SUM], got[2], total),
-        "Allgather": ([vector, gathered[0]], gathered[0], everything),
-        "Allgatherv": (
-            [vector, [gathered[1], [6] * p, MPI.DOUBLE]],
-            gathered[1],
-            everything,
-        ),
-    }
-
-
 @check
 def every_algorithm_of_every_form_is_right(comm: MPI.Intracomm) -> None:
     with wrapped(comm) as ours:
         for collective in COLLECTIVES.values():
-            for method in collective.methods:
-                for form in FORMS:
-                    for label in own(method, form):
-                        view = ours.using(**{collective.name: label})
-                        for _ in range(2):
-                            arguments, result, expected = _exchanges(comm)[method]
-                            _call(view, method, form, arguments)
-                            assert (result == expected).all(), (label, form, method)
+            for method, form in product(collective.methods, FORMS):
+                call = Call(ours, method, 6, comm.size - 1)
+                for label in own(method, form):
+                    view = ours.using(**{collective.name: label})
+                    for turn in range(2):
+                        call.fill(turn)
+                        call.run(view, form, starts=2)
         assert len(ours._dispatch.own._duplicates) <= switching.MOST_DUPLICATES
-
-
-def _call(comm: MPI.Intracomm, method: str, form: CallForm, arguments: list[Any]) -> None:
-    if form == "blocking":
-        getattr(comm, method)(*arguments)
-    elif form == "nonblocking":
-        getattr(comm, f"I{method.lower()}")(*arguments).Wait()
-    else:
-        request = getattr(comm, f"{method}_init")(*arguments)
-        for _ in range(2):
-            request.Start()
-            request.Wait()
-        request.Free()
 
 
 @check
 def the_library_refuses_what_cannot_run(comm: MPI.Intracomm) -> None:
     """So the call looks at the variable that was written."""
-    data = np.zeros(4)
+    data, everything, calls = np.zeros(4), np.zeros((comm.size, 4)), OwnCalls(comm)
     if OPEN_MPI:
-        calls = OwnCalls(comm)
         chosen = variables()["coll_tuned_allgather_algorithm"]
-        with warnings() as lines:  # the library knows no such number
+        with logged() as lines:  # the library knows no such number
             assert calls._duplicate((*switching._needed(), (chosen, 99))) is None
         assert len(lines) == 1
         made = calls._duplicate((*switching._needed(), (chosen, chosen.choices["two_proc"])))
         assert made is not None
         if comm.size > 2:
             with raises(MPI.Exception):
-                made.Allgather(data, np.zeros((comm.size, 4)))
+                made.Allgather(data, everything)
         made.Free()
-        comm.Allgather(data, np.zeros((comm.size, 4)))
-    elif comm.size & (comm.size - 1) and "MPIR_CVAR_COLLECTIVE_FALLBACK" in variables():
-        fallback = variables()["MPIR_CVAR_COLLECTIVE_FALLBACK"]
-        with changed(((fallback, _listed(fallback, "error")),)), wrapped(comm) as ours:
-            everything = np.zeros((comm.size, 4))
-            refusing = ours.using(allgatherv="library:recursive_doubling")
-            with raises(MPI.Exception):
-                switched(refusing, "Allgather", data, everything)
-
-
-def switched(comm: cw.Comm, method: str, *arguments: Any) -> None:
-    """By the algorithm that is chosen, under a lock that the caller has."""
-    found = comm._dispatch._own("blocking", method, comm._decision.own_algorithms(comm.size)[0])
-    assert isinstance(found, Switched)
-    before = [(one, one.read()) for one, _ in found.writes]
-    try:
-        for one, value in found.writes:
-            one.write(value)
-        getattr(MPI.Intracomm, method)(comm, *arguments)
-    finally:
-        for one, value in before:
-            one.write(value)
-
-
-def _listed(variable: Variable, name: str) -> int:
-    lines = [line.split(" ")[0] for line in variable.description.splitlines() if " - " in line]
-    return lines.index(name)
-
-
-@contextmanager
-def warnings() -> Iterator[list[str]]:
-    """What is logged meanwhile."""
-    lines: list[str] = []
-    handler = logging.Handler(logging.WARNING)
-    handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
-    log = logging.getLogger("collwise")
-    log.addHandler(handler)
-    yield lines
-    log.removeHandler(handler)
+    elif comm.size & (comm.size - 1) and (writes := own_algorithms.refusing("recursive_doubling")):
+        found = calls.find("Allgather", "blocking", "recursive_doubling", {}, local=False)
+        assert isinstance(found, Switched)
+        with raises(MPI.Exception):
+            Switched(None, (*writes, *found.writes)).call(
+                partial(MPI.Intracomm.Allgather, comm, data, everything)
+            )
+    comm.Allgather(data, everything)
 
 
 def _variables_read() -> dict[str, int]:
@@ -202,7 +131,7 @@ def _variables_read() -> dict[str, int]:
 def what_the_library_lacks_its_default_serves(comm: MPI.Intracomm) -> None:
     data = np.zeros(4)
     for label in ("library:no_such", f"{own('Bcast')[0]}(colour=3)"):
-        with warnings() as lines, wrapped(comm, algorithms={"broadcast": label}) as ours:
+        with logged() as lines, wrapped(comm, algorithms={"broadcast": label}) as ours:
             ours.Bcast(data)
             ours.Ibcast(data).Wait()
             assert comm.size == 1 or "the library's own: not" in ours.explain("broadcast", 32)
@@ -222,14 +151,12 @@ def hints_choose_them(comm: MPI.Intracomm) -> None:
         usual, label = expressions(comm, "Allreduce"), own("Allreduce")[-1]
         with wrapped(comm, algorithms={"allreduce": label}) as by_hand:
             expected = expressions(by_hand, "Allreduce")
-        info = MPI.Info.Create({HINT: f"allreduce={label}"})
-        ours.Set_info(info)
+        hint(ours, f"allreduce={label}")
         assert expressions(ours, "Allreduce") == expected
         derived = ours.Dup()
         assert expressions(derived, "Allreduce") == expected
         assert expressions(comm, "Allreduce") == usual
         derived.Free()
-        info.Free()
 
 
 @check
@@ -305,20 +232,13 @@ def what_won_a_race_of_persistent_requests_serves_these(comm: MPI.Intracomm) -> 
     known = catalogue("Allreduce", "persistent").algorithms
     if comm.size == 1 or not known:
         return
-    won = RaceResult(
-        collective="allreduce", form="persistent", ranks=comm.size, nbytes=NBYTES, root=0,
-        algorithm=f"allreduce/library:{next(iter(known))}", settings={}, ours_s=1e-6,
-        library_s=2e-6, speedup_low=1.9, speedup_high=2.1, decision="collwise",
-    )  # fmt: skip
-    ours = cw.Comm(comm.Dup(), profile=assumed(describe_world(comm), won), record=True)
+    label = f"library:{next(iter(known))}"
+    ours = by_race(comm, "allreduce", label, form="persistent", nbytes=NBYTES)
     before, total = _variables_read(), np.zeros(NBYTES // 8)
-    request = ours.Allreduce_init(np.ones(NBYTES // 8), total)
-    request.Start()
-    request.Wait()
-    request.Free()
+    run(ours.Allreduce_init(np.ones(NBYTES // 8), total))
     assert (total == comm.size).all()
     ours.Allreduce(np.ones(NBYTES // 8), total)
-    assert [told.algorithm for told in ours.calls()] == [won.algorithm, LIBRARY]
+    assert [told.algorithm for told in ours.calls()] == [f"allreduce/{label}", LIBRARY]
     assert _variables_read() == before
     ours.Free()
 
@@ -327,24 +247,19 @@ def what_won_a_race_of_persistent_requests_serves_these(comm: MPI.Intracomm) -> 
 def what_won_a_race_serves(comm: MPI.Intracomm) -> None:
     if comm.size == 1:
         return
-    name = own("Allreduce")[-1]
-    won = RaceResult(
-        collective="allreduce", form="blocking", ranks=comm.size, nbytes=NBYTES, root=0,
-        algorithm=f"allreduce/{name}", settings={}, ours_s=1e-6, library_s=2e-6, speedup_low=1.9,
-        speedup_high=2.1, decision="collwise",
-    )  # fmt: skip
+    label = own("Allreduce")[-1]
     usual = expressions(comm, "Allreduce")
-    with wrapped(comm, algorithms={"allreduce": name}) as by_hand:
+    with wrapped(comm, algorithms={"allreduce": label}) as by_hand:
         expected = expressions(by_hand, "Allreduce")
-    ours = cw.Comm(comm.Dup(), profile=assumed(describe_world(comm), won), record=True)
+    ours = by_race(comm, "allreduce", label, nbytes=NBYTES)
     for _ in range(3):
         assert expressions(ours, "Allreduce") == expected
     assert expressions(comm, "Allreduce") == usual
     (told,) = ours.calls()
-    assert (told.algorithm, told.times) == (won.algorithm, 3)
+    assert (told.algorithm, told.times) == (f"allreduce/{label}", 3)
     assert told.saved_s is not None
     why = ours.explain("allreduce", 512)
-    assert why.startswith(f"{won.algorithm}: it won the race of 512 bytes"), why
+    assert why.startswith(f"allreduce/{label}: it won the race of 512 bytes"), why
     assert ours.explain("allreduce", 512, form="persistent").startswith("the library's own: ")
     total = np.zeros(64)
     ours.Iallreduce(np.ones(64), total).Wait()  # a race of blocking calls says nothing of it
@@ -364,45 +279,78 @@ class Differing(Switched):
         total[0] = comm.Get_rank()
 
 
+WIDTH, COUNT = 64, 16
+"""Bytes of a text that is an element, and elements of a vector."""
+
+
+def padded(words: bytes) -> bytes:
+    """A vector of one text."""
+    return words.ljust(WIDTH, bytes(1)) * COUNT
+
+
+def in_rank_order(ranks: int) -> bytes:
+    return padded(b" ".join(b"%d" % rank for rank in range(ranks)))
+
+
+def join(left: Any, right: Any, _: MPI.Datatype) -> None:
+    """Texts, one after the other."""
+    for start in range(0, len(left), WIDTH):
+        part = slice(start, start + WIDTH)
+        words = b" ".join(bytes(one[part]).strip(bytes(1)) for one in (left, right))
+        right[part] = words.ljust(WIDTH, bytes(1))
+
+
 @check
 def operators_that_do_not_commute_keep_the_default(comm: MPI.Intracomm) -> None:
     """Whether an algorithm was chosen by hand or by a race; calls that commute come between."""
-    width, count, served = 64, 16, 0
-    text = MPI.BYTE.Create_contiguous(width).Commit()
-
-    def padded(words: bytes) -> bytes:
-        return words.ljust(width, bytes(1)) * count
-
-    def join(left: Any, right: Any, _: MPI.Datatype) -> None:
-        for start in range(0, len(left), width):
-            part = slice(start, start + width)
-            words = b" ".join(bytes(one[part]).strip(bytes(1)) for one in (left, right))
-            right[part] = words.ljust(width, bytes(1))
-
-    ordered = padded(b" ".join(b"%d" % rank for rank in range(comm.size)))
+    text, served = MPI.BYTE.Create_contiguous(WIDTH).Commit(), 0
     for collective in COLLECTIVES.values():
         method = collective.methods[0]
         for label in own(method) if collective.combines else ():
             sent = padded(b"%d" % comm.rank) * collective.unit(comm.size, 1)
-            won = RaceResult(
-                collective=collective.name, form="blocking", ranks=comm.size, nbytes=len(sent),
-                root=0, algorithm=f"{collective.name}/{label}", settings={}, ours_s=1e-6,
-                library_s=2e-6, speedup_low=1.9, speedup_high=2.1, decision="collwise",
-            )  # fmt: skip
+            raced = by_race(comm, collective.name, label, nbytes=len(sent))
             with wrapped(comm, algorithms={collective.name: label}) as by_hand:
-                raced = cw.Comm(comm.Dup(), profile=assumed(describe_world(comm), won))
-                for ours, commute in product((by_hand, raced), (True, False, True, False)):
-                    op, got = MPI.Op.Create(join, commute=commute), bytearray(width * count)
-                    arguments = [[sent, text], [got, count, text], op, 0]
+                for ours, commute in product((by_hand, raced), (False, True, False)):
+                    op, got = MPI.Op.Create(join, commute=commute), bytearray(WIDTH * COUNT)
+                    arguments = [[sent, text], [got, COUNT, text], op, 0]
                     for form in FORMS:
                         got[:] = bytes(len(got))
-                        _call(ours, method, form, arguments[: 3 + collective.rooted])
+                        given = arguments[: 3 + collective.rooted]
+                        perform(form, ours, method, *given)
                         if not commute and collective.has_output(comm.rank, 0):
-                            assert got == ordered, (label, form, bytes(got[:width]))
+                            assert got == in_rank_order(comm.size), (label, form, got[:WIDTH])
                             served += 1
                     op.Free()
-                raced.Free()
+            raced.Free()
     assert served
+    text.Free()
+
+
+@check
+def exported_algorithms_keep_the_order(comm: MPI.Intracomm) -> None:
+    """Those of Open MPI's that are exported though operators may not commute, on 4 and 5 ranks."""
+    if comm.size != 5 or not OPEN_MPI:
+        return
+    text, op = MPI.BYTE.Create_contiguous(WIDTH).Commit(), MPI.Op.Create(join, commute=False)
+    for ranks in (4, 5):
+        part = MPI.Intracomm(comm.Split(0 if comm.rank < ranks else MPI.UNDEFINED))
+        if part == MPI.COMM_NULL:
+            continue
+        calls, right = OwnCalls(part), in_rank_order(ranks)
+        for method, names in openmpi_rules.FORMAT.in_order.items():
+            parts = ranks if method == "Reduce_scatter_block" else 1
+            sent, got = padded(b"%d" % part.rank) * parts, bytearray(WIDTH * COUNT)
+            given = [[sent, text], [got, COUNT, text], op, *[0] * (method == "Reduce")]
+            for name in names:
+                found = calls.find(method, "blocking", name, {}, local=False)
+                assert isinstance(found, Switched), (method, name)
+                found.call(partial(getattr(MPI.Intracomm, method), part, *given))
+                has_none = method == "Reduce" and part.rank > 0
+                assert has_none or got == right, (method, name)
+                got[:] = bytes(len(got))
+        calls.free()
+        part.Free()
+    op.Free()
     text.Free()
 
 
@@ -422,45 +370,46 @@ def other_bits_on_other_ranks_are_seen(comm: MPI.Intracomm) -> None:
 @check
 def a_call_waits_while_variables_are_switched(comm: MPI.Intracomm) -> None:
     """Not for ever; and where another thread has them, C leaves the call to Python."""
-    limit_s, data = switching.LIMIT_S, np.zeros(4)
+    data = np.zeros(4)
     with wrapped(comm, algorithms={"broadcast": own("Bcast")[0]}) as ours:
         for _ in range(2):
             ours.Bcast(data)
         if comm.size > 1 and not OPEN_MPI:
-            switching.LIMIT_S = 0.01
             for _ in range(2):
-                with switching.alone(), raises(InvalidArgument, match="another thread has had"):
+                with (
+                    replaced(switching, LIMIT_S=0.01),
+                    switching.alone(),
+                    raises(InvalidArgument, match="another thread has had"),
+                ):
                     ours.Bcast(data)
-            switching.LIMIT_S = limit_s
         ours.Bcast(data)
 
 
 @check
 def ranks_that_disagree_keep_the_default(comm: MPI.Intracomm) -> None:
-    known = own_algorithms.digest
-    if comm.rank == comm.size - 1:
-        own_algorithms.digest = lambda: "other variables"
-    try:
-        with warnings(), wrapped(comm, algorithms={"broadcast": own("Bcast")[0]}) as ours:
-            ours.Bcast(np.zeros(4))
-            refused = "ranks have different variables of the library" if comm.size > 1 else ""
-            assert ours._dispatch.own.refused == refused
-    finally:
-        own_algorithms.digest = known
-    if comm.rank == 0:
-        os.environ[switching.SWITCH] = "never"
-    with warnings(), wrapped(comm, algorithms={"broadcast": own("Bcast")[0]}) as ours:
+    algorithms = {"broadcast": own("Bcast")[0]}
+    known, last = own_algorithms.digest, comm.size - 1
+    digest = known if comm.rank < last else lambda: "other variables"
+    with (
+        replaced(own_algorithms, digest=digest),
+        logged(),
+        wrapped(comm, algorithms=algorithms) as ours,
+    ):
+        ours.Bcast(np.zeros(4))
+        refused = "ranks have different variables of the library" if comm.size > 1 else ""
+        assert ours._dispatch.own.refused == refused
+    with (
+        environment(comm, {switching.SWITCH: "never"}),
+        logged(),
+        wrapped(comm, algorithms=algorithms) as ours,
+    ):
         assert ours._dispatch.own.refused == f"rank 0: {switching.SWITCH}=never"
-    os.environ.pop(switching.SWITCH, None)
-    for odd in (0, comm.size - 1):  # rank 0's word is read by all, others' before they switch
-        if comm.rank == odd:
-            os.environ[switching.SWITCH] = "maybe"
-        calls = OwnCalls(comm)
-        with raises(InvalidArgument, match=f"{switching.SWITCH}=maybe: .* say always or never"):
-            if odd == 0:
-                cw.Comm(comm, profile=False)
-            calls.agree()
-        os.environ.pop(switching.SWITCH, None)
+    wrong = f"{switching.SWITCH}=maybe: .* say always or never"
+    with environment(comm, {switching.SWITCH: "maybe"}), raises(InvalidArgument, match=wrong):
+        cw.Comm(comm, profile=False)
+    of_last = {switching.SWITCH: "maybe"} if comm.rank == last else {}  # read before they switch
+    with environment(MPI.COMM_SELF, of_last), raises(InvalidArgument, match=wrong):
+        OwnCalls(comm).agree()
 
 
 @check
@@ -497,7 +446,7 @@ def with_two_threads_nothing_of_the_process_is_switched(comm: MPI.Intracomm) -> 
     thread = threading.Thread(target=other)
     thread.start()
     label = own("Allreduce")[-1]
-    with warnings(), wrapped(comm, algorithms={"allreduce": label}) as ours:
+    with logged(), wrapped(comm, algorithms={"allreduce": label}) as ours:
         assert OPEN_MPI or "threads" in str(ours._dispatch.own.refused)
         go.set()
         for _ in range(200):

@@ -30,7 +30,6 @@ from collwise.mpi.runtime.world import describe
 from collwise.papers import measured
 from collwise.planner.choose import problem_for
 from collwise.profiles.profile import Profile, with_measurements
-from collwise.profiles.records import RaceResult
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Problem
 from collwise.system.host import affinity, core_limit
@@ -39,8 +38,9 @@ from collwise.tuning.outcomes import Outcome, Task
 from collwise.tuning.scan_races import scan
 from collwise.tuning.scanning import MESSAGES, neighbours
 from collwise.tuning.session import Session
-from tests.mpi.programs.alike import assumed
-from tests.mpi.programs.checks import check, raises
+from tests.mpi.programs.alike import assumed, check_call, works
+from tests.mpi.programs.checks import check, raises, replaced
+from tests.profiles.example import point, won_race
 from tests.tuning import examples
 
 
@@ -65,28 +65,19 @@ def a_campaign_and_a_race_teach_a_profile(comm: MPI.Intracomm) -> None:
     made = {profile.provenance.engine, *(race.engine for race in learned.race_results)}
     assert made == {comm.bcast(SERVING.name)}
     assert {win.form for win in learned.race_results} == {"blocking", "persistent"}
-    ours = cw.Comm(comm, profile=learned)
-    data = np.full(2048, comm.rank, np.uint8)
-    ours.Bcast(data, comm.size - 1)
-    assert (data == comm.size - 1).all()
+    works(cw.Comm(comm, profile=learned))
     private.free()
 
 
 class Watched(Session):
-    """Keeps the placements of the schedules that it races."""
-
-    def compare(self, *arguments: Any, **named: Any) -> Any:
-        self.raced = [schedule.problem.placement for schedule in arguments[1].values()]
-        return super().compare(*arguments, **named)
-
-
-class Counted(Session):
-    """Notes the seeds of its races."""
+    """Notes the seeds of its races, and the placements of their schedules."""
 
     seeds: tuple[int, ...] = ()
+    placements: frozenset[Placement | None] = frozenset()
 
     def compare(self, *arguments: Any, **named: Any) -> Any:
         self.seeds += (named["seed"],)
+        self.placements |= {schedule.problem.placement for schedule in arguments[1].values()}
         return super().compare(*arguments, **named)
 
 
@@ -96,11 +87,9 @@ def what_is_impossible_is_raced_again(comm: MPI.Intracomm) -> None:
     world = describe(comm)
     if comm.size == 1:
         return
-    sane = assumed(world)
-    slow = msgspec.structs.replace(sane.points[0], t0_s=1.0)
-    with (session := Counted(comm, world)):
+    with (session := Watched(comm, world)):
         task = Task(Problem("broadcast", comm.size, 2048))
-        profile = with_measurements(sane, points=(slow,))
+        profile = with_measurements(assumed(world), points=(point(8, t0_s=1.0),))
         outcome = session.race(task, profile, 0.1, repetitions=3)
     assert session.seeds == (0, 1)
     assert [d.used for d in outcome.decisions] == ["library", "library"]
@@ -122,16 +111,13 @@ class Late(Session):
 
 @check
 def races_have_their_share_of_the_budget(comm: MPI.Intracomm) -> None:
-    """Measuring on busy cores took all of it: one of 26 tasks was raced."""
+    """Measuring on busy cores took all of it."""
     with (late := Late(comm, describe(comm))):
-        vars(sessions)["time"] = SimpleNamespace(monotonic=lambda: late.now_s)
-        try:
-            tasks = {Task(Problem("broadcast", comm.size, 8 + n)): 0.0 for n in range(26)}
+        tasks = {Task(Problem("broadcast", comm.size, 8 + n)): 0.0 for n in range(12)}
+        with replaced(sessions, time=SimpleNamespace(monotonic=lambda: late.now_s)):
             tuning = late.tune(tasks, 10.0)
-        finally:
-            vars(sessions)["time"] = time
     share = round(10 * (1 - sessions.MEASURING_SHARE))
-    assert (len(tuning.outcomes), len(tuning.unraced)) == (share, 26 - share)
+    assert (len(tuning.outcomes), len(tuning.unraced)) == (share, len(tasks) - share)
 
 
 @check
@@ -155,10 +141,9 @@ def levels_are_measured_and_used(comm: MPI.Intracomm) -> None:
     assert {time.nbytes for time in profile.levels[0].port} <= {8, 2048}
     assert profile.provenance.ranks == comm.size
     task = Task(Problem("broadcast", comm.size, 2048))
-    session = Watched(comm, world, placement=placement)
-    with session:
+    with (session := Watched(comm, world, placement=placement)):
         session.race(task, profile, 0.01, 3, "multilevel")
-    assert set(session.raced) == {placement}
+    assert session.placements == {placement}
     with Session(comm, world, placement=Placement.regular(comm.size, 1)) as apart:
         alone = apart.measure(0.1, (8,))
     assert alone.levels == ()
@@ -175,9 +160,7 @@ def levels_are_measured_and_used(comm: MPI.Intracomm) -> None:
     assert made is not None
     assert isinstance(made.machine, Levels)
     assert made.machine.placement == placement
-    data = np.full(2048, comm.rank, np.uint8)
-    ours.Bcast(data, comm.size - 1)
-    assert (data == comm.size - 1).all()
+    check_call(ours, "Bcast", 500, comm.size - 1)
     part = ours.Split(comm.rank // 4, comm.rank)  # nobody is asked again
     assert isinstance(part, cw.Comm)
     placed = part.plan("broadcast", 2048) if part.size > 1 else None
@@ -185,8 +168,6 @@ def levels_are_measured_and_used(comm: MPI.Intracomm) -> None:
     found_anew = cw.Comm(comm, profile=profile, effort="estimate").plan("broadcast", 2048)
     assert found_anew is not None
     assert found_anew.machine == profile.machine  # one node, and no levels in it, as times tell
-    with raises(InvalidArgument, match="the placement has 3"):
-        cw.Comm(comm, profile=profile, placement=Placement.of(ranks=3))
     deep = Placement.of(range(comm.size), placement.groups[0])
     with raises(InvalidArgument, match="3 levels; the profile has 2; give as many"):
         cw.Comm(comm, profile=profile, placement=deep)
@@ -215,10 +196,7 @@ def ranks_agree_about_levels(comm: MPI.Intracomm) -> None:
     with raises(InvalidArgument, match=f"{comm.size} ranks: the placement has 3"):
         cw.Comm(comm, machine=machine.placed(Placement.of([0, 1, 1])))
     # A machine without levels plans as if there were no placement, in parts of the ranks as well.
-    plain = cw.Comm(comm, machine=laws[0], algorithms=named, placement=placement)
-    ones = np.ones(8)
-    plain.Allreduce(MPI.IN_PLACE, ones)
-    assert (ones == comm.size).all()
+    works(cw.Comm(comm, machine=laws[0], algorithms=named, placement=placement))
     given["machine"] = machine.placed(other)
     ours = cw.Comm(comm, **given, placement=other if comm.rank == 0 else None)
     ranks = [rank for rank in reversed(range(comm.size)) if rank % 2 == comm.rank % 2]
@@ -228,9 +206,7 @@ def ranks_agree_about_levels(comm: MPI.Intracomm) -> None:
         plan = made.plan("broadcast", 64)
         assert plan is not None
         assert plan.problem.placement == (placed if placed.depth > 1 else None)
-        data = np.full(64, made.Get_rank(), np.uint8)
-        made.Bcast(data, 1)
-        assert (data == 1).all()
+        check_call(made, "Bcast", 16, 1)
 
 
 @check
@@ -269,21 +245,15 @@ def allgathers_are_raced_and_learnt(comm: MPI.Intracomm) -> None:
         repetitions=3,
     )
     assert {"library", "ring", "br_lin (blocking)"} <= set(ran.samples)
-    won = RaceResult(
-        collective="allgatherv", form="blocking", ranks=comm.size, nbytes=49, root=0, sources=2,
-        algorithm="allgatherv/bruck", settings={}, ours_s=1e-6, library_s=2e-6, speedup_low=1.9,
-        speedup_high=2.1, decision="collwise",
-    )  # fmt: skip
+    won = won_race(
+        collective="allgatherv", algorithm="allgatherv/bruck", ranks=comm.size, nbytes=49, sources=2
+    )
     ours = cw.Comm(comm, profile=assumed(world, won))
     made = ours.plan("allgatherv", 20, sources=[0, 1])
     assert made is not None
     assert made.algorithm == "allgatherv/bruck"
     assert ours.plan("allgatherv", 20, sources=[0, 1], form="persistent") is None
     assert ours.plan("allgatherv", 1000, sources=[0, 1]) is None
-    assert made.choice.verdict == (
-        f"chosen: it won the race of 49 bytes on {comm.size} ranks, 2.00 times as fast as the"
-        " library's own"
-    )
     why = ours.explain("allgatherv", 20, sources=[0, 1])
     assert why == made.choice.verdict.replace("chosen", "allgatherv/bruck")
     for engine, clause in (
@@ -293,12 +263,8 @@ def allgathers_are_raced_and_learnt(comm: MPI.Intracomm) -> None:
         other = msgspec.structs.replace(won, engine=engine)
         again = cw.Comm(comm, profile=assumed(world, other))
         assert again.explain("allgatherv", 20, sources=[0, 1]) == why + clause
-    lost = ours.explain("allgatherv", 20, form="persistent", sources=[0, 1])
-    assert lost.startswith("the library's own: persistent calls of allgatherv were not raced on ")
     of_all = ours.explain("allgatherv", 1000)
     assert of_all == ours.explain("allgatherv", 1000, sources=range(comm.size))
-    far = ours.explain("allgatherv", 1000, sources=[0, 1])
-    assert "is near enough to 2,000 bytes (raced: 49 bytes; " in far
     mine, result = np.full(int(comm.rank < 2), comm.rank), np.full(2, -1)
     counts = [1, 1] + [0] * (comm.size - 2)
     ours.Allgatherv(mine, [result, counts])
@@ -482,16 +448,12 @@ def a_wrong_result_on_fewer_ranks_is_seen_by_all(comm: MPI.Intracomm) -> None:
             return made._replace(run=lambda: None) if label == FEWER else made
 
     problem = Problem("allreduce", comm.size, 64, itemsize=8)
-    private, names = PrivateCommunicator(comm), vars(race_harness)
+    private = PrivateCommunicator(comm)
     harness, fewer = RaceHarness(private, oversubscribed=True), Task(problem).on_fewer.problem
-    names["Workload"] = Careless
-    try:
-        with raises(WrongResult):
-            race(harness, problem, {}, {}, budget_s=0.1, neighbours={FEWER: fewer})
-    finally:
-        names["Workload"] = Workload
-        harness.free()
-        private.free()
+    with replaced(race_harness, Workload=Careless), raises(WrongResult):
+        race(harness, problem, {}, {}, budget_s=0.1, neighbours={FEWER: fewer})
+    harness.free()
+    private.free()
 
 
 @check
@@ -510,7 +472,7 @@ def a_planted_cliff_is_found(comm: MPI.Intracomm) -> None:
             }
             return replace(made, samples=samples)
 
-    tasks = [Task(Problem("broadcast", comm.size, nbytes)) for nbytes in (32, 128)]
+    tasks = [Task(Problem("broadcast", comm.size, nbytes)) for nbytes in (96, 104)]
     with Planted(comm, describe(comm)) as session:
         seen = scan(session, tasks, 20.0, examples.PROFILE)
     (found,) = (one for one in seen.findings if one.what == "broadcast of 101 bytes")

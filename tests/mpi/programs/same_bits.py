@@ -4,7 +4,6 @@ The right bits are computed on every rank by NumPy, one addition after the other
 plans, libraries and engines are all compared with the same numbers.
 """
 
-import os
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,10 +14,10 @@ import collwise as cw
 from collwise.comm.decision import ORDER
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.model.placement import Placement
-from tests.mpi.programs.checks import check, raises
+from tests.mpi.programs.alike import MACHINE, run
+from tests.mpi.programs.checks import check, environment, raises
 
 Vector: TypeAlias = NDArray[np.float64]
-MACHINE = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-9, gamma_s=1e-10)
 POSTAL = cw.Machine.postal(t0_s=1e-6, lam=6)
 
 
@@ -60,10 +59,7 @@ def check_counts(ours: cw.Comm, counts: tuple[int, ...], elements: int) -> None:
         ours.Iallreduce(MPI.IN_PLACE, result).Wait()
         assert same(result, expected), (count, "non-blocking")
         result = np.zeros(count)
-        request = ours.Reduce_init(given, result if rank == root else None, root=root)
-        request.Start()
-        request.Wait()
-        request.Free()
+        run(ours.Reduce_init(given, result if rank == root else None, root=root))
         assert rank != root or same(result, expected), (count, root)
         if not count % size:
             block = np.zeros(count // size)
@@ -91,7 +87,7 @@ def the_same_vector_has_the_same_bits_for_any_count_and_plan(comm: MPI.Intracomm
     elements = 12 * comm.size
     for number, chosen in enumerate(settings):
         ours = cw.Comm(comm.Dup(), order="fixed", **chosen)
-        counts = (elements, 1, comm.size, 7) if number % 2 else (elements, 2, 3)
+        counts = (elements, 1) if number % 2 else (elements, 7)
         check_counts(ours, counts, elements)
         ours.Free()
 
@@ -147,15 +143,13 @@ def the_library_never_serves_the_fixed_order(comm: MPI.Intracomm) -> None:
             assert plan.problem.order == "fixed"
             cw.verify(plan.schedule)
         assert ours.plan("broadcast", 24) is None, "nothing is combined"
-    os.environ[ORDER] = "fixed"
-    try:
-        ours = cw.Comm(comm, machine=MACHINE)
-        plan = ours.plan("allreduce", 8)
+    with environment(comm, {ORDER: "fixed"}):
+        plan = cw.Comm(comm, machine=MACHINE).plan("allreduce", 8)
         assert plan is not None
         assert plan.problem.order == "fixed"
         assert cw.Comm(comm, machine=MACHINE, order="any").plan("allreduce", 8) is None
-        os.environ[ORDER] = "fxed"
-        with raises(UnknownName, "order 'fxed': there is none; did you mean fixed"):
-            cw.Comm(comm)
-    finally:
-        del os.environ[ORDER]
+    with (
+        environment(comm, {ORDER: "fxed"}),
+        raises(UnknownName, "order 'fxed': there is none; did you mean fixed"),
+    ):
+        cw.Comm(comm)

@@ -1,18 +1,15 @@
 """Checks of one copy of an array on each node."""
 
-import gc
-import logging
 import os
-from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 from mpi4py import MPI
 
 import collwise as cw
 from collwise.errors import InvalidArgument
-from tests.mpi.programs.checks import check, raises
+from tests.mpi.programs.alike import mapped
+from tests.mpi.programs.checks import check, logged, raises, replaced
 
 ARRAYS: list[Any] = [
     np.arange(12.0).reshape(3, 4),
@@ -24,12 +21,6 @@ ARRAYS: list[Any] = [
     [[1, 2], [3, 4]],
     np.arange(300_000, dtype=np.int8),
 ]
-
-
-def mapped() -> int:
-    """How many mappings this process has of memory that is shared."""
-    gc.collect()
-    return Path("/proc/self/maps").read_text().count("/memfd:collwise")
 
 
 def nodes_of(comm: MPI.Intracomm, nodes: tuple[int, ...]) -> cw.Comm:
@@ -88,30 +79,28 @@ def it_lives_as_long_as_a_view_or_a_with_statement(comm: MPI.Intracomm) -> None:
 def ranks_that_cannot_share_have_copies(comm: MPI.Intracomm) -> None:
     """A rank that cannot open the memory, one that cannot make it, and one that is elsewhere."""
     array, last = np.arange(5000), comm.size - 1
-    failing: Any = OSError("no more of that")
+    opened, read = os.open, os.pread
 
-    def other_process(path: str, *more: Any, **named: Any) -> int:
-        if comm.rank == last and path.startswith("/proc/"):
-            return os.memfd_create("another")
-        return opened(path, *more, **named)
+    def fails(*_: Any) -> Any:
+        raise OSError("no more of that")
 
-    opened = os.open
-    logger = logging.getLogger("collwise")
-    for number, broken in enumerate(
-        (
-            patch("os.memfd_create", side_effect=failing),
-            patch("os.pread", side_effect=failing if comm.rank == last else None, wraps=os.pread),
-            patch("os.open", side_effect=other_process),
-        )
-    ):
+    def of_another_process(path: str, *more: Any, **named: Any) -> int:
+        here = comm.rank < last or not path.startswith("/proc/")
+        return opened(path, *more, **named) if here else os.memfd_create("another")
+
+    broken: list[dict[str, Any]] = [
+        {"memfd_create": fails},
+        {"pread": fails if comm.rank == last else read},
+        {"open": of_another_process},
+    ]
+    for number, functions in enumerate(broken):
         nodes = (*(rank // 2 for rank in range(last)), last // 2)
         ours = nodes_of(comm, nodes)
         copies = nodes[comm.rank] == nodes[last] or number == 0
         if number == 2 and nodes.count(nodes[last]) == 1:
             continue  # it opens nothing of others
-        said: list[str] = []
         before = mapped()
-        with broken, patch.object(logger, "warning", lambda *words, s=said: s.append(words[-1])):
+        with replaced(os, **functions), logged() as said:
             shared = ours.share(array if comm.rank == 0 else None)
         assert np.array_equal(shared, array)
         assert mapped() == before + (not copies)

@@ -2,20 +2,21 @@
 
 import gc
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
 import collwise as cw
+from collwise.comm.recording import Way
 from collwise.errors import BrokenCommunicator
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution import executor
 from collwise.mpi.runtime.progress import running
-from tests.mpi.programs.alike import MACHINE
-from tests.mpi.programs.checks import check, raises
+from tests.mpi.programs.alike import MACHINE, adding, perform
+from tests.mpi.programs.checks import check, raises, replaced
 
 CHAINS = {"broadcast": "chain", "allreduce": "reduce_broadcast"}
 WITHIN_S = 30
@@ -50,18 +51,25 @@ def send_to_others(comm: MPI.Intracomm) -> None:
             comm.Send(np.zeros(1), other, 6)
 
 
-@contextmanager
-def adding(act: Callable[[], object]) -> Iterator[MPI.Op]:
-    """A user's sum of 32-bit integers that does something else, too."""
+def start_late(comm: MPI.Intracomm, request: Any, late: int) -> None:
+    """Start a request on all ranks, on one of them once all others have."""
+    if comm.rank == late:
+        meet(comm)
+    request.Start()
+    if comm.rank != late:
+        meet(comm)
 
-    def add(left: Any, right: Any, _: MPI.Datatype) -> None:
-        total = np.frombuffer(right, "i4")
-        total += np.frombuffer(left, "i4")
-        act()
 
-    op = MPI.Op.Create(add, commute=True)
-    yield op
-    op.Free()
+def complete_last_first(comm: MPI.Intracomm, request: Any) -> bool:
+    """Complete a request on the last rank, and then on those that it tells: whether they hear."""
+    last, came = comm.size - 1, True
+    if comm.rank == last:
+        request.Wait()
+        send_to_others(comm)
+    else:
+        came = received(comm, last)
+    request.Wait()
+    return came
 
 
 # -- who drives a started collective -----------------------------------------------------------
@@ -70,8 +78,7 @@ def adding(act: Callable[[], object]) -> Iterator[MPI.Op]:
 @check
 def a_request_that_was_looked_at_once_is_driven(comm: MPI.Intracomm) -> None:
     """Between `Test` and `Wait` are plain calls of MPI only, and others wait for this rank."""
-    ours, last = chains(comm), comm.size - 1
-    data = np.zeros(1000, "i4")
+    ours, data = chains(comm), np.zeros(1000, "i4")
     request = ours.Bcast_init(data, 0)
     for look in ("Test", "Get_status", "test"):
         data[:] = comm.rank == 0
@@ -82,14 +89,7 @@ def a_request_that_was_looked_at_once_is_driven(comm: MPI.Intracomm) -> None:
             request.Start()
             assert getattr(request, look)() in (False, (False, None))
             meet(comm)
-        came = True
-        if comm.rank == last:
-            request.Wait()
-            send_to_others(comm)
-        else:
-            came = received(comm, last)
-        request.Wait()
-        assert came, f"nobody drove it after {look}"
+        assert complete_last_first(comm, request), f"nobody drove it after {look}"
         assert data.all()
         assert not running()
     request.Free()
@@ -101,7 +101,7 @@ def requests_that_nobody_has_are_driven(comm: MPI.Intracomm) -> None:
     """Also after something looked for them, and after the communicator was freed."""
     last = comm.size - 1
     for sweeps, frees in ((False, False), (True, False), (False, True)):
-        ours, other = chains(comm), chains(comm)
+        ours = chains(comm)
         data = np.full(1000, comm.rank == 0, "i4")
         request = ours.Bcast_init(data, 0)
         spare = np.zeros(8, "i4")
@@ -114,8 +114,7 @@ def requests_that_nobody_has_are_driven(comm: MPI.Intracomm) -> None:
             del request
             gc.collect()
         if sweeps:
-            kept = ours.Allreduce_init(np.ones(8, "i4"), spare)
-            kept.Free()
+            ours.Allreduce_init(np.ones(8, "i4"), spare).Free()
         if frees and inner:
             ours.Free()
         if comm.rank:
@@ -132,7 +131,6 @@ def requests_that_nobody_has_are_driven(comm: MPI.Intracomm) -> None:
         assert came, (sweeps, frees)
         if not (frees and inner):
             ours.Free()
-        other.Free()
 
 
 # -- operators of the user's -------------------------------------------------------------------
@@ -144,7 +142,7 @@ def operators_may_free_collect_and_call(comm: MPI.Intracomm) -> None:
     ours, last = chains(comm), comm.size - 1
     mine, total = np.full(1000, comm.rank + 1, "i4"), np.zeros(1000, "i4")
     bucket: list[Any] = []
-    called = []
+    called = list[Any]()
     acts: dict[str, Callable[[], object]] = {
         "free": bucket.clear,
         "collect": gc.collect,
@@ -155,28 +153,16 @@ def operators_may_free_collect_and_call(comm: MPI.Intracomm) -> None:
     for name, act in acts.items():
         bucket[:] = [ours.Allreduce_init(mine.copy(), total.copy()) for _ in range(3)]
 
-        def do(act: Callable[[], object] = act, name: str = name) -> None:
-            called.append(name)
+        def do(act: Callable[[], object] = act) -> None:
+            called.append(act)
             act()
 
         with adding(do) as op:
             request = ours.Allreduce_init(mine, total, op)
             for elsewhere in (True, False):
-                if comm.rank == last:
-                    meet(comm)
-                request.Start()
-                if comm.rank != last:
-                    meet(comm)
-                came = True
-                if comm.rank == last:
-                    request.Wait()
-                    send_to_others(comm)
-                elif elsewhere:
-                    came = received(comm, last)
+                start_late(comm, request, last)
+                assert not elsewhere or complete_last_first(comm, request), name
                 request.Wait()
-                if not elsewhere and comm.rank != last:
-                    came = received(comm, last)
-                assert came, name
                 assert (total == comm.size * (comm.size + 1) // 2).all(), name
             request.Free()
     assert comm.size == 1 or comm.allreduce(len(called)) >= len(acts)
@@ -214,11 +200,8 @@ def no_operator_is_called_inside_of_mpi(comm: MPI.Intracomm) -> None:
     me = threading.get_ident()
     with adding(lambda: threads.append(inside[0] and threading.get_ident() == me)) as op:
         request = ours.Allreduce_init(mine, total, op)
-        if comm.rank == last:
-            meet(comm)
-        request.Start()
+        start_late(comm, request, last)
         if comm.rank != last:
-            meet(comm)
             inside[0] = True
             comm.Recv(np.zeros(1), last, 6)
             inside[0] = False
@@ -303,7 +286,7 @@ def a_broken_communicator_completes_nothing(comm: MPI.Intracomm) -> None:
     else:
         for request in requests[:2]:
             request.Start()
-        ours._dispatch.duplicate.made.mark_broken(MPI.Exception(MPI.ERR_OTHER))  # type: ignore[union-attr]
+        ours._dispatch.duplicate.made.mark_broken(KeyboardInterrupt())  # type: ignore[union-attr]
         for request in requests[:2]:
             assert request.active
             for act in (request.Test, request.Wait, request.Get_status, request.test, request.Wait):
@@ -311,8 +294,11 @@ def a_broken_communicator_completes_nothing(comm: MPI.Intracomm) -> None:
                     act()
         assert requests[2].Test()  # it was not active
         assert requests[2].Wait()
-        with raises(BrokenCommunicator):
-            requests[2].Start()
+        data = buffers[2]
+        forms = (partial(form, data, 0) for form in (ours.Bcast, ours.Ibcast, ours.Bcast_init))
+        for act in (requests[2].Start, *forms):
+            with raises(BrokenCommunicator, match="KeyboardInterrupt"):
+                act()
         assert not any(one.any() for one in buffers)
         comm.Barrier()
     for request in requests:
@@ -326,24 +312,16 @@ def a_call_that_raised_uses_up_no_tag(comm: MPI.Intracomm) -> None:
     ours: Any = chains(comm)
     mine, total = np.ones(8, "i4"), np.zeros(8, "i4")
     ours.Allreduce(mine, total)
-    of_executors: Any = executor
-    allocate = of_executors.allocate
 
     def fails(nbytes: int) -> Any:
         raise MemoryError(nbytes)
 
-    for call in (ours.Allreduce_init, ours.Iallreduce):
+    ways: tuple[Way, ...] = "persistent", "nonblocking"
+    for way in ways:
         if 0 < comm.rank == comm.size - 1:  # alone, the library's own serves
-            of_executors.allocate = fails
-            try:
-                with raises(MemoryError):
-                    call(mine, total)
-            finally:
-                of_executors.allocate = allocate
-        request = call(mine, total)
-        if call == ours.Allreduce_init:
-            request.Start()
-        request.Wait()
+            with replaced(executor, allocate=fails), raises(MemoryError):
+                perform(way, ours, "Allreduce", mine, total)
+        perform(way, ours, "Allreduce", mine, total)
         assert (total == comm.size).all()
         total[:] = 0
     ours.Free()

@@ -164,7 +164,7 @@ def mpi_gets_on_while_a_rank_waits_in_a_collective(comm: MPI.Intracomm) -> None:
     """A large message that its receiver takes first, while its sender is in the broadcast."""
     ours, data = shared(comm), np.zeros(1_000_000)
     ours.Bcast(data)
-    for size, form in product((8, 100_000), (*FORMS, "looked at")):
+    for size, form in product((8, 64, 100_000), (*FORMS, "looked at")):
         small = np.full(size, comm.rank)
         if comm.rank == 1:
             sending = comm.Isend(np.ones(1_000_000), 0)
@@ -206,6 +206,28 @@ def started_requests_move_while_a_rank_is_in_mpi(comm: MPI.Intracomm) -> None:
             assert (data == turn + 1).all()
             if starts:
                 request.Free()
+    ours.Free()
+
+
+@check
+def nobody_advances_a_request_that_only_reads_a_short_message(comm: MPI.Intracomm) -> None:
+    """The library's hook or the helper would take longer than the message."""
+    if comm.size == 1 or COMPILED is None:
+        return
+    ours = shared(comm)
+    for nbytes in (100, 3584, 3585):
+        data = np.full(nbytes, comm.rank, np.uint8)
+        ours.Bcast(data)
+        request, waits = ours.Bcast_init(data, 0), comm.rank > 0 and nbytes > 3584
+        if comm.rank == 0:
+            comm.Barrier()
+        request.Start()
+        assert COMPILED.running() == waits
+        if comm.rank > 0:
+            comm.Barrier()
+        request.Wait()
+        assert not data.any()
+        request.Free()
     ours.Free()
 
 

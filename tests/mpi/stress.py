@@ -1,7 +1,7 @@
 """`mpiexec -n 4 python -m tests.mpi.stress 100000`: random calls through the memory of a node.
 
 Every result is compared with mpi4py's.  The first rank says whether a byte was wrong, whether ranks
-grew, and what the program left in /dev/shm that nobody has mapped.
+grew after a warm-up, and what the program left in /dev/shm that nobody has mapped.
 """
 
 import sys
@@ -10,14 +10,14 @@ from pathlib import Path
 
 from mpi4py import MPI
 
-from tests.mpi.programs.node_memory import stress
+from tests.mpi.programs.node_memory import TURNS, stress
 
 MOST_KIB = 1024
 """That most ranks may grow by.  A rank without a core for a while keeps what others send it;
 where memory leaks, most ranks grow."""
 PATIENCE_S = 5
 MANY = 10_000
-"""Calls from which on growth counts: before, libraries and allocators still reserve memory."""
+"""Calls from which on growth counts: before, allocators still reserve memory in the later turns."""
 SHARED = Path("/dev/shm")
 
 
@@ -41,7 +41,7 @@ def main(calls: int) -> str:
     """Make so many calls; returns what was wrong with them."""
     comm, before = MPI.COMM_WORLD, files()
     begin = time.monotonic()
-    grown = comm.allgather(stress(comm, calls // 2))
+    grown = comm.allgather(stress(comm, calls // TURNS))
     took_s = time.monotonic() - begin
     left, latest = unused(files() - before), time.monotonic() + PATIENCE_S
     while left and time.monotonic() < latest:  # other programs make files, too, and map them later

@@ -3,6 +3,7 @@
 import gc
 import os
 import random
+import sys
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -301,35 +302,50 @@ def persistent_requests_run_beside_calls_in_memory(comm: MPI.Intracomm) -> None:
     ours.Free()
 
 
+TURNS = 3
+"""The turns of `stress`; in the first all plans are made."""
+
+
 def stress(comm: MPI.Intracomm, calls: int) -> int:
     """Random calls of every form on several communicators, with other requests in their midst.
 
-    All are made twice; returns the KiB that this rank grew by the second time, when all plans have
-    been made.
+    calls: how many; each turn makes the same.  Returns the KiB that this rank grew by in the third
+    turn, from the least of one turn to that of the next.  No persistent request is the library's:
+    Open MPI 5.0 keeps a vector of each that was freed.
     """
     before = mappings()
+    keep_what_comes_early(comm)
+    ring = {"allgatherv": "ring"}
     algorithms = (
-        FLAT,
+        {**FLAT, **ring},
         TREES,
-        {**FLAT, "broadcast": "binomial", "allreduce": "circulant", "reduce": "halving_gather"},
-    )
+        {
+            **FLAT, **ring,
+            "broadcast": "binomial", "allreduce": "circulant", "reduce": "halving_gather",
+        },
+    )  # fmt: skip
     every: list[tuple[MPI.Comm, MPI.Comm]] = [(shared(comm, one), comm) for one in algorithms]
     every.append((every[0][0].Split(comm.rank % 2), comm.Split(comm.rank % 2)))
-    grown = 0
-    for number in range(2 * calls):
-        draw = random.Random(number % calls)
-        if number in (calls, 2 * calls - 1):
+
+    def one_call(draw: random.Random, ours: MPI.Comm, plain: MPI.Comm) -> None:
+        seed, form = draw.random(), draw.choice(FORMS)
+        compare(ours, plain, random.Random(seed), form if ours.size > 1 else "blocking")
+
+    least_kib = [sys.maxsize] * TURNS
+    for turn, number in product(range(TURNS), range(calls)):
+        draw = random.Random(number)
+        if number % max(calls // 10, 100) == 0:
             gc.collect()
-            grown = resident_kib() - grown
+            least_kib[turn] = min(least_kib[turn], resident_kib())
         ours, plain = draw.choice(every)
-        compare(ours, plain, random.Random(draw.random()), draw.choice(FORMS))
+        one_call(draw, ours, plain)
         if number % 50 == 0:
             whole: Any = every[number // 50 % 3][0]
             made = requests_of(whole, draw.randrange(1, 9))
             for request, data, _ in made:
                 data[:] = 1
                 request.Start()
-            compare(ours, plain, random.Random(draw.random()), draw.choice(FORMS))
+            one_call(draw, ours, plain)
             for n, (request, data, result) in enumerate(made):
                 request.Wait()
                 assert ((result if n % 2 else data) == (comm.size if n % 2 else 1)).all()
@@ -340,12 +356,27 @@ def stress(comm: MPI.Intracomm, calls: int) -> int:
         ours.Free()
     del ours, whole, made, request, every
     assert mappings() == before
-    return grown
+    return least_kib[2] - least_kib[1]
+
+
+def keep_what_comes_early(comm: MPI.Intracomm) -> None:
+    """Let the library reserve memory for messages that nobody has yet received.
+
+    MPICH 5.0 takes 2 MiB when a rank has 16 of them for the first time, as it has without a core
+    for a while, and another MiB for long ones.
+    """
+    left, right = ((comm.rank + step) % comm.size for step in (-1, 1))
+    for nbytes in (100, 40_000):
+        sent = [comm.Isend(bytearray(nbytes), right) for _ in range(64)]
+        comm.Barrier()
+        for _ in sent:
+            comm.Recv(bytearray(nbytes), left)
+        MPI.Request.Waitall(sent)
 
 
 @check
 def random_calls_of_every_form(comm: MPI.Intracomm) -> None:
-    stress(comm, 80)
+    stress(comm, 54)
 
 
 def resident_kib() -> int:

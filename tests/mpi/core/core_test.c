@@ -344,6 +344,12 @@ static void a_chain(int handle_width, int persistent, unsigned seed) {
     }
 }
 
+static void *node_memory(void) {
+    void *memory = aligned_alloc(64, (size_t)node_nbytes(RANKS));
+    CHECK(memory);
+    return memset(memory, 0, (size_t)node_nbytes(RANKS));
+}
+
 struct rank_of {
     const struct library *library;
     int rank, rounds;
@@ -420,10 +426,7 @@ static void *leaver(void *argument) {
 
 /* Owners, the library's hook and the helper at once; `with_hooks`, the helper calls operators only. */
 static void threads_of_all_kinds(int handle_width, int with_hooks, int in_node, int patience) {
-    void *memory = in_node ? aligned_alloc(64, (size_t)node_nbytes(RANKS)) : NULL;
-    if (memory) {
-        memset(memory, 0, (size_t)node_nbytes(RANKS));
-    }
+    void *memory = in_node ? node_memory() : NULL;
     struct library library = library_of(handle_width);
     struct rank_of ranks[RANKS + 1];
     pthread_t owners[RANKS + 1], progress;
@@ -529,7 +532,7 @@ static void loops(void) {
     CHECK(!kernel_for("sum", 0));
 }
 
-enum { VECTOR = 40000 }; /* several pieces, the last of them short */
+enum { VECTOR = 40000, LONG = 2 * RING }; /* several pieces, the last of them short; more than a ring */
 
 /* Rank 0 or 1 of two that send each other a vector and combine both, the other's on the left.   Slots: own,
    received, result. */
@@ -566,9 +569,7 @@ static struct program *exchange(const struct library *library, int rank, int64_t
    is not about to combine. */
 static void combined_in_place(kernel loop, int64_t count, int late) {
     struct library library = library_of(8);
-    void *memory = aligned_alloc(64, (size_t)node_nbytes(RANKS));
-    CHECK(memory);
-    memset(memory, 0, (size_t)node_nbytes(RANKS));
+    void *memory = node_memory();
     double *vectors[2][3];
     struct program *ranks[2];
     for (int rank = 0; rank < 2; rank++) {
@@ -604,6 +605,128 @@ static void combined_in_place(kernel loop, int64_t count, int late) {
         for (int n = 0; n < 3; n++) {
             free(vectors[rank][n]);
         }
+    }
+    free(memory);
+}
+
+/* Rank 0 receives a vector from each of two others, and combines the two.   loop: NULL for the library's
+   operator, which overwrites the right one, so that only the left one may be read where it was published.
+   order: what comes first, the left one or the right one; 2: both are there from the start. */
+static void both_operands_from_slots(kernel loop, int64_t count, int order) {
+    struct library library = library_of(8);
+    void *memory = node_memory();
+    int64_t nbytes = 8 * count;
+    int reader = 0;
+    double *vectors[5]; /* received: left, right; the result; sent: left, right */
+    struct program *one = program_new(&library, 2, 4, 3, 3);
+    struct place result = {loop ? 2 : 1, 0};
+    for (int n = 0; n < 5; n++) {
+        vectors[n] = calloc((size_t)count, 8);
+        for (int64_t i = 0; n > 2 && i < count; i++) {
+            vectors[n][i] = (double)(i % 1000 + 7 * n);
+        }
+    }
+    memcpy(one->slots, vectors, 3 * sizeof *vectors);
+    one->op = 3;
+    for (int n = 0; n < 2; n++) {
+        one->messages[n] = (struct message){.peer = 1 + n, .count = nbytes, .type = 1,
+                                            .place = {n, 0}, .node_rank = 1 + n, .published_with = n,
+                                            .nbytes = nbytes, .combine = loop || !n ? 2 : 0};
+        one->order[n] = one->order[2 + n] = n;
+    }
+    one->instructions[0] = (struct instruction){.kind = START, .number = 2};
+    one->instructions[1] = (struct instruction){.kind = AWAIT, .first = 2, .number = 2};
+    one->instructions[2] = (struct instruction){.kind = COMBINE, .left = {0, 0}, .right = {1, 0},
+                                                .into = result, .count = count, .type = 8,
+                                                .loop = loop};
+    one->home = one->node = node_open(memory, RANKS, 0);
+    CHECK(program_check(one) && one->home && crossings_prepare(one));
+    program_reset(one);
+    for (int turn = 0; turn < 2; turn++) {
+        int which = order == 1 ? !turn : turn;
+        struct node *writer = node_open(memory, RANKS, 1 + which);
+        for (int64_t moved = 0, taken; moved < nbytes; moved += taken) {
+            taken = node_publish(writer, &reader, 1, (char *)vectors[3 + which] + moved, nbytes - moved,
+                                 0);
+            CHECK(taken > 0);
+        }
+        CHECK(turn || order == 2 || program_step(one, 3) == PENDING);
+        node_close(writer);
+    }
+    while (program_step(one, 3) != DONE) {
+    }
+    for (int64_t i = 0; i < count; i++) {
+        double left = vectors[3][i], right = vectors[4][i];
+        CHECK(vectors[result.slot][i] == (loop ? left + right : left - 2 * right));
+    }
+    CHECK((vectors[0][count - 1] == 0) == (order > 0)); /* otherwise it was copied: nobody may wait */
+    CHECK(vectors[1][count - 1] != 0);                  /* only one is read where it was published */
+    node_close(one->home);
+    program_free(one);
+    for (int n = 0; n < 5; n++) {
+        free(vectors[n]);
+    }
+    free(memory);
+}
+
+/* A program of rank 0, 1 or 2: rank 1 sends a message to 0, and a long one to 2. */
+static struct program *short_and_long(const struct library *library, void *memory, int rank,
+                                      int64_t nbytes, char *buffer) {
+    int number = rank == 1 ? 2 : 1;
+    struct program *one = program_new(library, number, 2 * number, 2, 1);
+    CHECK(one);
+    one->slots[0] = buffer;
+    one->tag = 7;
+    for (int n = 0; n < number; n++) {
+        int64_t its = rank == 2 || n ? LONG : nbytes;
+        one->messages[n] = (struct message){.sends = rank == 1, .count = its, .type = 1, .nbytes = its,
+                                            .node_rank = rank == 1 ? 2 * n : 1, .published_with = n};
+        one->order[n] = one->order[number + n] = n;
+    }
+    one->instructions[0] = (struct instruction){.kind = START, .number = number};
+    one->instructions[1] = (struct instruction){.kind = AWAIT, .first = number, .number = number};
+    one->home = node_open(memory, RANKS, rank);
+    CHECK(program_check(one) && one->home && crossings_prepare(one));
+    crossings_take_lane(one);
+    CHECK(one->node && progress_own(one));
+    return one;
+}
+
+/* Rank 0 begins and comes back when the others are over: nobody waits for it if it reads few letters.
+   full: the ring is, of what rank 2 has yet to read. */
+static void who_only_reads(int64_t nbytes, int few, int full) {
+    struct library library = library_of(8);
+    void *memory = node_memory();
+    char *buffers[3];
+    struct program *ranks[3];
+    const int reader = 2;
+    for (int rank = 0; rank < 3; rank++) {
+        buffers[rank] = calloc(1, LONG);
+        memset(buffers[rank], 'x' * (rank == 1), LONG);
+        ranks[rank] = short_and_long(&library, memory, rank, nbytes, buffers[rank]);
+    }
+    CHECK(progress_begin(ranks[0]) == DONE && progress_running() == !few);
+    while (full && node_publish(ranks[1]->node, &reader, 1, buffers[1], PIECE, 0) > 0) {
+    }
+    program_reset(ranks[1]);
+    program_reset(ranks[2]);
+    CHECK(program_step(ranks[1], 2) == PENDING && ranks[1]->crossings[0].over == (few || !full));
+    for (struct piece piece; full && node_look(ranks[2]->node, 1, &piece) && piece.last;) {
+        node_acknowledge(ranks[2]->node, 1);
+    }
+    for (int steps = 0; program_step(ranks[1], 2) != DONE; steps++) {
+        CHECK(steps < 1000);
+        program_step(ranks[2], 2);
+        progress_advance(); /* as a hook would do */
+    }
+    while (program_step(ranks[2], 2) != DONE) {
+    }
+    CHECK(progress_finish(ranks[0]) == DONE && !memcmp(buffers[0], buffers[1], (size_t)nbytes));
+    CHECK(!memcmp(buffers[2], buffers[1], LONG));
+    for (int rank = 0; rank < 3; rank++) {
+        node_close(ranks[rank]->home);
+        program_free(ranks[rank]);
+        free(buffers[rank]);
     }
     free(memory);
 }
@@ -662,6 +785,15 @@ int main(void) {
     loops();
     for (int n = 0; n < 8; n++) {
         combined_in_place(n & 1 ? kernel_for("sum", 'd') : NULL, n & 2 ? VECTOR : 8, n & 4);
+    }
+    for (int n = 0; n < 12; n++) {
+        both_operands_from_slots(n & 1 ? kernel_for("sum", 'd') : NULL, n & 2 ? VECTOR : 8, n / 4);
+    }
+    for (int full = 0; full < 2; full++) {
+        who_only_reads(8, 1, full);
+        who_only_reads(512, 1, full);
+        who_only_reads(LETTERS * SHORT, 1, full);
+        who_only_reads(LETTERS * SHORT + 1, 0, full);
     }
     errors();
     bad_numbers();

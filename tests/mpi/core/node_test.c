@@ -56,7 +56,8 @@ static int publish(struct node *node, int rank, int *at, int64_t *moved, char *d
         data[n] = content(*at, n);
     }
     int64_t taken =
-        node_publish(node, one->readers, one->number, data + *moved, one->nbytes - *moved);
+        node_publish(node, one->readers, one->number, data + *moved, one->nbytes - *moved,
+                     *at % 3 == 0 && node_letters(one->nbytes) <= LETTERS);
     CHECK(taken <= PIECE);
     if (taken < 0) {
         return 0;
@@ -192,6 +193,29 @@ static void requests(void) {
     free(memory);
 }
 
+/* A reader that does not read keeps the ring full.  Messages to another go on as far as letters carry. */
+static void a_full_ring(void) {
+    static char data[PIECE];
+    int slow = 1, quick = 2;
+    memory = aligned_alloc(64, (size_t)node_nbytes(3));
+    memset(memory, 0, (size_t)node_nbytes(3));
+    struct node *writer = node_open(memory, 3, 0), *reader = node_open(memory, 3, quick);
+    struct piece piece;
+    while (node_publish(writer, &slow, 1, data, PIECE, 0) > 0) {
+    }
+    CHECK(node_publish(writer, &quick, 1, data, LETTERS * SHORT + 1, 0) < 0);
+    for (int64_t left = LETTERS * SHORT; left; left -= SHORT) {
+        CHECK(node_publish(writer, &quick, 1, data, left, 0) == SHORT);
+    }
+    CHECK(node_publish(writer, &quick, 1, data, 1, 0) < 0);
+    for (int letters = LETTERS; letters--; node_acknowledge(reader, 0)) {
+        CHECK(node_look(reader, 0, &piece) && piece.nbytes == SHORT && piece.last == !letters);
+    }
+    node_close(writer);
+    node_close(reader);
+    free(memory);
+}
+
 int main(void) {
     for (unsigned seed = 0; seed < 6; seed++) {
         pthread_t threads[MOST];
@@ -223,5 +247,6 @@ int main(void) {
         free(memory);
     }
     requests();
+    a_full_ring();
     return 0;
 }

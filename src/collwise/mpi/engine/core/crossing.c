@@ -52,6 +52,26 @@ static void list_readers(struct program *program) {
     }
 }
 
+/* Who reads few letters may do so late.  In the ring they would keep its room from longer messages to
+   others, so beside such they go in letters.  Where there are none, all go on in letters when the ring is
+   full.   longer: numbers by rank, all 0. */
+static void spare_the_ring(struct program *program, int *longer) {
+    int any = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int m = 0; m < program->messages_number; m++) {
+            const struct message *one = &program->messages[m];
+            if (!one->sends || one->node_rank < 0) {
+                continue;
+            }
+            if (!pass && node_letters(one->nbytes) > LETTERS) {
+                any = longer[one->node_rank] = 1;
+            } else if (pass && any && !longer[one->node_rank]) {
+                program->messages[one->published_with].in_letters = 1;
+            }
+        }
+    }
+}
+
 /* Let an AWAIT's messages inside the node come last: for MPI's it is as if there were no others. */
 static void await_apart(struct program *program, struct instruction *todo) {
     int *awaited = program->order + todo->first, by_mpi = 0;
@@ -79,15 +99,16 @@ int crossings_prepare(struct program *program) {
                            (program->messages[with].node_rank < 0) != (one->node_rank < 0)))) {
             return 0;
         }
-        if (one->combine && !reader->reads && /* another may be the other operand */
-            !(one->nbytes % reader->count) && !(PIECE % (one->nbytes / reader->count))) {
+        int64_t element = one->combine ? one->nbytes / reader->count : 0;
+        if (element && !reader->reads && /* another may be the other operand */
+            !(one->nbytes % reader->count) && !(PIECE % element) && !(SHORT % element)) {
             program->instructions[one->combine].reads = m + 1;
         } else {
             one->combine = 0;
         }
     }
     struct crossing_lists *lists = calloc(1, sizeof *lists);
-    int *numbers = calloc(4 * ((size_t)messages + (size_t)ranks + 1), sizeof *numbers);
+    int *numbers = calloc(5 * ((size_t)messages + (size_t)ranks + 1), sizeof *numbers);
     program->crossings = calloc((size_t)messages + 1, sizeof *program->crossings);
     program->crossing_lists = lists;
     if (!lists || !numbers || !program->crossings) {
@@ -123,7 +144,7 @@ int crossings_prepare(struct program *program) {
                 }
                 continue;
             }
-            letters -= program->messages[m].nbytes > SHORT ? LETTERS + 1 : 1;
+            letters -= node_letters(program->messages[m].nbytes);
             if (lasts[rank] < 0) {
                 lists->writers[lists->writers_number++] = rank;
                 lists->firsts[rank] = m;
@@ -135,6 +156,7 @@ int crossings_prepare(struct program *program) {
         }
     }
     list_readers(program);
+    spare_the_ring(program, lists->full + ranks);
     program->few_letters = letters >= 0;
     crossings_reset(program);
     return 1;
@@ -285,6 +307,7 @@ static void publish(struct program *program, int nth) {
     const int *readers = lists->readers + lists->readers_from[nth];
     int number = lists->readers_from[nth + 1] - lists->readers_from[nth];
     const char *data = one->has_gaps ? crossing->packed : program_place(program, one->place);
+    int in_letters = one->in_letters && program->node != program->home;
     for (int n = 0; n < number; n++) {
         if (lists->full[readers[n]] == lists->pass) {
             goto full; /* an earlier message to that rank waits */
@@ -292,7 +315,7 @@ static void publish(struct program *program, int nth) {
     }
     while (!crossing->over) {
         int64_t taken = node_publish(program->node, readers, number, data + crossing->moved,
-                                     one->nbytes - crossing->moved);
+                                     one->nbytes - crossing->moved, in_letters);
         if (taken < 0) {
             goto full;
         }

@@ -157,7 +157,7 @@ static int find_room(struct node *node, int64_t nbytes, uint64_t *at) {
 }
 
 int64_t node_publish(struct node *node, const int *readers, int number, const char *data,
-                     int64_t nbytes) {
+                     int64_t nbytes, int in_letters) {
     int64_t taken = nbytes < PIECE ? nbytes : PIECE;
     uint64_t at = 0;
     int32_t piece = -1;
@@ -166,11 +166,14 @@ int64_t node_publish(struct node *node, const int *readers, int number, const ch
             return -1;
         }
     }
-    if (taken > SHORT) {
-        struct ring *ring = &node->rings[node->rank];
-        if (!find_room(node, taken, &at)) {
+    if (taken > SHORT && (in_letters || !find_room(node, taken, &at))) {
+        if (node_letters(nbytes) > LETTERS) {
             return -1;
         }
+        taken = SHORT;
+    }
+    if (taken > SHORT) {
+        struct ring *ring = &node->rings[node->rank];
         memcpy(ring->bytes + at % RING, data, (size_t)taken);
         piece = (int32_t)(node->end++ % PIECES);
         node->used_to = node->ends[piece] = (at + (uint64_t)taken + 63) / 64 * 64;

@@ -2,8 +2,10 @@
 
    For every two ranks there is a row of letters from one to the other, each of two cache lines.  A short
    piece of a message lies in its letter; a longer one lies in the writer's ring, once for all who
-   read it.  Nothing is matched and nothing searched: both ends count the letters of their row, and
-   pieces come in the order in which they were published.
+   read it.  A slow reader keeps the ring's room from all others, but not their rows: where the ring is
+   full, a message for which a row has enough letters goes there, in short pieces.  Nothing is matched
+   and nothing searched: both ends count the letters of their row, and pieces come in the order in which
+   they were published.
 
        full         in a letter    writer: the letter is the so many-th of its row
        read         of a row       reader: so many letters were read
@@ -54,10 +56,14 @@ void node_close(struct node *first);
 struct node *node_take(struct node *first, int number);
 void node_give(struct node *lane);
 
+/* How many letters a message takes that does not lie in the ring. */
+static inline int64_t node_letters(int64_t nbytes) { return 1 + (nbytes - 1) / SHORT; }
+
 /* Publish a piece from the beginning of a message: no more than so many bytes, which are its rest.
+   in_letters: not in the ring, although there may be room; all letters of a row are enough for it.
    Returns how many were published; -1 if there is no room. */
 int64_t node_publish(struct node *node, const int *readers, int number, const char *data,
-                     int64_t nbytes);
+                     int64_t nbytes, int in_letters);
 
 /* The next piece from a writer; 0 if there is none.   last: it ends its message. */
 struct piece {

@@ -27,6 +27,7 @@ struct message {
     int published_with; /* the first message that sends the same bytes, or this one */
     int has_gaps;       /* its elements are not plain bytes in memory */
     int64_t nbytes;     /* of its elements */
+    int in_letters;     /* of a request: it is not to lie in the ring */
     int combine;        /* the one instruction that reads it, once, if that may read it where it was
                            published; 0: none, so it is copied to its place */
 };
@@ -103,7 +104,10 @@ void program_free(struct program *program);
 /* Whether all numbers in it are within their tables. */
 int program_check(const struct program *program);
 
-/* Whether other ranks wait for what this program still has to do. */
+/* Whether other ranks wait for what this program still has to do: to forward, to publish, or to make
+   room by reading.  Few letters have room however late they are read, since those of an earlier execution
+   were read before this one began; and what others read does not wait for them (`spare_the_ring`).  So
+   nobody waits for who only reads few letters: it may do so in its `Wait`, and MPI asks no more. */
 static inline int program_needed(const struct program *program) {
     int open = program->few_letters ? program->unsent : program->open;
     return program->at < program->forwarding || open;

@@ -13,7 +13,9 @@ from collwise.errors import BrokenCommunicator
 from collwise.mpi.engine.compiled_plan import ProgramInstruction
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.persistent import PersistentCollective
-from tests.mpi.programs.alike import MACHINE
+from collwise.mpi.runtime.world import describe
+from collwise.profiles.records import FORMS, RaceResult
+from tests.mpi.programs.alike import MACHINE, assumed
 from tests.mpi.programs.checks import check, raises
 
 HOOKS = COMPILED is not None and COMPILED.hooks()
@@ -68,6 +70,42 @@ def many_run_at_once_and_are_completed_in_any_way(comm: MPI.Intracomm) -> None:
             assert (least == -7).all()
     column.Free()
     minus.Free()
+
+
+@check
+def each_form_is_served_as_its_own_race_says(comm: MPI.Intracomm) -> None:
+    """Where nonblocking calls were not raced, as blocking ones are."""
+    if comm.size == 1:
+        return
+    names = dict(zip(FORMS, ("chain", "flat", "binomial"), strict=True))
+    won = [
+        RaceResult(
+            collective="broadcast", form=form, ranks=comm.size, nbytes=80, root=0,
+            algorithm=f"broadcast/{name}", settings={}, ours_s=1e-6, library_s=2e-6,
+            speedup_low=1.9, speedup_high=2.1, decision="collwise",
+        )
+        for form, name in names.items()
+    ]  # fmt: skip
+    for races, serves in ((won, names), (won[::2], names | {"nonblocking": "chain"})):
+        ours = cw.Comm(comm, profile=assumed(describe(comm), *races), record=True)
+        for turn in range(3):
+            data = np.full(10, comm.rank + 0.5)
+            if turn == 0:
+                ours.Bcast(data)
+            elif turn == 1:
+                ours.Ibcast(data).Wait()
+            else:
+                (request := ours.Bcast_init(data)).Start()
+                request.Wait()
+                request.Free()
+            assert (data == 0.5).all()
+        told = {call.way: call for call in ours.calls()}
+        for form, name in serves.items():
+            assert told[form].algorithm == f"broadcast/{name}"
+            assert ours.explain("broadcast", 80, form=form) == told[form].why
+            plan = ours.plan("broadcast", 80, form=form)
+            assert plan is not None
+            assert plan.algorithm == told[form].algorithm
 
 
 @check

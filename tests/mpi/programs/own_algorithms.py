@@ -16,16 +16,16 @@ import collwise as cw
 from collwise.algorithms.registry import describe
 from collwise.comm.decision import HINT
 from collwise.errors import InvalidArgument
-from collwise.measure.race import BLOCKING, ENDINGS, LIBRARY
+from collwise.measure.race import CALLS, LIBRARY, form_of
 from collwise.mpi.bench.race_harness import RaceHarness, race
 from collwise.mpi.library import own_algorithms, switching
 from collwise.mpi.library.fingerprints import combined
-from collwise.mpi.library.own_algorithms import FORMS, CallForm, catalogue, worth_racing
+from collwise.mpi.library.own_algorithms import catalogue, worth_racing
 from collwise.mpi.library.switching import OwnCalls, Switched, changed
 from collwise.mpi.library.tool_interface import Variable, variables
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import describe as describe_world
-from collwise.profiles.records import RaceResult
+from collwise.profiles.records import FORMS, Form, RaceResult
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Problem
 from tests.mpi.programs.alike import assumed
@@ -44,7 +44,7 @@ def expressions(comm: MPI.Intracomm, method: str) -> tuple[str, ...]:
     return combined(comm, method, NBYTES * blocks).by_rank[comm.rank]
 
 
-def own(method: str, form: CallForm = "blocking") -> list[str]:
+def own(method: str, form: Form = "blocking") -> list[str]:
     return [f"library:{name}" for name in catalogue(method, form).algorithms]
 
 
@@ -117,7 +117,7 @@ def every_algorithm_of_every_form_is_right(comm: MPI.Intracomm) -> None:
         assert len(ours._dispatch.own._duplicates) <= switching.MOST_DUPLICATES
 
 
-def _call(comm: MPI.Intracomm, method: str, form: CallForm, arguments: list[Any]) -> None:
+def _call(comm: MPI.Intracomm, method: str, form: Form, arguments: list[Any]) -> None:
     if form == "blocking":
         getattr(comm, method)(*arguments)
     elif form == "nonblocking":
@@ -271,8 +271,8 @@ def a_race_is_run(comm: MPI.Intracomm) -> None:
             ("Allreduce", Problem("allreduce", comm.size, 64, itemsize=8, order="same")),
         ):
             own = {
-                describe(f"library:{name}", settings) + ending: (name, settings)
-                for form, ending in ENDINGS.items()
+                describe(f"library:{name}", settings) + named.ending: (name, settings)
+                for form, named in CALLS.items()
                 for name, settings in worth_racing(method, comm.size, composed=False, form=form)
             }
             own["library:no_such"] = own["library:no_such (blocking)"] = ("no_such", {})
@@ -280,9 +280,9 @@ def a_race_is_run(comm: MPI.Intracomm) -> None:
             raced = {label for label in ran.samples if label.startswith("library:")}
             assert raced <= own.keys()
             assert not any("no_such" in label for label in raced)
-            blocking = {label for label in raced if label.endswith(BLOCKING)}
-            assert len(blocking) > 2, ran.samples.keys()
-            assert len(raced - blocking) > 1, ran.samples.keys()
+            for form, least in (("blocking", 3), ("nonblocking", 2), ("persistent", 2)):
+                some = [label for label in raced if form_of(label) == form]
+                assert len(some) >= least, ran.samples.keys()
         harness.own.free()
     finally:
         private.free()
@@ -301,26 +301,31 @@ def a_composition_is_a_candidate_of_its_own(comm: MPI.Intracomm) -> None:
 
 
 @check
-def what_won_a_race_of_persistent_requests_serves_these(comm: MPI.Intracomm) -> None:
-    known = catalogue("Allreduce", "persistent").algorithms
-    if comm.size == 1 or not known:
-        return
-    won = RaceResult(
-        collective="allreduce", form="persistent", ranks=comm.size, nbytes=NBYTES, root=0,
-        algorithm=f"allreduce/library:{next(iter(known))}", settings={}, ours_s=1e-6,
-        library_s=2e-6, speedup_low=1.9, speedup_high=2.1, decision="collwise",
-    )  # fmt: skip
-    ours = cw.Comm(comm.Dup(), profile=assumed(describe_world(comm), won), record=True)
-    before, total = _variables_read(), np.zeros(NBYTES // 8)
-    request = ours.Allreduce_init(np.ones(NBYTES // 8), total)
-    request.Start()
-    request.Wait()
-    request.Free()
-    assert (total == comm.size).all()
-    ours.Allreduce(np.ones(NBYTES // 8), total)
-    assert [told.algorithm for told in ours.calls()] == [won.algorithm, LIBRARY]
-    assert _variables_read() == before
-    ours.Free()
+def what_won_a_race_of_requests_serves_these(comm: MPI.Intracomm) -> None:
+    """Neither blocking calls nor requests of the other kind."""
+    for chosen in FORMS[1:]:
+        known = catalogue("Allreduce", chosen).algorithms
+        if comm.size == 1 or not known:
+            return
+        won = RaceResult(
+            collective="allreduce", form=chosen, ranks=comm.size, nbytes=NBYTES, root=0,
+            algorithm=f"allreduce/library:{next(iter(known))}", settings={}, ours_s=1e-6,
+            library_s=2e-6, speedup_low=1.9, speedup_high=2.1, decision="collwise",
+        )  # fmt: skip
+        ours = cw.Comm(comm.Dup(), profile=assumed(describe_world(comm), won), record=True)
+        before = _variables_read()
+        for form in FORMS:
+            total = np.zeros(NBYTES // 8)
+            for _ in range(2):
+                _call(ours, "Allreduce", form, [np.ones(NBYTES // 8), total, MPI.SUM])
+            assert (total == comm.size).all()
+            told = ours.calls()[-1]
+            assert (told.way, told.algorithm) == (
+                form,
+                won.algorithm if form == chosen else LIBRARY,
+            )
+        assert _variables_read() == before
+        ours.Free()
 
 
 @check
@@ -350,7 +355,7 @@ def what_won_a_race_serves(comm: MPI.Intracomm) -> None:
     ours.Iallreduce(np.ones(64), total).Wait()  # a race of blocking calls says nothing of it
     told = ours.calls()[-1]
     assert (told.way, told.algorithm) == ("nonblocking", LIBRARY)
-    assert "its race was of other calls" in told.why
+    assert told.why.endswith(f"decides, and {won.algorithm} won one of blocking calls"), told.why
     assert (total == comm.size).all()
     ours.Free()
 

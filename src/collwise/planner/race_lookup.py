@@ -134,8 +134,8 @@ def verdict(
     the same winner.  Otherwise the MPI library runs the call.
     If all ranks are sources, only races with all ranks as sources count; otherwise only races with
     fewer sources count, because libraries run other algorithms then.  All ranks agree.
-    Where no race decides non-blocking calls, races of the form `instead` do.  If another algorithm of
-    the library won these, its default serves: such a race says nothing of non-blocking calls.
+    Where no race decides non-blocking calls, races of the form `instead` do.  If another algorithm
+    of the library won these, its default serves: such a race says nothing of non-blocking calls.
     """
     races = tuple(races)
     decided = _verdict(races, problem, form)

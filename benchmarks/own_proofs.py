@@ -24,16 +24,17 @@ from bench_support import start_or_be_rank, table_head, table_row, today
 from mpi4py import MPI
 
 from collwise.algorithms.registry import describe
-from collwise.measure.race import OWN
+from collwise.measure.race import ALWAYS_RACED, OWN
 from collwise.mpi.library.fingerprints import broadcast_tree, combined, summed
-from collwise.mpi.library.own_algorithms import CallForm, catalogue, refusing, worth_racing
+from collwise.mpi.library.own_algorithms import catalogue, refusing, worth_racing
 from collwise.mpi.library.switching import OwnCalls, Switched
 from collwise.mpi.library.tool_interface import missing, variables
 from collwise.mpi.runtime.world import library_line
+from collwise.profiles.records import Form
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.system.files import save_text
 
-FORMS: tuple[CallForm, ...] = ("blocking", "persistent")
+FORMS = ALWAYS_RACED
 """Non-blocking calls have the names of persistent ones."""
 SIZES = (512, 40_000)
 """Bytes of vectors; of blocks, for allgathers."""
@@ -59,7 +60,7 @@ class Row(NamedTuple):
 class Forced(MPI.Intracomm):
     """A communicator whose collectives run by one algorithm, in one form."""
 
-    def by(self, form: CallForm, switched: Switched | None) -> "Forced":
+    def by(self, form: Form, switched: Switched | None) -> "Forced":
         self.form, self.switched, self.plain = form, switched, MPI.Intracomm(self)
         return self
 
@@ -218,7 +219,7 @@ def trouble(comm: Forced, method: str) -> str:
     return reason
 
 
-def rows_of(comm: MPI.Intracomm, method: str, form: CallForm, counters: Counters) -> Iterator[Row]:
+def rows_of(comm: MPI.Intracomm, method: str, form: Form, counters: Counters) -> Iterator[Row]:
     """The default and every algorithm that the library lists.   Collective."""
     ranks, known, calls = comm.Get_size(), catalogue(method, form), OwnCalls(comm, one_thread=True)
     yield Row(method, form, "", "", looks=_default(comm, method, form, counters))
@@ -251,9 +252,7 @@ def rows_of(comm: MPI.Intracomm, method: str, form: CallForm, counters: Counters
     calls.free()
 
 
-def _default(
-    comm: MPI.Intracomm, method: str, form: CallForm, counters: Counters
-) -> dict[str, str]:
+def _default(comm: MPI.Intracomm, method: str, form: Form, counters: Counters) -> dict[str, str]:
     plain = Forced(comm).by(form, None)
     return looks(plain, plain, method, counters)
 

@@ -42,7 +42,7 @@ def run_rank(out: Path, budget_s: float) -> None:
             task = Task(problem_for("allreduce", ranks=comm.size, nbytes=nbytes)[0])
             before = plain_loop(comm, nbytes, each_s / 2)
             begin = time.perf_counter()
-            race = session.race(task, profile, each_s, 1000, within=WITHIN).blocking
+            race = session.race(task, profile, each_s, 1000, within=WITHIN).races["blocking"]
             took_s = time.perf_counter() - begin
             loops = median_interval([*before, *plain_loop(comm, nbytes, each_s / 2)])
             sweep = race.medians[LIBRARY]

@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import ProfileFile
-from collwise.profiles.records import Provenance, RaceResult
+from collwise.profiles.records import Form, Provenance, RaceResult
 from collwise.tuning.comparison import Comparison
 from collwise.tuning.grid_results import GridCell
 from collwise.tuning.scanning import Scan
@@ -229,7 +229,7 @@ class Race(Decision, kw_only=True):
     lam: float | None
     lower_bound_s: float | None
     spent_s: dict[str, float]
-    forms: dict[Literal["blocking", "persistent"], Decision]
+    forms: dict[Form, Decision]
     dropped: int
     starts_apart_s: float
     load: dict[Literal["began_s", "ended_s", "calls_s", "worked_s"], float]
@@ -408,6 +408,7 @@ class WisdomWhy(Document, kw_only=True):
     format: Literal["collwise wisdom why"]
     version: Literal[1]
     blocking: Why
+    nonblocking: Why
     persistent: Why
     races: list[RaceResult]
     profile_path: str

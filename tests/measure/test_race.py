@@ -4,15 +4,21 @@ import numpy as np
 import pytest
 
 from collwise.measure.race import (
+    ALWAYS_RACED,
     APART,
     BLOCKING,
+    CALLS,
+    LIBRARIES,
     LIBRARY,
     LIBRARY_PERSISTENT,
     WIDEST,
     Race,
     contenders,
+    form_of,
+    method_name,
     punctual,
 )
+from collwise.profiles.records import FORMS
 
 TIMES = np.full((10, 2), 8e-3)
 
@@ -84,6 +90,31 @@ def test_who_is_behind_the_best_of_its_form_leaves() -> None:
     staying = contenders(medians_s, 1.5)
     assert set(medians_s) - set(staying) == {"c", f"c{BLOCKING}"}
     assert contenders(medians_s, np.inf) == [*medians_s]
+
+
+def test_each_form_of_calls_has_a_best_of_its_own() -> None:
+    """A nonblocking call may take many times as long as a blocking one."""
+    later = CALLS["nonblocking"]
+    own = [f"bcast/library:{name}{later.ending}" for name in "ab"]
+    medians_s = {
+        LIBRARY: 1.0, later.defaults[0]: 30.0, f"a{BLOCKING}": 2.0, f"a{later.ending}": 10.0,
+        f"b{later.ending}": 16.0, own[0]: 14.0, own[1]: 15.1,
+    }  # fmt: skip
+    staying = contenders(medians_s, 1.5)
+    assert set(medians_s) - set(staying) == {f"b{later.ending}", own[1]}
+
+
+def test_the_forms_of_calls() -> None:
+    """The table has each, in the order of C; a label names one of them."""
+    assert [*CALLS] == [*FORMS]
+    assert [method_name("Reduce_scatter_block", form) for form in FORMS] == [
+        "Reduce_scatter_block", "Ireduce_scatter_block", "Reduce_scatter_block_init"
+    ]  # fmt: skip
+    for form, named in CALLS.items():
+        assert form_of(f"broadcast/flat{named.ending}") == form
+        assert LIBRARY in named.defaults or form_of(named.defaults[0]) == form
+    assert LIBRARIES[0] == LIBRARY
+    assert {*ALWAYS_RACED} < {*FORMS}
 
 
 def test_the_fastest_of_the_librarys_own_stays_as_long_as_it_beats_the_default() -> None:

@@ -12,7 +12,8 @@ import json, os, sys
 import mpi4py
 mpi4py.rc.initialize = False
 from mpi4py import MPI
-from collwise.mpi.library.own_algorithms import FORMS, catalogue
+from collwise.mpi.library.own_algorithms import catalogue
+from collwise.profiles.records import FORMS
 from collwise.schedule.collectives import COLLECTIVES
 
 for chosen in json.loads(sys.argv[1]):

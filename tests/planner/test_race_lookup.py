@@ -94,6 +94,30 @@ def test_only_races_of_the_same_kind_count() -> None:
     assert choice(both, 8) == "broadcast/won_8"
 
 
+def test_nonblocking_calls_without_a_race_are_served_as_others() -> None:
+    """Blocking ones, or persistent ones where nothing may wait; not by the library's others."""
+    problem, won = Problem("broadcast", 4, 512), win(512, "broadcast/flat")
+    persistent = win(512, "broadcast/chain", form="persistent")
+    own = win(512, "broadcast/library:tree", library_s=9e-6)
+    lost = win(512, form="nonblocking", decision="library")
+    because = "it won the race of 512 bytes on 4 ranks, 2.00 times as fast as the library's own"
+    served = verdict([won, persistent], problem, "nonblocking")
+    assert served.race is won
+    assert str(served) == (
+        f"broadcast/flat: no race of nonblocking calls decides; of blocking ones {because}"
+    )
+    assert verdict([won, persistent], problem, "nonblocking", "persistent").race is persistent
+    assert str(verdict([own], problem, "nonblocking")) == (
+        f"{OWN}: no race of nonblocking calls decides, and broadcast/library:tree won one of"
+        " blocking calls"
+    )
+    assert verdict([own, won, lost], problem, "nonblocking").race is lost
+    assert str(verdict([persistent], problem, "nonblocking")) == (
+        f"{OWN}: nonblocking calls of broadcast were not raced on 4 ranks"
+    )
+    assert verdict([lost], problem, "blocking").race is None
+
+
 # Between two sizes
 
 

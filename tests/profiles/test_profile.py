@@ -20,7 +20,7 @@ from collwise.model.levels import Levels
 from collwise.model.placement import Placement
 from collwise.profiles.level_machine import filled, placement_on
 from collwise.profiles.profile import VERSION, Profile, with_measurements
-from collwise.profiles.records import Measurements, local_provenance, ranks_per_node_of
+from collwise.profiles.records import FORMS, Measurements, local_provenance, ranks_per_node_of
 
 FINGERPRINT = msgspec.structs.replace(example.FINGERPRINT, cpu_model="Test CPU ½")
 PROVENANCE = msgspec.structs.replace(example.PROVENANCE, hosts={"node1": 2, "node2": 2}, ranks=4)
@@ -143,6 +143,16 @@ def test_races_of_version_5_say_placement() -> None:
         Profile.from_json(json.dumps(document))
 
 
+def test_races_of_nonblocking_calls() -> None:
+    """Files of version 8 have none."""
+    every = [race_result(8, form=form) for form in FORMS]
+    profile = PROFILE.with_race_results(every)
+    assert Profile.from_json(profile.to_json()) == profile
+    assert {race.form for race in profile.race_results} == {*FORMS}
+    before = json.loads(PROFILE.to_json()) | {"version": 8}
+    assert Profile.from_json(json.dumps(before)) == PROFILE
+
+
 # Placements
 
 
@@ -241,7 +251,7 @@ DAMAGE: dict[str, tuple[Callable[[], bytes], str]] = {
     "a list": (lambda: b"[1, 2]", "Expected `object`, got `array`"),
     "no format": (_edited("format", value=...), "its format is None, not 'collwise profile'"),
     "another format": (_edited("format", value="wisdom"), "its format is 'wisdom'"),
-    "a later version": (_edited("version", value=9), "its version is 9.*reads up to 8; update"),
+    "a later version": (_edited("version", value=10), "its version is 10.*reads up to 9; update"),
     "no version": (_edited("version", value="x"), r"\$\.version"),
     "NaN": (_text('"lam": 1.8', '"lam": NaN'), "malformed.*in line"),
     "infinite": (_text('"lam": 1.8', '"lam": 1e999'), r"\$\.points\[0\]\.lam|out of range"),

@@ -105,6 +105,20 @@ def test_a_full_disk_ends_the_sweep_and_loses_nothing(
     assert read_sweep(path) == keeper.sweep
 
 
+def test_only_races_with_the_form_are_shown(tmp_path: Path) -> None:
+    """A record of blocking calls goes on as one of nonblocking calls: they are raced again."""
+    paths = {kind: tmp_path / f"it.{kind}" for kind in ("csv", "report")}
+    keeper = SweepKeeper(sweep(outcome(8), outcome(64)), "nonblocking", paths, None)
+    assert keeper.wants(outcome(8).task)
+    keeper.add(made := outcome(8, nonblocking_gain=2.0), "MPI")
+    assert not keeper.wants(made.task)
+    for save in keeper.savings:
+        save()
+    (row,) = csv.DictReader(paths["csv"].read_text().splitlines())
+    assert float(row["ours_s"]) == made.decisions[1].measured.middle
+    assert "Sweep of nonblocking calls" in paths["report"].read_text()
+
+
 def test_nothing_to_write() -> None:
     keeper = SweepKeeper(sweep(), "blocking", {}, None)
     keeper.add(outcome(8), "MPI")

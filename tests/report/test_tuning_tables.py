@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from collwise.cli import output
-from collwise.measure.race import BLOCKING, LIBRARY, LIBRARY_PERSISTENT
+from collwise.measure.race import BLOCKING, CALLS, LIBRARY, LIBRARY_PERSISTENT
 from collwise.model.machine import Machine
 from collwise.model.topology import Mesh
 from collwise.planner.choose import plan
@@ -99,7 +99,8 @@ def test_each_form_against_its_own() -> None:
     """Blocking calls against the blocking call, persistent ones against the faster form."""
     made = outcome(4096, gain=1.02, blocking_gain=1.5)
     quick = {LIBRARY_PERSISTENT: tuple(t / 2 for t in made.race.samples[LIBRARY])}
-    made = replace(made, race=replace(made.race, samples={**made.race.samples, **quick}))
+    everything = replace(made.everything, samples={**made.everything.samples, **quick})
+    made = replace(made, everything=everything)
     table = columns(tuning_table(session(made)))
     blocking, persistent = (
         formatting.time(made.race.medians[label].middle) for label in (LIBRARY, LIBRARY_PERSISTENT)
@@ -240,10 +241,10 @@ def test_times_as_lines_and_times_of_combining() -> None:
 
 def test_every_competitor_of_a_race() -> None:
     """The fastest first, blocking calls too, all against the library's plain collective."""
-    made = outcome(4096, gain=1.5, blocking_gain=1.2)
+    made = outcome(4096, gain=1.5, blocking_gain=1.2, nonblocking_gain=3.0)
     both = {
         label.removeprefix("broadcast/"): (race, label)
-        for race in (made.blocking, made.race)
+        for race in made.races.values()
         for label in race.samples
     }
     table = columns(race_table(made))
@@ -262,9 +263,11 @@ def test_every_competitor_of_a_race() -> None:
     assert gains[LIBRARY_PERSISTENT].startswith("0.9")
     assert gains[ours].startswith("1.5")
     assert gains[ours + BLOCKING].startswith("1.2")
+    assert float(gains[ours + " (nonblocking)"]) == pytest.approx(1.5, abs=0.02), "3 by half"
     serves = dict(zip(table["competitor"], table["used for"], strict=True))
     assert serves.pop(ours) == "persistent"
     assert serves.pop(ours + BLOCKING) == "blocking"
+    assert serves.pop(ours + " (nonblocking)") == "nonblocking"
     assert {*serves.values()} == {"-"}
     intervals = dict(zip(table["competitor"], table["speed-up, 95 %"], strict=True))
     assert intervals[LIBRARY] == "1.00 … 1.00"
@@ -285,7 +288,7 @@ def test_what_a_race_rests_on() -> None:
 @pytest.mark.parametrize("gain", [1.5, 1.0, 0.6])
 def test_a_race_as_json(gain: float) -> None:
     """For each form; and what stands beside the forms is of one and the same race."""
-    made = outcome(4096, gain=gain, blocking_gain=1.2, dropped=2)
+    made = outcome(4096, gain=gain, blocking_gain=1.2, nonblocking_gain=1.2, dropped=2)
     found = as_json(race_document(made))
     assert (found["collective"], found["ranks"], found["nbytes"]) == ("broadcast", RANKS, 4096)
     assert (found["root"], found["dropped"]) == (1, 2)
@@ -296,7 +299,7 @@ def test_a_race_as_json(gain: float) -> None:
     wins = {win.form: win for win in session(made).profile.race_results}
     for decision in made.decisions:
         told, race = found["forms"][decision.form], decision.race
-        label = told["algorithm"] + BLOCKING * (decision.form == "blocking")
+        label = told["algorithm"] + CALLS[decision.form].ending
         assert label == race.best
         assert told["ours_s"] == race.medians[label].middle
         assert told["library_s"] == race.medians[told["library"]].middle
@@ -311,7 +314,7 @@ def test_a_race_as_json(gain: float) -> None:
         assert told["predicted_s"] == made.plan.candidate(told["algorithm"]).predicted_s
         assert told["predicted_s"] >= found["lower_bound_s"] > 0
     calls = [told["call"] for told in found["forms"].values()]
-    assert calls == ["Bcast", "Bcast_init"]
+    assert calls == ["Bcast", "Ibcast", "Bcast_init"]
 
 
 def test_competitors_as_json() -> None:
@@ -320,7 +323,7 @@ def test_competitors_as_json() -> None:
     found = as_json(race_document(made))["competitors"]
     samples = {one["label"]: tuple(one["samples_s"]) for one in found}
     assert len(samples) == len(found)
-    assert samples == {**made.race.samples, **made.blocking.samples}
+    assert samples == made.everything.samples
     for one in found:
         low, high = one["interval_s"]
         assert low <= one["median_s"] <= high

@@ -3,7 +3,7 @@
 import msgspec
 import numpy as np
 
-from collwise.measure.race import BLOCKING, LIBRARY, LIBRARY_PERSISTENT, Race
+from collwise.measure.race import BLOCKING, CALLS, LIBRARY, LIBRARY_PERSISTENT, Race
 from collwise.planner.choose import problem_for
 from collwise.planner.shortlist import shortlist
 from collwise.profiles.level_machine import filled
@@ -38,6 +38,7 @@ def outcome(
     nbytes: int = 4096,
     gain: float = 1.5,
     blocking_gain: float = 0.8,
+    nonblocking_gain: float | None = None,
     repetitions: int = 30,
     noise: float = 0.02,
     dropped: int = 0,
@@ -48,7 +49,8 @@ def outcome(
 ) -> Outcome:
     """A race that the planned schedule wins by `gain`; as blocking calls, by `blocking_gain`.
 
-    The library's persistent form is a tenth slower than its blocking one.   sources: of an s-to-p
+    The library's persistent form is a tenth slower than its blocking one.   nonblocking_gain: None
+    if there was no time for nonblocking calls, which take twice as long.   sources: of an s-to-p
     broadcast; of a broadcast from rank 1 if there are none.   measured: the machine.
     """
     if sources is None:
@@ -62,6 +64,11 @@ def outcome(
     for place, candidate in enumerate(picked):
         middles[candidate.label] = 1e-5 / gain * (1 + place)
         middles[candidate.label + BLOCKING] = 1e-5 / blocking_gain * (1 + place)
+    if nonblocking_gain is not None:
+        later = CALLS["nonblocking"]
+        middles[later.defaults[0]] = 2e-5
+        for place, candidate in enumerate(picked):
+            middles[candidate.label + later.ending] = 2e-5 / nonblocking_gain * (1 + place)
     random = np.random.default_rng(nbytes)
     everything = Race(
         problem.collective,
@@ -82,8 +89,7 @@ def outcome(
 def alone(nbytes: int = 8) -> Outcome:
     """A size at which nothing but the library's own ran."""
     made = outcome(nbytes)
-    own = made.race.among([LIBRARY, LIBRARY_PERSISTENT])
-    return Outcome(made.task, made.plan, own, made.race.among([LIBRARY]))
+    return Outcome(made.task, made.plan, made.race.among([LIBRARY, LIBRARY_PERSISTENT]))
 
 
 def session(*outcomes: Outcome, measured: Profile = PROFILE) -> Tuning:

@@ -1,9 +1,12 @@
 """What is raced first, and what a budget covers."""
 
+import msgspec
 import pytest
 
 from collwise.algorithms.registry import ALGORITHMS
+from collwise.measure.race import ALWAYS_RACED
 from collwise.planner.choose import problem_for
+from collwise.profiles.records import FORMS
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.tuning.agenda import (
     LEAST_S,
@@ -123,3 +126,16 @@ def test_what_a_profile_knows_is_not_raced_again() -> None:
     assert not_raced(asked, known, "2x8") == [*asked]
     sources = outcome(40, sources=(0, 2))
     assert not_raced({sources.task: 0.0}, session(sources).profile, "") == []
+
+
+def test_what_there_was_no_time_for_is_no_reason_to_race_again() -> None:
+    made = outcome(4096, nonblocking_gain=2.0)
+    known = session(made).profile
+    every = {race.form: race for race in known.race_results}
+    assert every.keys() == {*FORMS}
+    for form in FORMS:
+        left = msgspec.structs.replace(
+            known, race_results=tuple(race for race in every.values() if race.form != form)
+        )
+        again = not_raced({made.task: 0.0}, left, "")
+        assert again == [made.task] * (form in ALWAYS_RACED), form

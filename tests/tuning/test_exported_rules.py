@@ -108,10 +108,11 @@ def test_what_no_rule_says(changes: dict[str, Any], why: str) -> None:
         made(odd)
 
 
-def test_races_of_persistent_requests_are_named_once() -> None:
-    others = [won(nbytes, form="persistent") for nbytes in (8, 64)]
+def test_races_of_other_forms_are_named_once() -> None:
+    others = [won(n, form=form) for n in (8, 64) for form in ("persistent", "nonblocking")]
     (_,), unsaid = made(won(64), *others)
-    assert unsaid == ("what won races of persistent requests",)
+    words = "what won races of nonblocking calls", "what won races of persistent calls"
+    assert unsaid == words
 
 
 def test_operators_that_commute() -> None:

@@ -115,7 +115,7 @@ def test_cells_join_libraries_and_launches(tmp_path: Path) -> None:
     grid = load(tmp_path)
     sources = (0, 1, 2, 3, 4)
     slower = outcome(40, gain=1.2, blocking_gain=1.5, sources=sources)
-    faster = outcome(40, gain=1.2, blocking_gain=3.0, sources=sources)
+    faster = outcome(40, gain=1.2, blocking_gain=3.0, nonblocking_gain=99.0, sources=sources)
     other = outcome(40, gain=1.2, blocking_gain=3.0, sources=(0, 3))
     launches = [one for one in grid.launches(0) if one.network == "sites"]
     again = launches[0]._replace(number=2)
@@ -137,6 +137,7 @@ def test_cells_join_libraries_and_launches(tmp_path: Path) -> None:
     assert mpich.repetitions == 2 * openmpi.repetitions
     assert mpich.warnings == ("late",)
     assert openmpi.ours_s < mpich.ours_s
+    assert openmpi.ours.endswith(" (blocking)"), "grids compare forms that every race has"
     assert cell.fastest is openmpi
     better = min(mpich.default_s, openmpi.default_s)
     assert cell.speedup_over_better_default == pytest.approx(better / openmpi.ours_s)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from collwise.algorithms.registry import ALGORITHMS
-from collwise.measure.race import BLOCKING, LIBRARY, LIBRARY_PERSISTENT, MARGIN
+from collwise.measure.race import BLOCKING, CALLS, LIBRARY, LIBRARY_PERSISTENT, MARGIN
 from collwise.model.postal import broadcast_time
 from collwise.planner.choose import problem_for
 from collwise.planner.plans import Candidate
@@ -51,32 +51,36 @@ def test_what_was_decided() -> None:
 def test_the_librarys_fastest_is_recorded_beside_ours() -> None:
     made = outcome(4096, gain=1.5, blocking_gain=1.5)
     own = Candidate("broadcast/library:tree", {"k": "4"}, Fraction(0))
-    samples = {**made.blocking.samples, own.label + BLOCKING: (8e-6,) * 30}
-    raced = replace(made.blocking, samples=samples)
-    blocking, persistent = replace(made, blocking=raced, own={own.label + BLOCKING: own}).results
+    samples = {**made.everything.samples, own.label + BLOCKING: (8e-6,) * 30}
+    raced = replace(made.everything, samples=samples)
+    blocking, persistent = replace(made, everything=raced, own={own.label + BLOCKING: own}).results
     assert (persistent.own, made.results[0].own) == (None, None)
     assert blocking.algorithm == made.results[0].algorithm
     found = blocking.own
     assert found is not None
     assert (found.name, found.settings, found.median_s) == ("tree", {"k": 4}, 8e-6)
     assert found.speedup_low <= 1.25 <= found.speedup_high
-    wrong = replace(made, blocking=replace(raced, bound_s=1.0), own={own.label + BLOCKING: own})
+    raced = replace(raced, bound_s=1.0)
+    wrong = replace(made, everything=raced, own={own.label + BLOCKING: own})
     assert wrong.results[0].own is None
 
 
 def test_what_is_learned() -> None:
-    """Both forms are decided apart; the algorithm goes without the mark of its form."""
-    made = outcome(4096, gain=1.5, blocking_gain=0.8)
-    blocking, persistent = made.results
-    for win, race in ((blocking, made.blocking), (persistent, made.race)):
+    """The forms are decided apart; the algorithm goes without the mark of its form."""
+    made = outcome(4096, gain=1.5, blocking_gain=0.8, nonblocking_gain=1.7)
+    blocking, later, persistent = made.results
+    for win, (form, race) in zip(made.results, made.races.items(), strict=True):
+        assert win.form == form
         assert (win.collective, win.ranks, win.nbytes, win.root) == ("broadcast", RANKS, 4096, 1)
         assert made.plan.candidate(made.ours).name == win.algorithm
         assert win.ours_s == race.medians[race.best].middle
-        assert win.library_s == race.medians[LIBRARY].middle
+        assert win.library_s == race.medians[race.library].middle
         assert (win.speedup_low, win.speedup_high) == race.speedup(race.best)[1:]
     assert (blocking.form, blocking.decision) == ("blocking", "library")
     assert (persistent.form, persistent.decision) == ("persistent", "collwise")
-    assert made.blocking.best == made.ours + BLOCKING
+    assert (later.form, later.decision) == ("nonblocking", "collwise")
+    assert later.library_s == pytest.approx(2e-5, rel=0.1), "the library's, in the same form"
+    assert made.races["blocking"].best == made.ours + BLOCKING
     settings = made.plan.candidate(made.ours).settings
     assert persistent.settings == {name: str(value) for name, value in settings.items()}
 
@@ -84,8 +88,8 @@ def test_what_is_learned() -> None:
 def test_an_algorithm_of_the_library_that_wins() -> None:
     """Each form is decided by itself."""
     one, label = outcome(512, 1.5), "broadcast/library:tree(k=4)"
-    samples = {**one.race.samples, **one.blocking.samples}
-    samples[label + BLOCKING] = tuple(time / 3 for time in one.blocking.samples[LIBRARY])
+    samples = {**one.everything.samples}
+    samples[label + BLOCKING] = tuple(time / 3 for time in one.race.samples[LIBRARY])
     everything = replace(one.race, samples=samples)
     tree = Candidate("broadcast/library:tree", {"k": 4}, Fraction(0))
     made = Outcome.of(one.task, one.plan, everything, own={label + BLOCKING: tree})
@@ -102,7 +106,7 @@ def test_an_algorithm_of_the_library_that_wins() -> None:
 
 def test_a_persistent_algorithm_of_the_library_that_wins() -> None:
     one, label = outcome(512, 1.5), "broadcast/library:sched_tree"
-    samples = {**one.race.samples, **one.blocking.samples}
+    samples = {**one.everything.samples}
     samples[label] = tuple(time / 9 for time in one.race.samples[LIBRARY])
     tree = Candidate(label, {}, Fraction(0))
     made = Outcome.of(one.task, one.plan, replace(one.race, samples=samples), own={label: tree})
@@ -116,6 +120,28 @@ def test_a_persistent_algorithm_of_the_library_that_wins() -> None:
     assert (result.algorithm, result.form, result.decision) == (label, "persistent", "collwise")
     assert other == one.results[0]
     assert "by library:sched_tree" in "".join(tuning_summary(session(made)))
+
+
+def test_a_nonblocking_algorithm_of_the_library_that_wins() -> None:
+    """It is the winner of its form only, and recorded beside ours."""
+    one = outcome(512, 1.5, nonblocking_gain=1.2)
+    label, later = "broadcast/library:sched_tree", CALLS["nonblocking"]
+    samples = {**one.everything.samples}
+    samples[label + later.ending] = tuple(time / 3 for time in samples[later.defaults[0]])
+    everything = replace(one.everything, samples=samples)
+    tree = Candidate(label, {}, Fraction(0))
+    made = Outcome.of(one.task, one.plan, everything, own={label + later.ending: tree})
+    assert [decision.serves for decision in made.decisions] == [
+        one.decisions[0].serves, "library:sched_tree", one.decisions[2].serves
+    ]  # fmt: skip
+    result = made.results[1]
+    assert (result.algorithm, result.form, result.decision) == (label, "nonblocking", "collwise")
+    assert result.own is not None
+    assert result.own.name == "sched_tree"
+    assert [race.own for race in made.results[::2]] == [None, None]
+    said = "\n".join(tuning_summary(session(made, outcome(8))))
+    assert "nonblocking calls: the library's default is clearly beaten in 1 of 1" in said
+    assert "persistent calls: the library's default is clearly beaten in 2 of 2" in said
 
 
 def test_what_is_learned_of_sources() -> None:
@@ -262,6 +288,15 @@ def test_a_gain_without_an_explanation_is_doubtful() -> None:
     assert not outcome(4096, gain=1.9 * explained, blocking_gain=0.8).doubtful
     assert outcome(4096, gain=2.2 * explained, blocking_gain=0.8).doubtful
     assert not outcome(4096, gain=0.4, blocking_gain=0.1).doubtful, "the library serves"
+
+
+def test_the_model_explains_no_gain_of_nonblocking_calls() -> None:
+    """Libraries do more in them than send messages; what is impossible is so there, too."""
+    assert not outcome(4096, gain=1.2, nonblocking_gain=90.0).doubtful
+    made = outcome(4096, gain=1.2, nonblocking_gain=2e3, bound_s=1e-7)
+    assert [race.impossible for race in made.races.values()] == [False, True, False]
+    assert made.impossible
+    assert made.doubtful
 
 
 def test_a_race_that_the_librarys_other_algorithm_won_can_be_doubtful() -> None:

@@ -8,6 +8,8 @@ import msgspec
 import pytest
 
 from collwise.errors import InvalidArgument
+from collwise.measure.race import ALWAYS_RACED
+from collwise.profiles.records import FORMS
 from collwise.report.tuning_tables import race_document, tuning_document
 from collwise.tuning.outcomes import Outcome, Task
 from collwise.tuning.race_records import RaceRecord, Sweep, read_record, read_sweep
@@ -55,6 +57,16 @@ def test_the_verdict_of_a_sweep() -> None:
     assert found.startswith("noisy: 1 of 2 races did not get to ± 5% in the median (the worst: ± ")
     assert sweep(calm, wild, within=0.0).verdict("blocking") == found
     assert sweep(calm, wild, within=9.0).verdict("blocking") == "stable"
+
+
+def test_forms_that_some_races_lack() -> None:
+    """There was no time for nonblocking calls, or an earlier version recorded the race."""
+    made = sweep(outcome(8), outcome(4096, noise=0.5, nonblocking_gain=1.5))
+    assert [len(made.of_form(form)) for form in FORMS] == [2, 1, 2]
+    assert made.verdict("nonblocking").startswith("noisy: 1 of 1 race did not")
+    assert [*made.document()["verdict"]] == [*FORMS]
+    assert [*sweep(outcome(8)).document()["verdict"]] == [*sweep().document()["verdict"]]
+    assert [*sweep().document()["verdict"]] == [*ALWAYS_RACED]
 
 
 @pytest.mark.parametrize(

@@ -176,7 +176,8 @@ def _limit_s(options: dict[str, Any]) -> float:
     "--form",
     type=click.Choice(FORMS),
     default="blocking",
-    help="Which form of the calls the rows of a sweep are about; races run both.",
+    help="Which form of the calls the rows of a sweep are about.  Races run all, non-blocking"
+    " calls if this asks for them or there is time.",
 )
 @click.option("--csv", "csv_path", type=OUTPUT, help="Write a row for each race, as they come.")
 @click.option("--record", "record_path", type=OUTPUT, help="Keep all samples in this JSON file.")
@@ -209,10 +210,10 @@ def command(
 ) -> Callable[[], None]:
     """Race collwise against the MPI library's own collective in one interleaved run.
 
-    Competitors: mpi4py's method (Comm.Bcast, Comm.Allgatherv, …), the library's persistent form,
-    its other algorithms as blocking calls, and planned schedules, as persistent requests and as
-    blocking calls.  The slowest rank's time counts.  Who takes 1.5 times as long as the best of the
-    same form leaves early.
+    Competitors: mpi4py's method (Comm.Bcast, Comm.Allgatherv, …), the library's other algorithms,
+    and planned schedules, as blocking calls, as persistent requests, and as non-blocking calls
+    that are waited for.  The slowest rank's time counts.  Who takes 1.5 times as long as the best
+    of the same form leaves early.
 
     Several sizes, collectives or numbers of ranks make a sweep: a row for each race, as it ends.
     Interrupted sweeps go on with --record FILE --resume.  --grid races on one network and placement
@@ -276,7 +277,7 @@ def command(
             for task in tasks[team.size]:
                 if not on_root(team, partial(keeper.wants, task)):
                     continue
-                outcome = session.race(task, profile, each_s, repetitions, algorithm, within)
+                outcome = session.race(task, profile, each_s, repetitions, algorithm, within, form)
                 on_root(team, partial(keeper.add, outcome, here.library))
         return on_root(team, lambda: keeper.sweep)
 

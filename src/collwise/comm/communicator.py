@@ -128,9 +128,10 @@ class Comm(ObjectForms):
         """The plan for a collective of `nbytes` bytes; None if the library's own collective serves.
 
         `explain` says why; so does the log (`logging`, "collwise", INFO).
-        form: "blocking" (`Bcast`) or "persistent" (`Bcast_init`).   op, dtype: where vectors are
-        combined, as `collwise.plan` takes them.   sources: of an allgatherv, the ranks that have
-        data, by default all; nbytes is what each of them has, or one number for each.
+        form: "blocking" (`Bcast`), "nonblocking" (`Ibcast`) or "persistent" (`Bcast_init`).
+        op, dtype: where vectors are combined, as `collwise.plan` takes them.   sources: of an
+        allgatherv, the ranks that have data, by default all; nbytes is what each of them has, or
+        one number for each.
         Equal on all ranks; not collective.
         Raises the errors of `collwise.plan`, and UnknownName for an unknown form.
         """

@@ -197,7 +197,11 @@ class Decision:
         problem = asked.problem
         if self.effort != "measure" or self.machine is not None or self._by_hand(problem):
             return None
-        return verdict(self._races(problem.ranks), self._placed(problem), form).race
+        return self._by_races(self._placed(problem), form).race
+
+    def _by_races(self, problem: Problem, form: Form) -> Verdict:
+        instead: Form = "blocking" if self.progress else "persistent"  # what needs no helper either
+        return verdict(self._races(problem.ranks), problem, form, instead)
 
     def _by_hand(self, problem: Problem) -> Choice | None:
         return choice_for(self.algorithms.get(problem.collective, ()), problem.nbytes)
@@ -245,7 +249,7 @@ class Decision:
         elif machine is None:
             decided = Verdict(LIBRARY, "there is no profile of this machine: run `collwise tune`")
         elif self.effort == "measure" and not unsuited:
-            decided = verdict(self._races(problem.ranks), problem, form)
+            decided = self._by_races(problem, form)
         if decided is not None and not keeps_order(decided.algorithm, problem):
             decided, machine = None, machine or _ANY_MACHINE
         if not self.progress and not (self.within_memory and needs_no_helper(asked.elements, form)):

@@ -28,7 +28,7 @@ from collwise.mpi.library.own_algorithms import worth_racing
 from collwise.mpi.library.switching import OwnCalls, Switched
 from collwise.mpi.runtime.private_communicator import PrivateDuplicate
 from collwise.planner.plans import Plan
-from collwise.profiles.records import Form, RaceResult
+from collwise.profiles.records import FORMS, Form, RaceResult
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Problem, satisfies
 from collwise.schedule.program import Schedule
@@ -93,7 +93,7 @@ class Dispatch:
         slow: the Python function for calls that C cannot serve, or cannot serve yet.
         """
         assert COMPILED is not None
-        form = ("blocking", "nonblocking", "persistent").index(way)
+        form = FORMS.index(form_of(way))
         about = self.methods, comm, self.rank, self.ranks, MPI.SUM, slow, self._failed
         calls = self.in_c[way] = COMPILED.Calls(form, *about)
         self.duplicate.when_broken.append(calls.forget)
@@ -187,7 +187,7 @@ class Dispatch:
             return Handler(None, None, self._tally(way, method, None, op))
         asked: CallProblem | None = self._problem(posed)
         assert asked is not None
-        form = form_of(way, self.decision.progress)
+        form = form_of(way)
         chosen = self.chosen(asked, form, timed=False)
         plan, own = chosen.plan, self._own(way, method, chosen.own)
         if plan is None and not isinstance(own, Switched):
@@ -212,10 +212,10 @@ class Dispatch:
         """
         if own is None:
             return None
-        if own.raced and (way == "nonblocking" or method != _BY_METHOD[method].methods[0]):
+        if own.raced and method != _BY_METHOD[method].methods[0]:
             return "its race was of other calls"
-        known, form = self.own.refused, "blocking" if way == "object" else way
-        found = self.own.find(method, form, *own.asked, local=way == "nonblocking")
+        known = self.own.refused
+        found = self.own.find(method, form_of(way), *own.asked, local=way == "nonblocking")
         if known is None and self.own.refused is not None:
             self.forget()  # non-blocking calls that were made before the ranks agreed
         return found

@@ -32,14 +32,9 @@ TIMES, UNTIL, NANOSECONDS, LAST, NUMBERS = range(5)
 FOREVER = 2**63 - 1
 
 
-def form_of(way: Way, progress: bool) -> Form:
-    """The form whose plans and races decide what serves calls of the form `way`.
-
-    progress: whether a helper thread can advance schedules.  If not, "persistent" decides for
-    non-blocking calls, too: what serves persistent calls can serve non-blocking ones.
-    """
-    alike = way == "persistent" or (way == "nonblocking" and not progress)
-    return "persistent" if alike else "blocking"
+def form_of(way: Way) -> Form:
+    """The form whose plans and races decide what serves calls of the form `way`."""
+    return "blocking" if way == "object" else way
 
 
 class Calls(NamedTuple):
@@ -114,7 +109,7 @@ class Tally:
             spent_s = times * self.numbers[NANOSECONDS] / self.numbers[TIMES] / 1e9
         if self.asked is None:
             return Calls(*kind, LIBRARY, "no plan is made for such calls", None, spent_s)
-        form = form_of(self.way, self.decision.progress)
+        form = form_of(self.way)
         chosen = self.decision.explained(self.asked, form)
         if self.instead and chosen.own is not None:
             chosen = chosen.by_default(self.instead)
@@ -129,7 +124,7 @@ class Tally:
         if self.asked is None or calls.algorithm != LIBRARY:
             return Worth()
         took_s = None if calls.spent_s is None else calls.spent_s / calls.times
-        one = self.decision.worth(self.asked, form_of(self.way, self.decision.progress), took_s)
+        one = self.decision.worth(self.asked, form_of(self.way), took_s)
         return one if one.seconds is None else one._replace(seconds=one.seconds * calls.times)
 
 

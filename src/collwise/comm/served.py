@@ -19,15 +19,15 @@ from typing import Any
 from mpi4py import MPI
 
 from collwise.comm.recording import OBJECTS, Way
+from collwise.measure.race import method_name
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.runtime.progress import advance
+from collwise.profiles.records import FORMS
 from collwise.schedule.collectives import COLLECTIVES
 
 METHODS = [method for collective in COLLECTIVES.values() for method in collective.methods]
 NAMES: Mapping[tuple[Way, str], str] = {
-    **{("blocking", method): method for method in METHODS},
-    **{("nonblocking", method): f"I{method[0].lower()}{method[1:]}" for method in METHODS},
-    **{("persistent", method): f"{method}_init" for method in METHODS},
+    (form, method): method_name(method, form) for form in FORMS for method in METHODS
 }
 """mpi4py's name of each form of each method."""
 _SIGNATURES: dict[str, Signature] = {}
@@ -43,9 +43,8 @@ def served_methods(comm: Any) -> dict[str, Callable[..., Any]]:
     table: dict[str, Callable[..., Any]] = {}
     in_c: dict[str, Any] = {}
     if COMPILED is not None:
-        ways: list[Way] = ["blocking"]
-        if comm._served and comm._record is None:  # Python counts the starts of requests
-            ways += ["nonblocking", "persistent"]
+        # Python counts the starts of requests.
+        ways = FORMS if comm._served and comm._record is None else FORMS[:1]
         in_c = {way: comm._dispatch.calls_in_c(way, comm, partial(call, comm, way)) for way in ways}
     for (way, method), name in NAMES.items():
         if way in in_c and (way == "blocking" or method in comm._served):

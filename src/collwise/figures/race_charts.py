@@ -18,6 +18,7 @@ from collwise.figures import style
 from collwise.figures.axes import ratio_axis, size_axis
 from collwise.figures.style import FAINT, INK, MUTED, PAPER, WASH
 from collwise.measure.race import Race
+from collwise.profiles.records import Form
 from collwise.schedule.collectives import kind_of
 
 _HOLLOW: dict[str, Any] = {"color": MUTED, "mfc": "none", "ms": 4.5}
@@ -35,19 +36,17 @@ def comparable_races(races: Iterable[Race]) -> list[Race]:
 
 @style.look()
 def speedups(
-    races: Sequence[Race],
-    blocking: Sequence[Race] = (),
+    races: Mapping[Form, Sequence[Race]],
     bounds_s: Mapping[int, float] = MappingProxyType({}),
 ) -> Figure:
     """A chart of speed-ups over message size: the library's time over that of `race.best`.
 
     `race.best` is the fastest competitor, which may be another algorithm of the library.
-    races: of persistent calls.   blocking: races of blocking calls, for another panel; their
-    candidates have the labels of plans.   bounds_s: for each size, a lower bound in seconds.
+    races: for each form of calls, its races, for a panel; candidates have the labels of plans.
+    bounds_s: for each size, a lower bound in seconds.
     Races without the library's default, another competitor, or bytes are left out.
     """
-    forms = {"blocking calls": _with_speedup(blocking), "persistent calls": _with_speedup(races)}
-    forms = {form: shown for form, shown in forms.items() if shown}
+    forms = {form: shown for form, every in races.items() if (shown := _with_speedup(every))}
     if not forms:
         return style.note("No race against the library's own: there is no speed-up to show.")
     all_shown = [race for shown in forms.values() for race in shown]
@@ -67,7 +66,7 @@ def speedups(
         has_sources = kind_of(shown[0].collective).has_sources
         what = "bytes of all sources together" if has_sources else "message size"
         size_axis(axes, [race.nbytes for race in shown], what)
-        axes.set_title(form)
+        axes.set_title(f"{form} calls")
         _draw_speedups(axes, shown, looks, bounds_s)
     chosen = {"clearly ahead: chosen": MUTED, "not clearly: library's own stays": PAPER}
     points = [*((*look, look[0], name) for name, look in looks.items()),

@@ -19,6 +19,7 @@ from collwise.measure.race import Race
 from collwise.model.levels import crossing
 from collwise.model.topology import Topology
 from collwise.profiles.profile import Profile
+from collwise.profiles.records import Form
 from collwise.schedule.program import Schedule
 from collwise.timing import Timing
 
@@ -46,13 +47,12 @@ def machine_picture(profile: Profile) -> Picture:
 
 def race_picture(
     collective: str,
-    races: Sequence[Race],
-    blocking: Sequence[Race] = (),
+    races: Mapping[Form, Sequence[Race]],
     bounds_s: Mapping[int, float] = MappingProxyType({}),
 ) -> Picture:
-    """A collective's speed-ups.   races: of persistent calls.   bounds_s: seconds by size."""
+    """A collective's speed-ups.   races: by form of calls.   bounds_s: seconds by size."""
     title = f"Speed-up of {collective} over the library's own"
-    return Picture("Speed-up", title, svg(speedups(races, blocking, bounds_s), title))
+    return Picture("Speed-up", title, svg(speedups(races, bounds_s), title))
 
 
 def schedule_figures(

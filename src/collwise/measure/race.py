@@ -35,11 +35,32 @@ LIBRARY_PERSISTENT = "library_init"
 """The name of the persistent form of the library's own collective."""
 OWN = "library:"
 """The prefix in short names of the library's own algorithms, such as "library:binomial"."""
-LIBRARIES = (LIBRARY, LIBRARY_PERSISTENT)
-BLOCKING = " (blocking)"
-"""The suffix in the label of what runs as a blocking call, not as a persistent request."""
-ENDINGS: Mapping[Form, str] = {"blocking": BLOCKING, "persistent": ""}
-"""The suffix of a label for each form of calls."""
+
+
+class CallForm(NamedTuple):
+    """How calls of one form, and their competitors in races, are named.
+
+    method: mpi4py's name of a call; {0} stands for a name such as Bcast, {1} for bcast.   ending:
+    the suffix of competitors' labels.   defaults: the labels of the library's own calls that could
+    replace such a call; competitors are compared with the fastest of them.
+    """
+
+    method: str
+    ending: str
+    defaults: tuple[str, ...]
+
+
+CALLS: Mapping[Form, CallForm] = {
+    "blocking": CallForm("{0}", " (blocking)", (LIBRARY,)),
+    "nonblocking": CallForm("I{1}", " (nonblocking)", (f"{LIBRARY} (nonblocking)",)),
+    "persistent": CallForm("{0}_init", "", (LIBRARY, LIBRARY_PERSISTENT)),
+}
+ALWAYS_RACED: tuple[Form, ...] = ("blocking", "persistent")
+"""The forms that every race has; other forms are raced if they are asked for, or if time allows."""
+LIBRARIES = tuple(dict.fromkeys(label for form in CALLS.values() for label in form.defaults))
+"""The labels of all forms of the library's own collective."""
+BLOCKING = CALLS["blocking"].ending
+"""The suffix in the label of what runs as a blocking call."""
 
 NEXT, TWICE, FEWER, HALFWAY, END = NEIGHBOURS = (
     "one element more",
@@ -55,6 +76,16 @@ BY_HAND = " (by hand)"
 
 BEHIND = 1.5
 """A competitor may leave a race if it takes this many times as long as the best of its form."""
+
+
+def method_name(method: str, form: Form) -> str:
+    """mpi4py's name of a form of a method: Bcast, Ibcast or Bcast_init."""
+    return CALLS[form].method.format(method, method[0].lower() + method[1:])
+
+
+def form_of(label: str) -> Form:
+    """The form of calls that a competitor's label names; LIBRARY counts as persistent."""
+    return next(form for form, named in CALLS.items() if label.endswith(named.ending))
 
 
 def own_algorithm(name: str) -> str | None:
@@ -114,25 +145,23 @@ def punctual(times_s: NDArray[np.float64], apart_s: NDArray[np.float64]) -> Punc
 def contenders(medians_s: Mapping[str, float], behind: float) -> list[str]:
     """The labels that stay in a race: the library's default, and those near the best of their form.
 
-    The default's calls for other sizes or ranks (NEIGHBOURS) stay, too.  The forms are blocking
-    calls and persistent requests.  The best of the library's other algorithms in blocking calls
-    stays while faster than the default: a file for the library may name it even if we win.
+    The default's calls for other sizes or ranks (NEIGHBOURS) stay, too.  The best of the library's
+    other algorithms in blocking calls stays while faster than the default: a file for the library
+    may name it even if we win.
     medians_s: maps a label to the median so far, in seconds.   behind: a competitor leaves if its
     median exceeds `behind` × the best median of its form, defaults excluded.
     """
-    ours, defaults = {True: inf, False: inf}, (*LIBRARIES, *NEIGHBOURS)
-    blocking = [label for label in medians_s if label.endswith(BLOCKING)]
-    own = [label for label in blocking if own_algorithm(label) is not None]
+    ours, defaults = dict.fromkeys(CALLS, inf), (*LIBRARIES, *NEIGHBOURS)
+    own = [one for one in medians_s if one.endswith(BLOCKING) and own_algorithm(one) is not None]
     best_own = min(own, key=medians_s.__getitem__, default="")
     for label, median_s in medians_s.items():
         if label not in defaults:
-            form = label.endswith(BLOCKING)
-            ours[form] = min(ours[form], median_s)
+            ours[form_of(label)] = min(ours[form_of(label)], median_s)
     return [
         label
         for label, median_s in medians_s.items()
         if label in defaults
-        or median_s <= behind * ours[label.endswith(BLOCKING)]
+        or median_s <= behind * ours[form_of(label)]
         or (label == best_own and median_s < medians_s.get(LIBRARY, 0.0))
     ]
 
@@ -149,7 +178,7 @@ class Race:
     samples: maps a competitor's label to its seconds, by repetition.  A competitor that left early
     (`contenders`) has samples of the first repetitions only.   predicted_s: maps a label to the
     model's time.   dropped: the number of repetitions thrown away because ranks did not start
-    together.   libraries: the labels of the MPI library's own forms (blocking, persistent).
+    together.   libraries: the labels of the forms of the MPI library's own collective.
     apart_s: the greatest difference of starts in the kept repetitions, in seconds.   bound_s: the
     lower bound in seconds, with t0 and λ at the lower ends of their intervals.   load: what
     the timing took.
@@ -169,7 +198,7 @@ class Race:
 
     @cached_property
     def library(self) -> str:
-        """The label of the library's faster form, with which other competitors are compared."""
+        """The label of the library's fastest form, with which other competitors are compared."""
         ran = [label for label in self.libraries if label in self.samples]
         return min(ran, key=lambda label: self.medians[label].middle)
 
@@ -184,7 +213,7 @@ class Race:
         return ratio_interval(*zip(*pairs, strict=True))
 
     def speedup(self, label: str) -> Interval:
-        """How many times as fast as the library's faster form the competitor `label` is."""
+        """How many times as fast as the library's fastest form the competitor `label` is."""
         return self.against(self.library, label)
 
     @cached_property

@@ -122,8 +122,10 @@ def race_result(
     )
 
 
-def verdict(races: Iterable[RaceResult], problem: Problem, form: Form) -> Verdict:
-    """Decide by races which algorithm runs the blocking or persistent calls (`form`) of a problem.
+def verdict(
+    races: Iterable[RaceResult], problem: Problem, form: Form, instead: Form = "blocking"
+) -> Verdict:
+    """Decide by races which algorithm runs the calls of one form that pose a problem.
 
     The distance of a race is the ratio of the message sizes times the ratio of the numbers of
     sources.  Among races whose two ratios are at most REACH, the nearest decides; in a tie the
@@ -132,8 +134,24 @@ def verdict(races: Iterable[RaceResult], problem: Problem, form: Form) -> Verdic
     the same winner.  Otherwise the MPI library runs the call.
     If all ranks are sources, only races with all ranks as sources count; otherwise only races with
     fewer sources count, because libraries run other algorithms then.  All ranks agree.
+    Where no race decides non-blocking calls, races of the form `instead` do.  If another algorithm
+    of the library won these, its default serves: such a race says nothing of non-blocking calls.
     """
     races = tuple(races)
+    decided = _verdict(races, problem, form)
+    if form != "nonblocking" or decided.race is not None:
+        return decided
+    other = _verdict(races, problem, instead)
+    if other.race is None:
+        return decided
+    because = f"no race of {form} calls decides"
+    if own_algorithm(other.algorithm) is not None:
+        return Verdict(LIBRARY, f"{because}, and {other.algorithm} won one of {instead} calls")
+    return other._replace(because=f"{because}; of {instead} ones {other.because}")
+
+
+def _verdict(races: Sequence[RaceResult], problem: Problem, form: Form) -> Verdict:
+    """What races of one form of calls decide, by the rules of `verdict`."""
     alike = [race for race in races if _same_kind(race, problem, form)]
     near = [race for race in alike if max(_ratios(race, problem)) <= REACH]
     if near:

@@ -269,8 +269,9 @@ def _lowest(records: tuple[Record, ...]) -> tuple[Record, ...]:
     return tuple(lowest)
 
 
-Form: TypeAlias = Literal["blocking", "persistent"]
-FORMS: tuple[Form, ...] = ("blocking", "persistent")
+Form: TypeAlias = Literal["blocking", "nonblocking", "persistent"]
+FORMS: tuple[Form, ...] = ("blocking", "nonblocking", "persistent")
+"""All forms of a collective's calls, in the order of `enum form` in calls.h."""
 USUAL_WITHIN = 0.05
 """By default a race is uncertain unless its medians are known to ± this share."""
 
@@ -294,7 +295,7 @@ class RaceResult(ProfileRecord, frozen=True, kw_only=True):
 
     collective: str
     form: Form
-    """Whether the collective was raced as blocking calls or as persistent requests."""
+    """The form of the calls that were raced; non-blocking ones since version 9."""
     ranks: Annotated[int, msgspec.Meta(ge=1, le=MOST_RANKS)]
     nbytes: Index
     root: Index

@@ -19,8 +19,9 @@ from collwise.figures.report_pictures import (
     race_picture,
     schedule_pictures,
 )
-from collwise.measure.race import MARGIN
+from collwise.measure.race import MARGIN, Race
 from collwise.profiles.fingerprint import LABELS
+from collwise.profiles.records import Form
 from collwise.report.schedule_files import LARGEST_DRAWN, settings_of
 from collwise.report.tuning_tables import (
     call,
@@ -73,14 +74,13 @@ def render(tuning: Tuning) -> str:
 def _section(tuning: Tuning, collective: str) -> dict[str, Any]:
     """The page's section on a collective: picture, calls, every competitor, winning schedules."""
     outcomes = tuple(o for o in tuning.outcomes if o.race.collective == collective)
-    blocking, persistent = (
-        [decision.plain_race for decision in form]
-        for form in zip(*(outcome.decisions for outcome in outcomes), strict=True)
-    )
+    races: dict[Form, list[Race]] = {}
+    for decision in (decision for outcome in outcomes for decision in outcome.decisions):
+        races.setdefault(decision.form, []).append(decision.plain_race)
     bounds_s = {o.race.nbytes: o.plan.lower_bound_s for o in outcomes}
     return {
         "title": f"{collective} ({kind_of(collective).methods[0]})",
-        "picture": race_picture(collective, persistent, blocking, bounds_s),
+        "picture": race_picture(collective, races, bounds_s),
         "calls": tuning_table(replace(tuning, outcomes=outcomes)),
         "races": [race_table(outcome, _race_title(outcome)) for outcome in outcomes],
         "schedules": list(_winners(outcomes)),

@@ -44,7 +44,8 @@ class SweepKeeper:
 
     def wants(self, task: Task) -> bool:
         """Whether a task is not raced yet; always False once a file could not be written."""
-        return not self.lost and not any(race.is_about(task) for race in self.sweep.races)
+        raced = self.sweep.of_form(self.form)
+        return not self.lost and not any(race.is_about(task) for race in raced)
 
     def add(self, outcome: Outcome, library: str) -> None:
         """Keep a race and show it."""
@@ -86,12 +87,12 @@ class SweepKeeper:
         from collwise.figures.report_pictures import Picture
         from collwise.figures.style import svg
 
-        title = "Times over sizes"
+        title, races = "Times over sizes", self.sweep.of_form(self.form)
         return template("sweep_page.html.jinja").render(
             title=f"Sweep of {self.form} calls, {self.sweep.fingerprint.mpi_library}",
             lead="; ".join(line[9:] for line in sweep_lines(self.sweep, self.form)) + ".",
             picture=Picture("Sweep", title, svg(self._chart(), title)),
-            table=Table("", [sweep_row(race, self.form) for race in self.sweep.races]),
+            table=Table("", [sweep_row(race, self.form) for race in races]),
             provenance=self.sweep.provenance,
         )
 
@@ -99,7 +100,7 @@ class SweepKeeper:
         from collwise.figures.sweep_chart import sweep_chart
 
         panels: dict[str, list[RaceRecord]] = {}
-        for race in sorted(self.sweep.races, key=lambda race: race.nbytes):
+        for race in sorted(self.sweep.of_form(self.form), key=lambda race: race.nbytes):
             panels.setdefault(f"{race.collective}, {race.ranks} ranks", []).append(race)
         return sweep_chart(
             {

@@ -68,7 +68,7 @@ def sweep_csv(races: Sequence[RaceRecord], form: Form) -> str:
     written = StringIO()
     lines = csv.writer(written, lineterminator="\n")
     lines.writerow(CSV_COLUMNS)
-    for race in races:
+    for race in (race for race in races if form in race.forms):
         best = race.forms[form]
         low, high = best.ratio_interval
         times = best.library_s, best.ours_s, best.ratio, low, "inf" if high is None else high

@@ -3,13 +3,14 @@
 from math import isfinite
 from typing import Any
 
+from collwise.measure.race import LIBRARY, method_name
 from collwise.measure.stability import digits, known_to, uncertainty
 from collwise.measure.statistics import Interval
 from collwise.model.exact import seconds
 from collwise.model.levels import crossing
 from collwise.planner.plans import shares
 from collwise.profiles.profile import Profile
-from collwise.profiles.records import MeasuredSize, Mode, PortTime
+from collwise.profiles.records import Form, MeasuredSize, Mode, PortTime
 from collwise.report.plan_document import sources_document
 from collwise.report.tables import Table, attributes, optional_time
 from collwise.schedule.collectives import kind_of
@@ -24,13 +25,12 @@ UNRACED = "nothing to race: the library's own stays"
 
 
 def call(decision: RaceVerdict) -> str:
-    """The communicator's method that a decision is about: Bcast, or Bcast_init."""
-    method = kind_of(decision.race.collective).methods[0]
-    return method + "_init" * (decision.form == "persistent")
+    """The communicator's method that a decision is about: Bcast, Ibcast or Bcast_init."""
+    return method_name(kind_of(decision.race.collective).methods[0], decision.form)
 
 
 def tuning_table(tuning: Tuning, title: str = "") -> Table:
-    """The main table: two rows for every task, one for each form of the call.
+    """The main table: a row for every task and each form of the call that was raced.
 
     A row compares our fastest schedule with the call of the library that the verdict is about.
     """
@@ -90,17 +90,20 @@ def size_of(problem: Problem) -> str:
 def tuning_summary(tuning: Tuning) -> list[str]:
     """The result of the session in a few lines."""
     lines = [f"verdict  {tuning.profile.verdict}"]
-    by_form = zip(*(outcome.decisions for outcome in tuning.outcomes), strict=True)
-    for number, decisions in enumerate(by_form):
+    by_form: dict[Form, list[tuple[Outcome, RaceVerdict]]] = {}
+    for outcome in tuning.outcomes:
+        for decision in outcome.decisions:
+            by_form.setdefault(decision.form, []).append((outcome, decision))
+    for form, decided in by_form.items():
         won = [
             f"{d.race.collective} of {size_of(outcome.plan.problem)} {d.speedup.middle:.2f}×"
             + f" by {d.serves}" * (d.serves != d.used)
-            for outcome, d in zip(tuning.outcomes, decisions, strict=True)
+            for outcome, d in decided
             if d.used == "collwise"
         ]
         lines.append(
-            f"{'' if number else 'races':<9}{decisions[0].form} calls: the library's default is"
-            f" clearly beaten in {len(won)} of {len(decisions)}"
+            f"{'races' if len(lines) == 1 else '':<9}{form} calls: the library's default is"
+            f" clearly beaten in {len(won)} of {len(decided)}"
             + (f": {', '.join(won)}" if won else "; the library's own stays")
         )
     if tuning.unraced:
@@ -269,15 +272,13 @@ def combining_table(profile: Profile) -> Table:
 
 
 def race_table(outcome: Outcome, title: str = "") -> Table:
-    """The table of a race's competitors, blocking calls included, the fastest first."""
-    medians = {**outcome.blocking.medians, **outcome.race.medians}
-    library = outcome.race.libraries[0]
+    """The table of a race's competitors in all forms of the call, the fastest first."""
+    race, library = outcome.everything, LIBRARY
     serves: dict[str, list[str]] = {}
     for decision in outcome.decisions:
         serves.setdefault(decision.race.winner, []).append(decision.form)
     rows = []
-    for label, median in sorted(medians.items(), key=lambda entry: entry[1].middle):
-        race = outcome.race if label in outcome.race.samples else outcome.blocking
+    for label, median in sorted(race.medians.items(), key=lambda entry: entry[1].middle):
         gain = race.against(library, label)
         rows.append(
             {
@@ -349,12 +350,10 @@ def race_document(outcome: Outcome) -> dict[str, Any]:
                 "label": label,
                 "median_s": median.middle,
                 "interval_s": [median.low, median.high],
-                "predicted_s": run.predicted_s.get(label),
-                "samples_s": list(run.samples[label]),
+                "predicted_s": race.predicted_s.get(label),
+                "samples_s": list(outcome.everything.samples[label]),
             }
-            for run in (race, outcome.blocking)
-            for label, median in run.medians.items()
-            if run is race or label not in race.libraries
+            for label, median in outcome.everything.medians.items()
         ],
     }
 

@@ -8,9 +8,10 @@ from itertools import accumulate, chain, zip_longest
 
 from collwise.algorithms.registry import ALGORITHMS
 from collwise.errors import NothingApplies
+from collwise.measure.race import ALWAYS_RACED
 from collwise.model.placement import Placement
 from collwise.profiles.profile import Profile
-from collwise.profiles.records import FORMS, Form
+from collwise.profiles.records import Form
 from collwise.system import formatting
 from collwise.tuning.outcomes import Task
 
@@ -134,7 +135,7 @@ def announcement(items: Sequence[Item], budget_s: float) -> str:
 
 
 def not_raced(tasks: Mapping[Task, float], profile: Profile, ranks_per_node: str) -> list[Task]:
-    """The tasks for which the profile lacks a race of one form of call with this placement."""
+    """The tasks for which the profile lacks a race with this placement, of a form ALWAYS_RACED."""
     known = {race.key for race in profile.race_results}
 
     def is_known(task: Task, form: Form) -> bool:
@@ -142,4 +143,4 @@ def not_raced(tasks: Mapping[Task, float], profile: Profile, ranks_per_node: str
         about = problem.collective, form, problem.ranks, problem.nbytes, problem.root
         return (*about, len(problem.sources), ranks_per_node) in known
 
-    return [task for task in tasks if not all(is_known(task, form) for form in FORMS)]
+    return [task for task in tasks if not all(is_known(task, form) for form in ALWAYS_RACED)]

@@ -54,8 +54,8 @@ def exported(
     rules: list[Rule] = []
     kinds: dict[tuple[str, int], dict[int, RaceResult]] = {}
     blocking = [race for race in profile.race_results if race.form == "blocking"]
-    if len(blocking) < len(profile.race_results):
-        unsaid.append("what won races of persistent requests")
+    others = {race.form for race in profile.race_results} - {"blocking"}
+    unsaid += [f"what won races of {form} calls" for form in sorted(others)]
     for race in blocking:
         if reason := _not_for_files(race, profile):
             unsaid += [f"{_about(race)}: {reason}"] * (race.decision == "collwise")

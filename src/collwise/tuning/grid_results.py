@@ -8,7 +8,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from collwise.measure.race import BLOCKING, LIBRARIES, Load, own_algorithm
+from collwise.measure.race import (
+    ALWAYS_RACED,
+    BLOCKING,
+    LIBRARIES,
+    Load,
+    form_of,
+    own_algorithm,
+)
 from collwise.measure.statistics import Interval, best_ratio_interval
 from collwise.tuning.grid import Grid, Launch
 from collwise.tuning.race_records import VERSION, Sweep
@@ -231,11 +238,12 @@ def _ends(interval: Interval) -> tuple[float, float] | None:
 
 
 def _pooled(races: Sequence[Mapping[str, Any]]) -> _Samples:
-    """The seconds of each competitor, over all launches."""
+    """The seconds of each competitor, over all launches; of forms that every race has."""
     samples: _Samples = defaultdict(list)
     for race in races:
         for one in race["competitors"]:
-            samples[one["label"]] += one["samples_s"]
+            if form_of(one["label"]) in ALWAYS_RACED:
+                samples[one["label"]] += one["samples_s"]
     return samples
 
 

@@ -8,7 +8,14 @@ from math import isfinite
 from typing import Literal
 
 from collwise.algorithms.registry import ALGORITHMS
-from collwise.measure.race import BLOCKING, Race, by_library, own_algorithm
+from collwise.measure.race import (
+    ALWAYS_RACED,
+    CALLS,
+    Race,
+    by_library,
+    form_of,
+    own_algorithm,
+)
 from collwise.measure.stability import STABLE
 from collwise.measure.statistics import Interval
 from collwise.model.exact import seconds
@@ -118,8 +125,8 @@ class Task:
 class RaceVerdict:
     """A race, and what it decided about one form of a call.
 
-    form: blocking calls, which are compared with the library's blocking call; or persistent
-    requests, which are compared with the faster of the library's two forms.
+    form: compared with the library's default in the same form; persistent requests are also
+    compared with its blocking call, which a program could make instead.
     """
 
     form: Form
@@ -127,9 +134,12 @@ class RaceVerdict:
 
     @property
     def plain_race(self) -> Race:
-        """The race with BLOCKING removed from labels, so that they are the labels of plans."""
-        samples = {name.removesuffix(BLOCKING): times for name, times in self.race.samples.items()}
+        """The race with the form removed from labels, so that they are the labels of plans."""
+        samples = {self._plain(name): times for name, times in self.race.samples.items()}
         return replace(self.race, samples=samples)
+
+    def _plain(self, label: str) -> str:
+        return label.removesuffix(CALLS[self.form].ending)
 
     @property
     def raced(self) -> bool:
@@ -139,7 +149,7 @@ class RaceVerdict:
     @property
     def ours(self) -> str:
         """The label of the fastest candidate, or of the library's default if nothing else ran."""
-        return self.race.best.removesuffix(BLOCKING)
+        return self._plain(self.race.best)
 
     @property
     def predicted_s(self) -> float | None:
@@ -193,18 +203,16 @@ class RaceVerdict:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of one task: the race, and the plan that it decided.
+    """The outcome of one task: the race, and the plan that it decided for persistent collectives.
 
-    race: the race of persistent collectives, for programs that repeat a call.   blocking: the race
-    of blocking calls, in the same repetitions.   ranks_per_node: such as "2x8".   engine: what ran
-    the schedules, "compiled" or "python".   own: the library's own algorithms to race, by label;
-    labels of blocking calls end with BLOCKING.
+    everything: the race of all forms of the call, in the same repetitions.   ranks_per_node: such
+    as "2x8".   engine: what ran the schedules, "compiled" or "python".   own: the library's own
+    algorithms to race, by label.
     """
 
     task: Task
     plan: Plan
-    race: Race
-    blocking: Race
+    everything: Race
     ranks_per_node: str = ""
     engine: str = ""
     own: Mapping[str, Candidate] = field(default_factory=dict)
@@ -219,43 +227,61 @@ class Outcome:
         engine: str = "",
         own: Mapping[str, Candidate] | None = None,
     ) -> "Outcome":
-        """Decide a race of both forms.  Equal samples give equal decisions on all ranks.
+        """Decide a race of all forms.  Equal samples give equal decisions on all ranks.
 
-        estimated: the plan that named the candidates.   everything: the samples of both forms.
+        estimated: the plan that named the candidates.   everything: the samples of all forms.
         """
-        blocking = {label for label in everything.samples if label.endswith(BLOCKING)}
-        persistent = everything.among(everything.samples.keys() - blocking)
-        medians = {label: median.middle for label, median in persistent.medians.items()}
-        return cls(
-            task,
-            decided(estimated, medians, persistent.winner, persistent.library),
-            persistent,
-            everything.among(blocking | {everything.libraries[0]}),
-            ranks_per_node,
-            engine,
-            own or {},
-        )
+        made = cls(task, estimated, everything, ranks_per_node, engine, own or {})
+        medians = {label: median.middle for label, median in made.race.medians.items()}
+        plan = decided(estimated, medians, made.race.winner, made.race.library)
+        return replace(made, plan=plan)
+
+    @cached_property
+    def races(self) -> Mapping[Form, Race]:
+        """The race of each form of the call that was raced, in the order of FORMS."""
+        races: dict[Form, Race] = {}
+        for form, named in CALLS.items():
+            labels = [label for label in self.everything.samples if form_of(label) == form]
+            race = self.everything.among([*named.defaults, *labels])
+            if race.samples.keys() & named.defaults:
+                races[form] = race
+        return races
 
     @property
-    def decisions(self) -> tuple[RaceVerdict, RaceVerdict]:
-        """The verdict on blocking calls, and the one on persistent requests."""
-        return RaceVerdict("blocking", self.blocking), RaceVerdict("persistent", self.race)
+    def race(self) -> Race:
+        """The race of persistent collectives, for programs that repeat a call."""
+        return self.races["persistent"]
+
+    @property
+    def decisions(self) -> tuple[RaceVerdict, ...]:
+        """The verdict on each form of the call that was raced."""
+        return tuple(RaceVerdict(form, race) for form, race in self.races.items())
+
+    @property
+    def impossible(self) -> bool:
+        """Whether a competitor of any form clearly beat the lower bound."""
+        return any(race.impossible for race in self.races.values())
 
     @property
     def doubtful(self) -> bool:
         """Whether to race again: a time is impossible, or a gain is over twice the predicted gain.
 
         The predicted gain is the predicted time of the best algorithm that libraries commonly use,
-        divided by that of our fastest schedule.
+        divided by that of our fastest schedule.  It says nothing of non-blocking calls: what the
+        library's cost besides messages is not in the model.
         """
         usual = [
             c.predicted_s
             for c in self.plan.candidates
             if not by_library(c.name) and ALGORITHMS[c.name].usual
         ]
-        gains = ((d.speedup.middle, d.predicted_s) for d in self.decisions if d.used == "collwise")
+        gains = [
+            (d.speedup.middle, d.predicted_s)
+            for d in self.decisions
+            if d.used == "collwise" and d.form in ALWAYS_RACED
+        ]
         unexplained = (min(usual) / ours_s < gain / 2 for gain, ours_s in gains if usual and ours_s)
-        return self.race.impossible or self.blocking.impossible or any(unexplained)
+        return self.impossible or any(unexplained)
 
     @property
     def ours(self) -> str:
@@ -286,7 +312,7 @@ class Outcome:
 
     @property
     def results(self) -> list[RaceResult]:
-        """The results for the profile, of blocking calls and of persistent requests.
+        """The results for the profile, one for each form of the call.
 
         A form has no result if only the library's default ran, or with too few samples.  Empty if
         the problem's mesh of ranks is not the mesh that calls on a communicator have.
@@ -337,7 +363,7 @@ class Tuning:
         unraced: Sequence[tuple[Task, float | None]] = (),
     ) -> "Tuning":
         """Add the races to a measured profile; mark it noisy if a race beats its lower bound."""
-        wrong = [str(o.task) for o in outcomes if o.race.impossible or o.blocking.impossible]
+        wrong = [str(o.task) for o in outcomes if o.impossible]
         if wrong:
             reasons = [profile.verdict] * (profile.verdict != STABLE)
             line = f"t0 or λ is wrong: faster than the lower bound were {', '.join(wrong)}; tune"

@@ -1,10 +1,10 @@
 """Picks which of the MPI library's own algorithms to race."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Sequence
 from fractions import Fraction
 
-from collwise.measure.race import ENDINGS, OWN
+from collwise.measure.race import CALLS, OWN
 from collwise.mpi.library.own_algorithms import worth_racing
 from collwise.planner.plans import Candidate, Plan
 from collwise.planner.shortlist import MOST_SLOWER
@@ -15,9 +15,9 @@ _LATER = re.compile("^(sched|tsp)_")
 
 
 def own_candidates(
-    estimated: Plan, forms: Collection[Form], *, composed: bool
+    estimated: Plan, forms: Sequence[Form], *, composed: bool
 ) -> dict[str, Candidate]:
-    """The library's own algorithms to race, by label; labels of blocking calls end in BLOCKING.
+    """The library's own algorithms to race in some forms of calls, by label.
 
     The library's algorithm gets the prediction of the planner's algorithm of the same name, if any.
     Algorithms that are predicted to be much slower are left out.  Algorithms without a prediction
@@ -29,11 +29,10 @@ def own_candidates(
     known_s = {c.name: c.predicted for c in reversed(estimated.candidates)}
     limit_s = MOST_SLOWER * estimated.choice.predicted
     found = []
-    for form, ending in ENDINGS.items():
-        if form in forms:
-            for name, settings in worth_racing(method, problem.ranks, composed=composed, form=form):
-                time_s = known_s.get(about + _LATER.sub("", name))
-                candidate = Candidate(f"{about}{OWN}{name}", settings, Fraction(0))
-                if time_s is None or time_s <= limit_s:
-                    found.append((time_s or 0, candidate.label + ending, candidate))
+    for form in forms:
+        for name, settings in worth_racing(method, problem.ranks, composed=composed, form=form):
+            time_s = known_s.get(about + _LATER.sub("", name))
+            candidate = Candidate(f"{about}{OWN}{name}", settings, Fraction(0))
+            if time_s is None or time_s <= limit_s:
+                found.append((time_s or 0, candidate.label + CALLS[form].ending, candidate))
     return {label: candidate for _, label, candidate in sorted(found, key=lambda one: one[0])}

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from collwise.errors import InvalidArgument
+from collwise.measure.race import ALWAYS_RACED
 from collwise.measure.stability import STABLE
 from collwise.measure.statistics import Interval
 from collwise.profiles.fingerprint import Fingerprint
@@ -66,7 +67,10 @@ class Competed(msgspec.Struct, frozen=True):
 
 
 class RaceRecord(msgspec.Struct, frozen=True):
-    """One race.   nbytes: the message size.   sources: {"rank": …, "nbytes": …} of each source."""
+    """One race.   nbytes: the message size.   sources: {"rank": …, "nbytes": …} of each source.
+
+    forms: the result for each form of calls that was raced.
+    """
 
     collective: str
     ranks: int
@@ -137,9 +141,14 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """The races that `cells` describe.  Raises msgspec.ValidationError for a wrong cell."""
         return msgspec.convert(self.cells, list[RaceRecord])
 
+    def of_form(self, form: Form) -> list[RaceRecord]:
+        """The races that had this form; other forms than ALWAYS_RACED may have been left out."""
+        return [race for race in self.races if form in race.forms]
+
     def uncertain(self, form: Form) -> list[RaceRecord]:
         """The races whose medians are less certain than `within` (or USUAL_WITHIN) requires."""
-        return [race for race in self.races if race.forms[form].uncertainty > self._yardstick]
+        races = self.of_form(form)
+        return [race for race in races if race.forms[form].uncertainty > self._yardstick]
 
     @property
     def _yardstick(self) -> float:
@@ -150,16 +159,17 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if not (wide := self.uncertain(form)):
             return STABLE
         most = max(race.forms[form].uncertainty for race in wide)
-        races = formatting.count(len(self.cells), "race")
+        races = formatting.count(len(self.of_form(form)), "race")
         return (
             f"noisy: {len(wide)} of {races} did not get to ± {self._yardstick:.0%} in the median"
             f" (the worst: ± {most:.0%})"
         )
 
     def document(self) -> dict[str, Any]:
-        """The sweep as JSON, with the verdicts on blocking calls and on persistent requests."""
+        """The sweep as JSON, with the verdict on each form that was raced."""
         made: dict[str, Any] = msgspec.to_builtins(self)
-        return made | {"verdict": {form: self.verdict(form) for form in FORMS}}
+        raced = [form for form in FORMS if form in ALWAYS_RACED or self.of_form(form)]
+        return made | {"verdict": {form: self.verdict(form) for form in raced}}
 
     def save(self, path: Path) -> None:
         """Replace the file.  If this fails, raises InvalidArgument and leaves the old file."""

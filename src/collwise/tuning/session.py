@@ -4,13 +4,13 @@ import logging
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from collwise.errors import InvalidArgument, NothingApplies
-from collwise.measure.race import BEHIND, ENDINGS, Race, own_algorithm
+from collwise.measure.race import ALWAYS_RACED, BEHIND, CALLS, Race, own_algorithm
 from collwise.model.placement import Placement, check_placement
 from collwise.mpi.bench.measuring import run_campaign
 from collwise.mpi.bench.placing import NamedPlacement, find_placement, worth_measuring
@@ -211,13 +211,15 @@ class Session:
         repetitions: int = 300,
         algorithm: str | None = None,
         within: float = 0.0,
+        form: Form = "blocking",
     ) -> Outcome:
         """Plan one task, prove candidates correct (up to LARGEST_PROVED ranks), and race them.
 
         After a doubtful outcome (`Outcome.doubtful`) a second race, with another seed, decides.
         budget_s: seconds for the race; a second race has the rest of them, but at least half.
         repetitions: the largest number of repetitions.   algorithm: race only this algorithm.
-        within: the race ends once the medians are known to ± this share.
+        within: the race ends once the medians are known to ± this share.   form: raced in any case;
+        forms that are not ALWAYS_RACED are otherwise raced if there is time.
         Raises the errors of planning and racing, on all ranks.
         """
         placement = self.levels.placement
@@ -231,14 +233,18 @@ class Session:
         # One rank plans for all: on emulated hosts, and on nodes that are full, ranks share cores.
         estimated, candidates, bound_s = on_root(self.private.comm, plan, takes_long=True)
         problem = estimated.problem  # with the ranks' placement
-        own = {} if planned is not None else self.own_candidates(estimated)
+        forms = [one for one in FORMS if one in (*ALWAYS_RACED, form)]
+        if_time = [one for one in FORMS if one not in forms]
+        own: dict[str, Candidate] = {}
+        if planned is None:
+            own = self.own_candidates(estimated, forms) | self.own_candidates(estimated, if_time)
         if named is not None:
             method, settings = problem.kind.methods[0], named.settings
             name = own_algorithm(named.name) or ""
             of_library = self._harness.own
             found = {
-                named.label + ending: of_library.find(method, form, name, settings, local=False)
-                for form, ending in ENDINGS.items()
+                named.label + row.ending: of_library.find(method, one, name, settings, local=False)
+                for one, row in CALLS.items()
             }
             own = {label: named for label, one in found.items() if not isinstance(one, str)}
             if not own:
@@ -259,6 +265,8 @@ class Session:
                 behind=BEHIND,
                 within=within,
                 own=own,
+                forms=forms,
+                if_time=if_time,
             )
             everything = replace(everything, bound_s=bound_s)
             return Outcome.of(
@@ -270,9 +278,7 @@ class Session:
         left_s = budget_s - (time.monotonic() - begin)  # only rank 0's value counts
         return outcome(self.seed + 1, max(left_s, budget_s / 2)) if first.doubtful else first
 
-    def own_candidates(
-        self, estimated: Plan, forms: Collection[Form] = FORMS
-    ) -> dict[str, Candidate]:
+    def own_candidates(self, estimated: Plan, forms: Sequence[Form]) -> dict[str, Candidate]:
         """The library's own algorithms to race on these ranks, by label."""
         sizes = Counter(self.world.hosts).values()
         return own_candidates(estimated, forms, composed=len(sizes) > 1 and max(sizes) > 1)

@@ -12,7 +12,7 @@ import collwise as cw
 from collwise.comm.checking import ENVIRONMENT, LIMIT, check_limit_s
 from collwise.comm.served import METHODS
 from collwise.errors import InvalidArgument
-from collwise.mpi.library.own_algorithms import FORMS
+from collwise.profiles.records import FORMS
 from tests.mpi.programs.alike import MACHINE, PLANNED, check_call
 from tests.mpi.programs.checks import check, environment, raises
 

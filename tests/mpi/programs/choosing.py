@@ -15,7 +15,7 @@ from collwise.comm.agreed_decision import FORMER, _say_renamed
 from collwise.comm.decision import ALGORITHMS, FALLBACK, HINT
 from collwise.comm.served import METHODS, NAMES
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
-from collwise.mpi.library.own_algorithms import FORMS
+from collwise.profiles.records import FORMS
 from tests.mpi.programs.alike import MACHINE, Call, check_call, hint, run, works
 from tests.mpi.programs.checks import check, environment, logged, raises
 

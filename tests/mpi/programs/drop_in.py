@@ -18,7 +18,7 @@ from mpi4py import MPI
 import collwise as cw
 from collwise.comm.recording import Way
 from collwise.mpi.execution.persistent import PersistentCollective
-from collwise.mpi.library.own_algorithms import FORMS
+from collwise.profiles.records import FORMS
 from tests.mpi.programs.alike import MACHINE, Call, complete, perform, run, works
 from tests.mpi.programs.checks import check, raises
 

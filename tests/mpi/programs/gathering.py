@@ -12,8 +12,8 @@ from collwise.errors import InvalidArgument
 from collwise.mpi.execution.executor import Executor
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.execution.gather_executor import GatherExecutor
-from collwise.mpi.library.own_algorithms import FORMS
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
+from collwise.profiles.records import FORMS
 from collwise.schedule.problem import Source
 from tests.mpi.programs.alike import MACHINE, PLANNED, complete, perform, run
 from tests.mpi.programs.checks import check, raises

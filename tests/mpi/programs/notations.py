@@ -18,7 +18,7 @@ import collwise as cw
 from collwise.comm.recording import Calls, Way
 from collwise.errors import CollwiseError
 from collwise.measure.race import LIBRARY
-from collwise.mpi.library.own_algorithms import FORMS
+from collwise.profiles.records import FORMS
 from tests.attack.odd_values import ODD
 from tests.mpi.programs.alike import MACHINE, PLANNED, accepts, perform, works
 from tests.mpi.programs.checks import check, drawn, raises

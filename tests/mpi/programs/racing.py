@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import collwise as cw
 from collwise.errors import InvalidArgument, WrongResult
-from collwise.measure.race import BLOCKING, FEWER, LIBRARY, NEXT, Race
+from collwise.measure.race import ALWAYS_RACED, BLOCKING, CALLS, FEWER, LIBRARY, NEXT, Race
 from collwise.model.levels import Levels
 from collwise.model.placement import Placement
 from collwise.mpi.bench import race_harness
@@ -30,6 +30,7 @@ from collwise.mpi.runtime.world import describe
 from collwise.papers import measured
 from collwise.planner.choose import problem_for
 from collwise.profiles.profile import Profile, with_measurements
+from collwise.profiles.records import FORMS, Form
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Problem
 from collwise.system.host import affinity, core_limit
@@ -58,13 +59,18 @@ def a_campaign_and_a_race_teach_a_profile(comm: MPI.Intracomm) -> None:
     assert all(point.t0_s > 0 for point in profile.points)
     task = Task(Problem("broadcast", comm.size, 2048, comm.size - 1))
     with Session(comm, world) as session:
-        outcome = session.race(task, profile, 0.3, repetitions=8)
+        outcome = session.race(task, profile, 0.3, repetitions=8, form="nonblocking")
+        short, long = (session.race(task, profile, budget_s, 2) for budget_s in (1e-6, 60.0))
+    assert [*short.races] == [*ALWAYS_RACED], "there is no time for others"
+    assert [*long.races] == [*FORMS]
+    for form, raced in long.races.items():
+        assert raced.samples.keys() > {*CALLS[form].defaults}
     assert len(set(comm.allgather(outcome.race.winner))) == 1
     assert all(1 <= len(times) <= 8 for times in outcome.race.samples.values())
     learned = profile.with_race_results(outcome.results)
     made = {profile.provenance.engine, *(race.engine for race in learned.race_results)}
     assert made == {comm.bcast(SERVING.name)}
-    assert {win.form for win in learned.race_results} == {"blocking", "persistent"}
+    assert {win.form for win in learned.race_results} == {*FORMS}
     works(cw.Comm(comm, profile=learned))
     private.free()
 
@@ -443,8 +449,8 @@ def a_wrong_result_on_fewer_ranks_is_seen_by_all(comm: MPI.Intracomm) -> None:
         return
 
     class Careless(Workload):
-        def default(self, label: str = LIBRARY) -> Competitor:
-            made = super().default(label)
+        def default(self, label: str = LIBRARY, form: Form = "blocking") -> Competitor:
+            made = super().default(label, form)
             return made._replace(run=lambda: None) if label == FEWER else made
 
     problem = Problem("allreduce", comm.size, 64, itemsize=8)

@@ -18,6 +18,8 @@ from collwise.mpi.engine.compiled_plan import ProgramInstruction
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.persistent import PersistentCollective
 from collwise.mpi.runtime.progress import running
+from collwise.mpi.runtime.world import describe
+from collwise.profiles.records import FORMS
 from tests.mpi.programs.alike import (
     ALGORITHMS,
     MACHINE,
@@ -25,9 +27,12 @@ from tests.mpi.programs.alike import (
     Call,
     adding,
     allocates_nothing,
+    assumed,
     complete,
+    perform,
 )
 from tests.mpi.programs.checks import check, raises
+from tests.profiles.example import won_race
 
 HOOKS = COMPILED is not None and COMPILED.hooks()
 
@@ -177,6 +182,31 @@ def complete_all(requests: list[Any], turn: int) -> None:
     else:
         for request in reversed(requests):
             complete(request, testing=True)
+
+
+@check
+def each_form_is_served_as_its_own_race_says(comm: MPI.Intracomm) -> None:
+    """Where nonblocking calls were not raced, as blocking ones are."""
+    if comm.size == 1:
+        return
+    names = dict(zip(FORMS, ("chain", "flat", "binomial"), strict=True))
+    won = [
+        won_race(form=form, ranks=comm.size, nbytes=80, algorithm=f"broadcast/{name}")
+        for form, name in names.items()
+    ]
+    for races, serves in ((won, names), (won[::2], names | {"nonblocking": "chain"})):
+        ours = cw.Comm(comm, profile=assumed(describe(comm), *races), record=True)
+        data = np.full(10, comm.rank + 0.5)
+        for form in FORMS:
+            perform(form, ours, "Bcast", data)
+        assert (data == 0.5).all()
+        told = {call.way: call for call in ours.calls()}
+        for form, name in serves.items():
+            assert told[form].algorithm == f"broadcast/{name}"
+            assert ours.explain("broadcast", 80, form=form) == told[form].why
+            plan = ours.plan("broadcast", 80, form=form)
+            assert plan is not None
+            assert plan.algorithm == told[form].algorithm
 
 
 @check

@@ -8,7 +8,7 @@ import logging
 import os
 import random
 import time
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from math import inf
 
@@ -16,13 +16,15 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from collwise.measure.race import Load, Punctual, Race, contenders, punctual
+from collwise.measure.race import ALWAYS_RACED, Load, Punctual, Race, contenders, form_of, punctual
 from collwise.measure.statistics import FEWEST, median_interval
 from collwise.mpi.bench.clock import CommonClock, StartingLine
 from collwise.mpi.bench.workloads import Competitor, Workload, idle
+from collwise.mpi.execution.executor import NobodyAdvances
 from collwise.mpi.library.switching import OwnCalls
 from collwise.mpi.runtime.agreement import everywhere
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
+from collwise.profiles.records import Form
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.system.host import LAB
@@ -86,6 +88,8 @@ def race(
     seed: int = 0,
     bare_sends: bool = False,
     own: Mapping[str, tuple[str, Mapping[str, int]]] | None = None,
+    forms: Collection[Form] = ALWAYS_RACED,
+    if_time: Collection[Form] = (),
     neighbours: Mapping[str, Problem] | None = None,
     only: Container[str] | None = None,
     behind: float = inf,
@@ -95,14 +99,15 @@ def race(
 
     op, dtype: the operator and the elements of vectors.   budget_s: seconds for this race.
     repetitions: the most to time.   bare_sends: race messages by plain calls of mpi4py, too.
-    own: for each label, the name and settings of one of the library's own algorithms; labels of
-    blocking calls end with BLOCKING, the others are persistent requests.  Only the first ones are
-    raced if _TRIAL_SHARE of the time allows no more.
+    own: for each label, the name and settings of one of the library's own algorithms; the label
+    names the form of the call.  Only the first ones are raced if _TRIAL_SHARE of the time allows no
+    more.
+    forms: the forms of calls to race.   if_time: further forms, raced if _TRIAL_SHARE of the time
+    also allows to try their calls after all of `own` in other forms.
     neighbours: for each label, another problem, of as many ranks or one less, on which the
     library's blocking call is timed; with any, COMPOSITIONS race, too.   only: the labels of all
     that is timed; None for everything.
-    behind: a competitor leaves early if it takes this many times as long as the best of its form
-    (blocking or persistent).
+    behind: a competitor leaves early if it takes this many times as long as the best of its form.
     within: the race ends once medians are known to ± this share.
     Raises WrongResult, on all ranks, if a competitor leaves a wrong byte on any rank, and
     UnknownName for an operator that races do not support.
@@ -114,12 +119,20 @@ def race(
         private = harness.private if other.ranks == problem.ranks else harness.fewer
         others[label] = None if private is None else Workload(private, other, op, dtype)
 
-    def check(one: Competitor) -> None:
-        on = others.get(one.label, workload)
-        if on is not None and on.private is harness.private:
-            on.check(one)
-        else:
-            everywhere(harness.comm, one.run if on is None else partial(on.check, one))
+    def checked(some: Iterable[Competitor]) -> list[Competitor]:
+        """The competitors that can run here; raises WrongResult on all ranks."""
+        able = []
+        for one in some:
+            on = others.get(one.label, workload)
+            try:
+                if on is not None and on.private is harness.private:
+                    on.check(one)
+                else:
+                    everywhere(harness.comm, one.run if on is None else partial(on.check, one))
+                able.append(one)
+            except NobodyAdvances as why:
+                log.info("%s is not raced: %s", one.label, why)
+        return able
 
     competitors = workload.libraries()
     for label, schedule in schedules.items():
@@ -132,11 +145,20 @@ def race(
     ]
     try:
         default = competitors[0]
-        running = [one for one in competitors if only is None or one.label in only]
-        for competitor in running:
-            check(competitor)
-        if some := {label: one for label, one in (own or {}).items() if not only or label in only}:
-            added = _own_competitors(harness, workload, some, default, budget_s)
+        wanted = [one for one in competitors if only is None or one.label in only]
+        running = checked(one for one in wanted if form_of(one.label) in forms)
+        later = [one for one in wanted if form_of(one.label) in if_time]
+        some = {label: one for label, one in (own or {}).items() if not only or label in only}
+        if some or later:
+            room = _room(harness, default, budget_s)
+            first = [label for label in some if form_of(label) not in if_time]
+            if later and len(first) + len(later) > room:
+                log.info("there is no time to race %s calls", ", ".join(if_time))
+                some = {label: some[label] for label in first}
+            else:
+                running += checked(later)
+                room -= len(later)
+            added = _own_competitors(harness, workload, some, room)
             competitors += added
             running += added
         left_s = budget_s - (time.perf_counter() - begin)
@@ -144,9 +166,7 @@ def race(
             harness, running, left_s, repetitions, seed, behind=behind, within=within
         )
         last = max(map(len, samples.values()))
-        for competitor in running:
-            if len(samples.get(competitor.label, ())) == last:
-                check(competitor)
+        checked(one for one in running if len(samples.get(one.label, ())) == last)
     finally:
         for competitor in competitors:
             competitor.free()
@@ -160,18 +180,22 @@ def race(
     )
 
 
+def _room(harness: RaceHarness, default: Competitor, budget_s: float) -> int:
+    """How many more competitors can be tried in _TRIAL_SHARE of the time, by rank 0's budget."""
+    began_s = time.perf_counter()
+    default.run()
+    each_s = harness.comm.allreduce(time.perf_counter() - began_s, MPI.MAX) + harness.line.notice_s
+    room: int = harness.comm.bcast(int(budget_s * _TRIAL_SHARE / (each_s * (_TRIALS + 3))))
+    return room
+
+
 def _own_competitors(
     harness: RaceHarness,
     workload: Workload,
     own: Mapping[str, tuple[str, Mapping[str, int]]],
-    default: Competitor,
-    budget_s: float,
+    most: int,
 ) -> list[Competitor]:
-    """Make competitors of the library's own algorithms that can run; of few if time is short."""
-    began_s = time.perf_counter()
-    default.run()
-    each_s = harness.comm.allreduce(time.perf_counter() - began_s, MPI.MAX) + harness.line.notice_s
-    most = int(budget_s * _TRIAL_SHARE / (each_s * (_TRIALS + 3)))
+    """Make competitors of the first `most` of the library's own algorithms, if they can run."""
     trying = []
     for label, (name, settings) in list(own.items())[:most]:
         competitor = workload.own(harness.own, label, name, settings)

@@ -13,15 +13,24 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 
 from collwise.errors import UnknownName, WrongResult
-from collwise.measure.race import BLOCKING, BY_HAND, LIBRARY, LIBRARY_PERSISTENT
+from collwise.measure.race import (
+    BLOCKING,
+    BY_HAND,
+    CALLS,
+    LIBRARY,
+    LIBRARY_PERSISTENT,
+    form_of,
+    method_name,
+)
 from collwise.mpi.bench.bare_sends import bare_sends
 from collwise.mpi.buffers.mpi_operators import OPERATORS
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.executor_choice import executor_for
-from collwise.mpi.library.own_algorithms import CallForm, refusing
+from collwise.mpi.library.own_algorithms import refusing
 from collwise.mpi.library.switching import OwnCalls
 from collwise.mpi.runtime.agreement import everywhere
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
+from collwise.profiles.records import FORMS, Form
 from collwise.schedule.operators import OPERATORS as KNOWN
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
@@ -29,6 +38,7 @@ from collwise.schedule.program import Schedule
 RACED = {name: known.ufunc for name, known in KNOWN.items() if known.ufunc is not None}
 """Operators that races support, with NumPy's functions that check them."""
 _Values: TypeAlias = NDArray[Any]
+_Making: TypeAlias = Callable[[], tuple[Any, Any]]
 
 COMPOSITIONS: Mapping[str, tuple[str, ...]] = {
     "Bcast": ("Scatterv parts part_or_in_place root + Allgatherv in_place parts",),
@@ -128,28 +138,33 @@ class Workload:
         if self.private.rank in data:
             self._own[:] = data[self.private.rank]
 
-    def default(self, label: str = LIBRARY) -> Competitor:
-        """The competitor that makes the library's blocking call."""
-        call = partial(getattr(self.comm, self.kind.methods[0]), *self._arguments())
-        return Competitor(label, self._as_comm(call, planned=False))
+    def default(self, label: str = LIBRARY, form: Form = "blocking") -> Competitor:
+        """The competitor that makes the library's blocking or non-blocking call."""
+        call = partial(getattr(self.comm, self._name(form)), *self._arguments())
+        return Competitor(label, self._as_comm(form, lambda: (call(), None), planned=False))
 
     def libraries(self) -> list[Competitor]:
-        """The library's competitors: its blocking call, and its persistent form if it has one."""
-        name, arguments, blocking = self.kind.methods[0], self._arguments(), self.default()
+        """The library's competitors, one for each form of the call that it has."""
+        later = self.default(CALLS["nonblocking"].defaults[0], "nonblocking")
+        calls = [self.default(), later]
         try:
-            request = getattr(self.comm, f"{name}_init")(*arguments)
+            request = getattr(self.comm, self._name("persistent"))(*self._arguments())
         except (NotImplementedError, MPI.Exception):  # a library older than MPI-4
-            return [blocking]
-        return [blocking, _persistent(LIBRARY_PERSISTENT, request)]
+            return calls
+        return [*calls, _persistent(LIBRARY_PERSISTENT, request)]
 
     def candidates(self, label: str, schedule: Schedule) -> list[Competitor]:
-        """The competitors for a schedule: a persistent request and a blocking call."""
+        """The competitors for a schedule, one for each form of the call."""
         executor = executor_for(schedule, self.private, self.op)
-        call = partial(executor.run, *self.buffers)
-        return [
-            _persistent(label, executor.persistent(*self.buffers, waited_for=True)),
-            Competitor(label + BLOCKING, self._as_comm(call, planned=True), executor.Free),
-        ]
+        made = [_persistent(label, executor.persistent(*self.buffers, waited_for=True))]
+        ways: Mapping[Form, _Making] = {
+            "blocking": lambda: (None, executor.run(*self.buffers)),
+            "nonblocking": lambda: executor.nonblocking(*self.buffers),
+        }
+        for form, call in ways.items():
+            run = self._as_comm(form, call, planned=True)
+            made.append(Competitor(label + CALLS[form].ending, run, executor.Free))
+        return made
 
     def compositions(self) -> list[Competitor]:
         """The competitors that make COMPOSITIONS, labelled such as "Reduce + Bcast"."""
@@ -190,31 +205,30 @@ class Workload:
 
         Collective.
 
-        label: ends with BLOCKING for a blocking call; otherwise a persistent request is raced.
+        label: names the form of the call, see `form_of`.
         An algorithm is not raced if the library silently replaces it, if it leaves wrong data, or
         if ranks end with different bits.
         """
-        method, blocking = self.kind.methods[0], label.endswith(BLOCKING)
-        form: CallForm = "blocking" if blocking else "persistent"
+        method, form = self.kind.methods[0], form_of(label)
         switched = calls.find(method, form, name, settings, local=False)
         if isinstance(switched, str):
             return switched
-        called = method if blocking else f"{method}_init"
-        library = partial(getattr(MPI.Intracomm, called), self.comm, *self._arguments())
-
-        def call() -> tuple[Any, tuple[()]]:
-            switched.call(library)
-            return switched.in_c, ()
-
+        library = partial(getattr(MPI.Intracomm, self._name(form)), self.comm, *self._arguments())
         refused, made = "", None
         try:
             made = switched._replace(writes=(*switched.writes, *refusing(name))).call(library)
+            if form == "nonblocking":
+                made.Wait()
         except NotImplementedError:
             refused = "the library has no persistent collectives"
         except MPI.Exception as problem:
             refused = f"the library refuses it here: {problem.Get_error_string().splitlines()[-1]}"
-        if blocking:
-            competitor = Competitor(label, self._as_comm(call, planned=True))
+        if form != "persistent":
+
+            def call() -> tuple[Any, Any]:
+                return switched.call(library), (switched.in_c, ())
+
+            competitor = Competitor(label, self._as_comm(form, call, planned=True))
         elif made is not None:
             competitor = _persistent(label, made)
         refused = next(filter(None, self.comm.allgather(refused)), "")
@@ -225,29 +239,33 @@ class Workload:
                 self.check(competitor)
             except WrongResult as problem:
                 refused = str(problem)
-        if refused and made is not None:
+        if refused and made:
             made.Free()
         return refused or competitor
 
-    def _as_comm(self, run: Callable[[], Any], *, planned: bool) -> Callable[[], object]:
-        """Wrap a blocking call as `Comm` does: from the second call on C serves it, if it can.
+    def _as_comm(self, form: Form, make: "_Making", *, planned: bool) -> Callable[[], object]:
+        """Wrap a call as `Comm` does, and complete it: C serves it from the second time, if it can.
 
-        planned: whether `run` executes a plan, rather than the library's call.
+        make: makes the call in Python; returns its request, None if it blocks, and what C needs for
+        the next one.   planned: whether `make` executes a plan, rather than the library's default.
         """
-        if COMPILED is None:
-            return run
 
-        def slow(_: str, fast_key: bytes | None, *__: Any) -> None:
-            fast_call = run()
+        def slow(_: str, fast_key: bytes | None, *__: Any) -> Any:
+            made, fast_call = make()
             if fast_key is not None and fast_call is not None:
                 calls.remember(fast_key, *fast_call)
+            return made
 
-        name, private = self.kind.methods[0], self.private
-        place = private.rank, private.size
-        calls: Any = COMPILED.Calls(
-            0, [name] * planned, self.comm, *place, MPI.SUM, slow, private.mark_broken
-        )
-        return partial(getattr(calls, name.lower()), *self._arguments())
+        call: Callable[[], Any] = partial(slow, "", None)
+        if COMPILED is not None:
+            name, private = self.kind.methods[0], self.private
+            about = [name] * planned, self.comm, private.rank, private.size, MPI.SUM
+            calls: Any = COMPILED.Calls(FORMS.index(form), *about, slow, private.mark_broken)
+            call = partial(getattr(calls, name.lower()), *self._arguments())
+        return call if form == "blocking" else lambda: call().Wait()
+
+    def _name(self, form: Form) -> str:
+        return method_name(self.kind.methods[0], form)
 
     def _arguments(self) -> list[Any]:
         """The arguments of the MPI method."""

@@ -7,16 +7,15 @@ MPI enumerates the names.  `_NAMINGS` says what the variables of each library ar
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.measure.race import OWN
 from collwise.mpi.library.tool_interface import Variable, missing, variables
+from collwise.profiles.records import Form
 from collwise.system.quantities import parse_size
 
-CallForm: TypeAlias = Literal["blocking", "nonblocking", "persistent"]
 _WRONG = "MPICH 5.0.2's leaves wrong data unless the ranks are a power of two"
-FORMS: tuple[CallForm, ...] = ("blocking", "nonblocking", "persistent")
 _NO_ALGORITHMS: Mapping[str, str] = {
     "auto": "it leaves the choice to the library",
     "sched_auto": "it leaves the choice to the library",
@@ -141,7 +140,7 @@ SETTINGS: Mapping[str, str] = {
 
 
 @cache
-def catalogue(method: str, form: CallForm) -> Catalogue:
+def catalogue(method: str, form: Form) -> Catalogue:
     """The library's own algorithms for an MPI method, such as "Bcast", in one form of calls."""
     if not variables():
         return Catalogue(left_out={"": missing()})
@@ -154,7 +153,7 @@ def catalogue(method: str, form: CallForm) -> Catalogue:
     return Catalogue(left_out={"": nothing})
 
 
-def _read(naming: _Naming, method: str, form: CallForm, variable: Variable) -> Catalogue:
+def _read(naming: _Naming, method: str, form: Form, variable: Variable) -> Catalogue:
     choices = variable.choices or {
         name: place for place, name in enumerate(_LISTED.findall(variable.description))
     }
@@ -176,7 +175,7 @@ def _read(naming: _Naming, method: str, form: CallForm, variable: Variable) -> C
 
 
 def worth_racing(
-    method: str, ranks: int, *, composed: bool, form: CallForm = "blocking"
+    method: str, ranks: int, *, composed: bool, form: Form = "blocking"
 ) -> list[tuple[str, Mapping[str, int]]]:
     """Names and settings of the algorithms of one form of calls that are worth a race.
 

@@ -25,11 +25,13 @@ import numpy as np
 from mpi4py import MPI
 
 from collwise.errors import CollwiseError, InvalidArgument
+from collwise.measure.race import method_name
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.library import own_algorithms
-from collwise.mpi.library.own_algorithms import FORMS, CallForm, OwnAlgorithm, catalogue
+from collwise.mpi.library.own_algorithms import OwnAlgorithm, catalogue
 from collwise.mpi.library.tool_interface import Variable, variables
 from collwise.mpi.runtime.private_communicator import plain_duplicate
+from collwise.profiles.records import FORMS, Form
 from collwise.schedule.collectives import COLLECTIVES
 
 log = logging.getLogger("collwise")
@@ -72,9 +74,7 @@ class Switched(NamedTuple):
         with changed(self.writes):
             return library()
 
-    def alike(
-        self, method: str, nbytes: int, comm: MPI.Intracomm, form: CallForm = "blocking"
-    ) -> bool:
+    def alike(self, method: str, nbytes: int, comm: MPI.Intracomm, form: Form = "blocking") -> bool:
         """Whether an Allreduce of `nbytes` bytes leaves the same bits on all ranks, by a trial.
 
         True for other methods.   Collective.   comm: the communicator of the `OwnCalls`.
@@ -84,13 +84,13 @@ class Switched(NamedTuple):
         first = comm.Get_rank()
         numbers = np.resize([1e16, 1.0, -1e16, 3.0, 1e-3], first + max(nbytes // 8, 1))[first:]
         total = np.zeros_like(numbers)
-        arguments = comm, numbers, total, MPI.SUM
-        if form == "blocking":
-            self.call(partial(MPI.Intracomm.Allreduce, *arguments))
-        else:
-            request = self.call(partial(MPI.Intracomm.Allreduce_init, *arguments))
+        call = getattr(MPI.Intracomm, method_name(method, form))
+        request = self.call(partial(call, comm, numbers, total, MPI.SUM))
+        if form == "persistent":
             request.Start()
+        if request is not None:
             request.Wait()
+        if form == "persistent":
             request.Free()
         return len(set(comm.allgather(sha256(total.tobytes()).digest()))) == 1
 
@@ -111,7 +111,7 @@ class OwnCalls:
         self._duplicates: dict[Writes, MPI.Intracomm | None] = {}
 
     def find(
-        self, method: str, form: CallForm, name: str, settings: Mapping[str, Any], *, local: bool
+        self, method: str, form: Form, name: str, settings: Mapping[str, Any], *, local: bool
     ) -> Switched | str:
         """How to call a method by one of the library's own algorithms, or why that is impossible.
 
@@ -139,7 +139,7 @@ class OwnCalls:
         made = self._duplicates[shared]
         return "no duplicate could be made for it" if made is None else Switched(made)
 
-    def why_not(self, method: str, form: CallForm, name: str, settings: Mapping[str, Any]) -> str:
+    def why_not(self, method: str, form: Form, name: str, settings: Mapping[str, Any]) -> str:
         """Why an algorithm cannot serve, as far as this rank knows by itself; empty if it can."""
         if self.refused:
             return self.refused

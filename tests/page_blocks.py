@@ -24,7 +24,9 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest import mock
 
@@ -32,12 +34,14 @@ import click
 import pytest
 
 from collwise.cli import collwise, main
-from tests.mpi.launching import mpich
+from tests.in_turn import printed_in_turn
 
 ROOT = Path(__file__).resolve().parents[1]
 LANGUAGES = {"console", "python", "toml", "json", "text"}
 HERE = ("plan", "simulate", "export", "compare", "wisdom")
 """Commands that start no processes: they run in this one, which is quicker."""
+OPERATORS = {"|", "&&", ";", ">"}
+"""Of the shell, between commands."""
 LIMIT_S = 240
 """For one command, or one program."""
 
@@ -91,6 +95,18 @@ def blocks(page: Path) -> list[Block]:
         )
         for found in _BLOCK.finditer(text)
     ]
+
+
+@cache
+def printed_on_ranks(ranks: int) -> dict[str, str]:
+    """What the programs of all pages for so many ranks print, by their text."""
+    every = (block for page in pages() for block in blocks(page))
+    texts = [block.text for block in every if block.how == f"ranks {ranks}"]
+    with TemporaryDirectory() as folder:
+        paths = [Path(folder) / f"{number}.py" for number in range(len(texts))]
+        for path, text in zip(paths, texts, strict=True):
+            path.write_text(text, encoding="utf-8")
+        return dict(zip(texts, printed_in_turn(ranks, paths), strict=True))
 
 
 def not_understood(block: Block) -> list[str]:
@@ -159,8 +175,9 @@ class Reader:
             self._compare(self.printed, block.text)
 
     def _command(self, command: str, shown: str, code: int) -> None:
-        if re.match(rf"collwise ({'|'.join(HERE)}) [^|&;>]*$", command):
-            ended_with, printed = self._here(shlex.split(command.replace("\\\n", " ")))
+        words = shlex.split(command.replace("\\\n", " "))
+        if words[0] == "collwise" and words[1] in HERE and not OPERATORS & {*words}:
+            ended_with, printed = self._here(words)
         else:
             ended_with, printed = self._in_a_shell(command)
         assert ended_with == code, f"$ {command}\n{printed}"
@@ -197,11 +214,7 @@ class Reader:
 
     def _program(self, block: Block) -> None:
         if ranks := block.how.partition("ranks ")[2]:
-            path = self.folder / f"line_{block.line}.py"
-            path.write_text(block.text, encoding="utf-8")
-            ended = mpich().run(int(ranks), str(path), limit_s=LIMIT_S, **self.environment())
-            assert ended.returncode == 0, ended.stderr
-            self.printed = ended.stdout
+            self.printed = printed_on_ranks(int(ranks))[block.text]
             return
         output = io.StringIO()
         with contextlib.chdir(self.folder), contextlib.redirect_stdout(output):

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.mpi.launching import mpich
+from tests.in_turn import printed_in_turn
 
 FOLDER = Path(__file__).parents[1] / "examples"
 ON_RANKS = {4: ("run_it", "share_a_table", "own_algorithm"), 5: ("same_bits",)}
-"""By their number of ranks, which run them one after another: they start once."""
-IN_TURN = "import runpy, sys\nfor path in sys.argv[1:]:\n    runpy.run_path(path)"
+"""By their number of ranks."""
 EXAMPLES = sorted(path.stem for path in FOLDER.glob("*.py"))
 ALONE = [name for name in EXAMPLES if name not in chain(*ON_RANKS.values())]
 
@@ -35,6 +34,6 @@ def test_it_prints_what_it_should(name: str, capsys: pytest.CaptureFixture[str])
 @pytest.mark.mpi
 @pytest.mark.parametrize("ranks", ON_RANKS)
 def test_they_run_on_mpi(ranks: int) -> None:
-    files = [str(FOLDER / f"{name}.py") for name in ON_RANKS[ranks]]
-    ran = mpich().run(ranks, "-c", IN_TURN, *files)
-    assert (ran.returncode, ran.stdout) == (0, "".join(map(printed, ON_RANKS[ranks]))), ran.stderr
+    names = ON_RANKS[ranks]
+    told = printed_in_turn(ranks, [FOLDER / f"{name}.py" for name in names])
+    assert told == [printed(name) for name in names]

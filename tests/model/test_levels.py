@@ -59,11 +59,9 @@ def test_all_bytes_of_a_broadcast_leave_the_roots_group() -> None:
     assert broadcast(machine, 4, 1000).time == 14 * US  # one of two ranks sends 500 bytes
 
 
-@pytest.mark.parametrize("placement", ["4x4", "8x2", "3x5"])
-def test_long_broadcasts_come_near_to_their_bound(placement: str) -> None:
-    machine = LEVEL_PRESETS["emulated"].machine(placement)
-    ranks = machine.placement.ranks
-    made = cw.plan("broadcast", ranks=ranks, nbytes=100_000, machine=machine)
+def test_long_broadcasts_come_near_to_their_bound() -> None:
+    machine = LEVEL_PRESETS["emulated"].machine("4x3")
+    made = cw.plan("broadcast", ranks=12, nbytes=100_000, machine=machine)
     assert made.bound.time <= made.choice.predicted <= made.bound.time * F(5, 4)
 
 

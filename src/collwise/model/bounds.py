@@ -62,6 +62,8 @@ def broadcast(machine: Machine, ranks: int, nbytes: int) -> Bound:
     bound = _pipelined(machine, ranks, nbytes, LEAVING)
     if bound != NOTHING and isinstance(machine, Levels) and machine.placement.ranks == ranks:
         for level in range(2, machine.placement.depth + 1):
+            if len(machine.placement.members[level - 2]) == 1:
+                continue  # nothing leaves a group of all ranks
             name = machine.by_level[level - 2].name
             words = f"all bytes leave the root's {name}, and the last one arrives"
             leaving = Bound(_leaving(machine, level, nbytes), words)

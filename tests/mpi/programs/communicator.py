@@ -63,7 +63,7 @@ def plans_that_nobody_can_make_are_refused(comm: MPI.Intracomm) -> None:
             UnknownName,
             "form 'persistant': there is none; did you mean pers",
         ),
-        ({"form": None}, UnknownName, "form (None): there is none; known: blocking, persistent"),
+        ({"form": None}, UnknownName, "form (None): there is none; known: blocking, nonb"),
         ({"collective": None}, UnknownName, "collective (None): there is none; known: allgather"),
         ({"collective": "bcost"}, UnknownName, "did you mean bcast"),
         ({"collective": "allreduce", "dtype": "flot"}, InvalidArgument, "NumPy knows no such type"),

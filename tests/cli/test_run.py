@@ -107,7 +107,7 @@ def scripts(tmp_path: Path) -> Path:
 
 def served(library: Library, folder: Path, *arguments: str) -> Ended:
     """`collwise run` on 2 ranks of a launcher, where everything is served by plans."""
-    variables = environment(library, folder, COLLWISE_ALGORITHMS=ALGORITHMS)
+    variables = environment(library, folder, COLLWISE_ALGORITHMS=ALGORITHMS, COLUMNS="250")
     del variables["COLLWISE_PROFILE"]
     return run(launched(library, "run", *arguments), folder, variables)
 

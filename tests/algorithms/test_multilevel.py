@@ -337,3 +337,11 @@ def test_what_cuts_contributions_collects_in_no_node(algorithm: Algorithm) -> No
             across=IN_LANES[algorithm.collective][0],
             gather="circulant(pieces=2)",
         )
+
+
+def test_what_cuts_contributions_does_not_go_across_groups() -> None:
+    given: dict[str, Any] = {"sources": [1, 5], "placement": Placement.regular(3, 2)}
+    with pytest.raises(InvalidArgument, match="across groups: it cuts what ranks have; give one"):
+        ALGORITHMS["allgatherv/multilevel"].schedule(
+            6, 8, **given, exchange="as_broadcast(algorithm=binomial)", trees="binomial"
+        )

@@ -88,6 +88,7 @@ def test_corners_are_those_of_all_n_with_the_same_time(lam: Fraction) -> None:
 def test_table_splits_every_n_optimally(lam: Fraction) -> None:
     table = postal.alpha_table(2000, lam)
     assert table.tops[-2] < 2000 <= table.tops[-1]
+    assert len(table) == len(table.tops)
     for n in range(2, table.tops[-1] + 1):
         alpha = table.lookup(n)
         assert HALF <= alpha < 1

@@ -8,7 +8,7 @@ DRAWN = {
     "legal": (667, (2, 3, 4)),
     "notations": (5000, (1, 2, 3, 4, 5)),
     "generated": (5000, (3,)),
-    "node_memory": (10_000, (2, 3, 5, 8)),
+    "node_memory": (7000, (2, 3, 5, 8)),
 }
 """By program, how many cases, and on how many ranks each."""
 LIMIT_S = 6000

@@ -204,7 +204,8 @@ def a_race_is_run(comm: MPI.Intracomm) -> None:
                 for name, settings in worth_racing(method, comm.size, composed=False, form=form)
             }
             own["library:no_such"] = own["library:no_such (blocking)"] = ("no_such", {})
-            ran = race(harness, problem, {}, {}, own=own, budget_s=60.0, repetitions=2)
+            more: Any = {"own": own, "forms": FORMS, "repetitions": 2}
+            ran = race(harness, problem, {}, {}, budget_s=60.0, **more)
             raced = {label for label in ran.samples if label.startswith("library:")}
             assert raced <= own.keys()
             assert not any("no_such" in label for label in raced)

@@ -103,7 +103,7 @@ def race(
     names the form of the call.  Only the first ones are raced if _TRIAL_SHARE of the time allows no
     more.
     forms: the forms of calls to race.   if_time: further forms, raced if _TRIAL_SHARE of the time
-    also allows to try their calls after all of `own` in other forms.
+    allows to try all competitors of all forms.
     neighbours: for each label, another problem, of as many ranks or one less, on which the
     library's blocking call is timed; with any, COMPOSITIONS race, too.   only: the labels of all
     that is timed; None for everything.
@@ -146,21 +146,20 @@ def race(
     try:
         default = competitors[0]
         wanted = [one for one in competitors if only is None or one.label in only]
-        running = checked(one for one in wanted if form_of(one.label) in forms)
-        later = [one for one in wanted if form_of(one.label) in if_time]
         some = {label: one for label, one in (own or {}).items() if not only or label in only}
-        if some or later:
-            room = _room(harness, default, budget_s)
-            first = [label for label in some if form_of(label) not in if_time]
-            if later and len(first) + len(later) > room:
-                log.info("there is no time to race %s calls", ", ".join(if_time))
-                some = {label: some[label] for label in first}
-            else:
-                running += checked(later)
-                room -= len(later)
-            added = _own_competitors(harness, workload, some, room)
-            competitors += added
-            running += added
+        running: list[Competitor] = []
+        for group in (forms, if_time):
+            more = [one for one in wanted if form_of(one.label) in group]
+            more_own = {label: one for label, one in some.items() if form_of(label) in group}
+            everything = len(running) + len(more) + len(more_own)
+            if running and more and everything > _room(harness, default, budget_s):
+                log.info("there is no time to race %s calls", " and ".join(group))
+                break
+            running += checked(more)
+            if more_own:
+                added = _own_competitors(harness, workload, more_own, default, budget_s)
+                competitors += added
+                running += added
         left_s = budget_s - (time.perf_counter() - begin)
         samples, timed, load = time_competitors(
             harness, running, left_s, repetitions, seed, behind=behind, within=within
@@ -181,10 +180,12 @@ def race(
 
 
 def _room(harness: RaceHarness, default: Competitor, budget_s: float) -> int:
-    """How many more competitors can be tried in _TRIAL_SHARE of the time, by rank 0's budget."""
+    """Tell how many competitors _TRIAL_SHARE of the time allows to try, from common starts."""
     began_s = time.perf_counter()
-    default.run()
-    each_s = harness.comm.allreduce(time.perf_counter() - began_s, MPI.MAX) + harness.line.notice_s
+    for _ in range(_TRIALS):
+        harness.line.line_up()
+        default.run()
+    each_s = (time.perf_counter() - began_s) / _TRIALS
     room: int = harness.comm.bcast(int(budget_s * _TRIAL_SHARE / (each_s * (_TRIALS + 3))))
     return room
 
@@ -193,9 +194,14 @@ def _own_competitors(
     harness: RaceHarness,
     workload: Workload,
     own: Mapping[str, tuple[str, Mapping[str, int]]],
-    most: int,
+    default: Competitor,
+    budget_s: float,
 ) -> list[Competitor]:
-    """Make competitors of the first `most` of the library's own algorithms, if they can run."""
+    """Make competitors of the library's own algorithms that can run; of few if time is short."""
+    began_s = time.perf_counter()
+    default.run()
+    each_s = harness.comm.allreduce(time.perf_counter() - began_s, MPI.MAX) + harness.line.notice_s
+    most = harness.comm.bcast(int(budget_s * _TRIAL_SHARE / (each_s * (_TRIALS + 3))))
     trying = []
     for label, (name, settings) in list(own.items())[:most]:
         competitor = workload.own(harness.own, label, name, settings)

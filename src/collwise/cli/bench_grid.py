@@ -32,7 +32,7 @@ STARTING_S = 30.0
 PLANNING_S = 10.0
 """Seconds allowed for planning each race."""
 _PATIENCE = 4
-"""Where calls are slow, a race may take this many times as long as it should."""
+"""Time limits allow races and planning this many times their seconds."""
 _TAKEN = ("--grid", "--record", "--resume", "--report", "--json", "--seed")
 
 

@@ -196,7 +196,7 @@ def deliver(
     show: Callable[[], object],
     savings: Iterable[Callable[[], Saved]],
 ) -> None:
-    """Show results, and save them even if showing them fails or a file cannot be written.
+    """Show results, and save all that can be saved, even if showing them fails.
 
     document: makes the results' JSON document, to which the saved files are added.   show: prints
     the results for people.   savings: functions that save one thing each.  All of them run, even

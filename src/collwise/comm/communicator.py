@@ -185,8 +185,8 @@ class Comm(ObjectForms):
         """The collective calls of this rank, on derived communicators too, and what served them.
 
         Equal calls are one item.   Empty without record=True.
-        worth: for how many items, longest total time first, to estimate what tuning would save.
-        Each estimate makes a plan.
+        worth: estimate what tuning would save for so many items, longest total time first; an
+        estimate may make a plan.
         """
         return [] if self._record is None else self._record.calls(worth=worth)
 

@@ -95,7 +95,7 @@ class ObjectForms(Inheritable):
         return self._library_reduce(sendobj, op, root)
 
     def _for_objects(self) -> MPI.Intracomm:
-        """The communicator to send on: with a record, an object whose calls count as "object"."""
+        """The communicator to send on: self, or with a record, a view that counts as "object"."""
         return self if self._record is None else self._view(_OBJECT, self._decision, _OBJECT)
 
     def _gathers(self, name: str, most: int) -> bool:

@@ -121,7 +121,7 @@ def _composed(rules: Sequence[Rule]) -> list[Rule]:
 
 
 def _among_all(table: Table, rule: Rule) -> Table:
-    """The composition that the table chooses where nodes do not matter; empty if it has none."""
+    """The table's choice for a rule's communicators without hierarchy; empty if it has none."""
     of_collective = table.get(f"collective={rule.method.lower()}", {})
     return reached(of_collective.get("comm_type=intra", {}), rule.ranks, "any")
 

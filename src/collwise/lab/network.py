@@ -58,9 +58,9 @@ class Network:
 
     rates: bits per second of each host's port; the tuple has one entry for each host.
     latencies_ns[i][j]: the one-way latency from host i to host j.
-    trunk_rates: bits per second of each shared trunk.   trunks[i][j]: the number of the trunk from
-    host i to host j, or None.   description: the network in words, without the number of hosts, for
-    reports and fingerprints.
+    trunk_rates: bits per second of each shared trunk.   trunks: None without any trunk; otherwise
+    trunks[i][j] is the number of the trunk from host i to host j, or None.   description: the
+    network in words, without the total of hosts, for reports and fingerprints.
     """
 
     rates: tuple[int, ...]

@@ -84,7 +84,7 @@ class Statistics:
 
 
 def _become_realtime() -> bool:
-    """Have the kernel run this process before all others; return False if it refuses."""
+    """Turn garbage collection off and ask for SCHED_FIFO; return False if that is refused."""
     kernel.prctl(kernel.PR_SET_TIMERSLACK, 1)
     gc.collect()
     gc.freeze()

@@ -55,7 +55,7 @@ class CombineCampaign(Campaign[CombineSamples]):
 
 
 def cells() -> list[CombineSetting]:
-    """All settings that are timed: every operator and type with every length."""
+    """All settings that are timed: each of OPERATORS with each of SIZES."""
     return [CombineSetting(op, dtype, nbytes) for op, dtype in OPERATORS for nbytes in SIZES]
 
 

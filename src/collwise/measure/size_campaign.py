@@ -56,7 +56,7 @@ FEWEST_SIZES = 5
 PATIENCE = 2
 """A campaign that has no fit yet may take up to this multiple of its budget."""
 ROUND = 5
-"""The least number of repetitions in a round."""
+"""The least number of repetitions of a probe in a round."""
 LARGEST_SHARE = 1 / 20
 """The largest share of the budget that one repetition of all probes of a long size may take."""
 LONG = 1.5

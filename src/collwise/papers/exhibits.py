@@ -51,7 +51,7 @@ class Simulated(Exhibit):
 class Paper:
     """A paper: its lower-case key in the bibliography, its title, its claims and its exhibits.
 
-    about: the paper's subject, and how the paper is run again.
+    about: its authors and year, and how the paper is run again.
     """
 
     key: str

@@ -142,9 +142,9 @@ def _busy_per_piece(piece: Program, problem: Problem, machine: Levels) -> Fracti
 def _receives_in_turn(
     rank: int, operations: Sequence[Operation], machine: Levels
 ) -> tuple[Fraction, Fraction]:
-    """(busy, waiting): seconds of a rank's receives and combines one by one, and of its waits.
+    """(busy, waiting): seconds of a rank's receives and combines, summed, and of its waits.
 
-    Before a message comes, all other ranks of the sender's group may use the group's shared port.
+    A message from another group waits at a shared port once for each other rank of this group.
     """
     placement = machine.placement
     kinds = Counter(

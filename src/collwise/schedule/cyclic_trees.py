@@ -23,7 +23,7 @@ from collwise.schedule.rounds import Rounds
 from collwise.system.integers import Ints
 
 MAX_LATER = 6
-"""How many deadlines for a piece's arrival at all ranks `arrangement` tries: the earliest possible
+"""How many deadlines `arrangement` tries for a piece's arrival at all ranks: the earliest possible
 round, and the rounds after it."""
 
 

@@ -217,7 +217,7 @@ class _Writer:
         return scratch(self._unused - 1)
 
     def send_parts(self, group: _Group, parts: Sequence[Blocks]) -> None:
-        """Send every other member its part of the current value, beginning with the next member."""
+        """Send the other members their parts of the current value, beginning with the next one."""
         for offset in range(1, len(group.members)):
             other = (group.place + offset) % len(group.members)
             self.send(group, parts[other], other)

@@ -1,13 +1,13 @@
 """Pieces of a vector side by side: while messages of one piece travel, ranks send those of others.
 
 Every piece has a program of its own, whose sends stay in order.  Of the sends that are ready, a
-rank chooses a send with the longest latency; of several such sends, one that a send of the longest
-latency waits for; of several again, the send of the earliest piece.  All pieces are simulated in
+rank chooses the one with the longest latency; of several, the one with the longest latency among
+the sends that wait for it; then the one of the earliest piece.  All pieces are simulated in
 rounds to find out which sends are ready when.  In each round a rank sends at most one message and
 receives at most one; a message's latency says how many rounds later it arrives.
 
-If all ranks' lists have the same pattern of sends and receives, only one rank is simulated, and its
-order holds for all.
+Without a placement all ranks' lists have one pattern of sends and receives; so only rank 0 is
+simulated, and its order holds for all.
 """
 
 from bisect import bisect_left

@@ -172,7 +172,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Written(Program):
-    """A program written out by hand, rank by rank."""
+    """A program given as each rank's operations."""
 
     lists: tuple[tuple[Operation, ...], ...]
 

@@ -91,7 +91,7 @@ def _play_c(rows: Rows, law: Law, limit: int) -> Played | None:
 
 
 class _Partner:
-    """A rank's latest partner.   until, others_until: when exchanges with all, with others end."""
+    """A rank's latest partner.   until: all exchanges' end; others_until: end of all but its."""
 
     def __init__(self) -> None:
         self.rank, self.until, self.others_until = NONE, 0, 0

@@ -51,7 +51,7 @@ class Checked(NamedTuple):
 
     @property
     def failed(self) -> bool:
-        """Whether the rule is not in force, or changes what the default does at other sizes."""
+        """Whether the rule surely is not in force, or changes the default at other sizes."""
         return self.in_force is False or not self.elsewhere
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Pipelined binary tree: every rank sends each segment to two children.
+"""Pipelined binary tree: each segment goes on to at most two children.
 
 The tree has half the bandwidth of the chain, but about log2 p hops instead of p − 1.  The
 tree is for long messages on many ranks.

@@ -132,8 +132,8 @@ def delay_receive_time(n: int, lam: Number) -> Fraction:
     """T_⌈λ⌉(n), in units of t0: the census's time if messages are received ⌈λ⌉ after their start.
 
     n: number of ranks, >= 1.   lam: latency in units of t0, >= 1, exact.
-    This is an upper bound of `census_time`. (The paper's recursion for it, read literally with "t
-    >= λ", does not delay the last receipt, and is ⌈λ⌉ − λ less.)
+    This is an upper bound of `census_time` for k = ⌈λ⌉.  (The paper's recursion, as printed, does
+    not delay the last receipt: it gives ⌈λ⌉ − λ less for n >= 2.)
     Raises InvalidArgument if n < 1 or lam < 1.
     Source: [Bruck1996] §3.2.
 

@@ -42,7 +42,7 @@ def curve(blocking: bool = True) -> tuple[Fit, ...]:
 
 @cache
 def broadcast_s(alpha: Fraction, nbytes: int, orders: tuple[tuple[int, ...], ...]) -> float:
-    """Seconds of the α-broadcast on a mesh of 8 × 8 whose links messages wait for.
+    """Seconds of the α-broadcast on an 8 × 8 mesh where messages wait for links.
 
     alpha: the share of its ranks that a source keeps.   orders: for each order, the node of each
     rank; the result is the mean over all orders.

@@ -88,7 +88,7 @@ def _exact_alphas() -> tuple[Fraction, Fraction]:
 
 
 def _censuses(n: int, lam: Fraction) -> dict[str, Fraction]:
-    """Times in t0 of a census of n ranks by delay-receive and delay-send, run without delays."""
+    """Simulated times in t0 of both censuses of n ranks, by name, run as early as possible."""
     machine = cw.Machine.postal(t0_s=1, lam=lam)
     return {
         name: cw.simulate(

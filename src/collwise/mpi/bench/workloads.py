@@ -206,8 +206,8 @@ class Workload:
         Collective.
 
         label: names the form of the call, see `form_of`.
-        An algorithm is not raced if the library silently replaces it, if it leaves wrong data, or
-        if ranks end with different bits.
+        An algorithm is not raced if the library replaces it on all ranks, if it leaves wrong data,
+        or if ranks end with different bits.
         """
         method, form = self.kind.methods[0], form_of(label)
         switched = calls.find(method, form, name, settings, local=False)
@@ -215,8 +215,10 @@ class Workload:
             return switched
         library = partial(getattr(MPI.Intracomm, self._name(form)), self.comm, *self._arguments())
         refused, made = "", None
+        # Where only some ranks run the algorithm, an error of theirs would hang the others.
+        strictly = () if calls.composed(method, form, name, settings) else refusing(name)
         try:
-            made = switched._replace(writes=(*switched.writes, *refusing(name))).call(library)
+            made = switched._replace(writes=(*switched.writes, *strictly)).call(library)
             if form == "nonblocking":
                 made.Wait()
         except NotImplementedError:

@@ -52,6 +52,13 @@ class OwnAlgorithm(NamedTuple):
     parameters: Mapping[str, Variable]
     duplicated: bool = False
 
+    @property
+    def flat(self) -> int | None:
+        """The composition that treats all ranks alike; None if the library has none."""
+        composition = self.parameters.get("composition")
+        found = None if composition is None else _FLAT.search(composition.description)
+        return None if found is None else int(found[1])
+
     def writes(self, settings: Mapping[str, Any]) -> tuple[tuple[Variable, int], ...]:
         """The variables to write, with values, to run the algorithm.   settings: numbers or text.
 
@@ -190,9 +197,8 @@ def worth_racing(
         variants: list[dict[str, int]] = [{}]
         if "k" in algorithm.parameters and ranks > _RADIX:
             variants.append({"k": _RADIX})
-        if composed and (composition := algorithm.parameters.get("composition")) is not None:
-            flat = _FLAT.search(composition.description)
-            variants += [{**one, "composition": int(flat[1])} for one in variants if flat]
+        if composed and algorithm.flat is not None:
+            variants += [{**one, "composition": algorithm.flat} for one in variants]
         found += [(name, settings) for settings in variants]
     return found
 
@@ -201,7 +207,8 @@ def refusing(name: str) -> tuple[tuple[Variable, int], ...]:
     """The variables and values that make the library raise an error rather than replace `name`.
 
     Empty if the library cannot do so.  Also empty for MPICH's smp, which calls the collective again
-    on some of the ranks; an error in that call would hang the other ranks.
+    on some of the ranks; an error in that call would hang the other ranks.  For compositions, which
+    do so, too, see `OwnCalls.composed`.
     """
     variable = variables().get("MPIR_CVAR_COLLECTIVE_FALLBACK")
     if (

@@ -16,7 +16,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from hashlib import sha256
 from time import monotonic, sleep
 from typing import Any, NamedTuple, TypeAlias
@@ -138,6 +138,22 @@ class OwnCalls:
             self._duplicates[shared] = self._duplicate(shared)
         made = self._duplicates[shared]
         return "no duplicate could be made for it" if made is None else Switched(made)
+
+    def composed(self, method: str, form: Form, name: str, settings: Mapping[str, Any]) -> bool:
+        """Whether the library runs an algorithm on one rank of each node, and others inside nodes.
+
+        Collective.
+        """
+        flat = catalogue(method, form).algorithms[name].flat
+        return flat is not None and str(settings.get("composition")) != str(flat) and self._nested
+
+    @cached_property
+    def _nested(self) -> bool:
+        """Whether there are several nodes, some of several ranks.  First access: collective."""
+        node = self.of.Split_type(MPI.COMM_TYPE_SHARED)
+        most: int = self.of.allreduce(node.Get_size(), MPI.MAX)
+        node.Free()
+        return 1 < most < self.of.Get_size()
 
     def why_not(self, method: str, form: Form, name: str, settings: Mapping[str, Any]) -> str:
         """Why an algorithm cannot serve, as far as this rank knows by itself; empty if it can."""

@@ -192,7 +192,10 @@ def test_a_size_between_two_measured_ones_is_never_needed() -> None:
                 hops = postal.broadcast_time(ranks, latency / gap) * gap
                 idle = hops + min(min(-gap, c.latency - latency - c.gap) for c in costs.values())
                 paced = (soonest(machine, tuple(costs), F(nbytes), i) for i in (tail, idle))
-                expected = max(hops, nbytes * rate + tail, hops + last, *paced)
+                starts = [postal.broadcast_time(n, latency / gap) * gap for n in range(1, ranks)]
+                busy = (ranks - 1) * nbytes * rate
+                shared = min((busy + sum(starts[:n])) / n for n in range(1, ranks)) + tail
+                expected = max(hops, nbytes * rate + tail, hops + last, *paced, shared)
                 assert bound(machine, ranks, nbytes) == expected
 
 

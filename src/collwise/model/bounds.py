@@ -6,13 +6,14 @@ T_λ(p)·t0 is the least time of a broadcast to p ranks in the postal model.
 
 from collections.abc import Sequence
 from fractions import Fraction
-from heapq import heappop, heappush
+from itertools import islice
 from typing import NamedTuple
 
-from collwise.model import postal
+from collwise.model import group_bounds, postal, relayed
 from collwise.model.chains import all_chained
 from collwise.model.exact import seconds
 from collwise.model.levels import Levels
+from collwise.model.limits import SEARCHED_RANKS
 from collwise.model.machine import Machine
 from collwise.model.pace import lines_below, soonest
 
@@ -35,12 +36,14 @@ LEAST = "with the least t0 and λ·t0 of any size"
 CHAINED = "every rank needs every byte of every rank: long messages leave time for few ways"
 PACED = "all of them in messages that have the time to travel"
 """The argument, in words, of a bound that the module `pace` computes."""
+RELAYED = "all ranks have all bytes, and nobody sends before it is reached"
+"""The argument, in words, of a bound that the module `relayed` computes."""
 
 
 def broadcast(machine: Machine, ranks: int, nbytes: int) -> Bound:
     """Return a lower bound for every broadcast of nbytes to `ranks` ranks, segmented ones included.
 
-    The result is the largest of four bounds:
+    The result is the largest of five bounds:
     1.  Some byte must reach every rank.  This takes T_λ(p)·t0 with the least t0 and λ·t0 of all
     sizes up to nbytes.
     2.  All bytes must leave the root, which takes nbytes times the least t0(x)/x.  Then the last
@@ -51,6 +54,7 @@ def broadcast(machine: Machine, ranks: int, nbytes: int) -> Bound:
     4.  Let x bytes be the size of the last message that brings new bytes from the root.  From its
     start at least T_λ(p)·t0 remains, and more if x bytes take longer than the cheapest message.  So
     the root is idle for this time less t0(x), and the bound of the module `pace` applies.
+    5.  All other ranks receive all bytes, and nobody sends before it is reached (`relayed`).
 
     Where ranks share memory, one publication reaches all of them.  So T_λ(p)·t0 becomes the least
     λ·t0 of one publication and one read, and this λ·t0 grows with the size of the message.  The
@@ -61,40 +65,17 @@ def broadcast(machine: Machine, ranks: int, nbytes: int) -> Bound:
     """
     bound = _pipelined(machine, ranks, nbytes, LEAVING)
     if bound != NOTHING and isinstance(machine, Levels) and machine.placement.ranks == ranks:
+        sizes = _sizes(machine, nbytes, 1)
         for level in range(2, machine.placement.depth + 1):
             if len(machine.placement.members[level - 2]) == 1:
                 continue  # nothing leaves a group of all ranks
             name = machine.by_level[level - 2].name
             words = f"all bytes leave the root's {name}, and the last one arrives"
-            leaving = Bound(_leaving(machine, level, nbytes), words)
-            bound = max(bound, leaving, key=lambda bound: bound.time)
+            passed = f"every {name} has all bytes, and none sends before it is reached"
+            leaving, passing = group_bounds.leaving(machine, level, nbytes, sizes)
+            more = Bound(leaving, words), Bound(passing, passed)
+            bound = max(bound, *more, key=lambda bound: bound.time)
     return bound
-
-
-def _leaving(machine: Levels, level: int, nbytes: int) -> Fraction:
-    """The least seconds for a group of level − 1 to send nbytes to other groups.
-
-    Let x bytes be the size of the last message.  Before it starts, the group's port has been busy
-    with all other bytes.  Or, if the group has up to q ranks, let x be the size of the last message
-    of the rank that sends most: its own port has been busy with all but x of nbytes/q bytes.
-    """
-    most = max(map(len, machine.placement.members[level - 2]))
-    sizes = {*_sizes(machine, nbytes, 1), -(-nbytes // most)}
-    costs = {
-        x: [machine.at(at, x) for at in range(level, machine.placement.depth + 1)] for x in sizes
-    }
-    rates = (
-        min(machine.port(level - 1, x) / x for x in sizes),
-        min(min(cost.gap for cost in costs[x]) / x for x in sizes),
-    )
-    shares = Fraction(nbytes), Fraction(nbytes, most)
-    return max(
-        min(
-            max(share - x, Fraction(0)) * rate + min(cost.latency for cost in costs[x])
-            for x in sizes
-        )
-        for share, rate in zip(shares, rates, strict=True)
-    )
 
 
 def _pipelined(machine: Machine, ranks: int, nbytes: int, move: str) -> Bound:
@@ -121,7 +102,12 @@ def _pipelined(machine: Machine, ranks: int, nbytes: int, move: str) -> Bound:
         for x in _sizes(machine, most, 1)
     )
     paced = Bound(_paced(machine, most, nbytes, idle), PACED)
-    return max(hops, volume, Bound(both, words), paced, key=lambda bound: bound.time)
+    bounds = [hops, volume, Bound(both, words), paced]
+    if ranks <= SEARCHED_RANKS and not machine.shares_memory:
+        starts = islice(relayed.reached(least.latency, least.gap), ranks)
+        passed = relayed.soonest(starts, (ranks - 1) * nbytes * rate, least.lag)
+        bounds.append(Bound(passed, RELAYED))
+    return max(bounds, key=lambda bound: bound.time)
 
 
 def _paced(machine: Machine, most: int, nbytes: int | Fraction, idle: Fraction) -> Fraction:
@@ -336,32 +322,10 @@ def _informing(
     sizes = _sizes(machine, most, least)
     for level in range(2, machine.placement.depth + 1):
         name = machine.by_level[level - 2].name
-        time = _reaching(machine, level, sizes)
+        groups = len(machine.placement.members[level - 2])
+        time = next(islice(group_bounds.reaching(machine, level, sizes), groups - 1, None))
         bound = max(bound, Bound(time, f"every {name} is reached, {words}"), key=lambda b: b.time)
     return bound
-
-
-def _reaching(machine: Levels, level: int, sizes: Sequence[int]) -> Fraction:
-    """The least time in which messages of `level` and outer levels reach all groups below it.
-
-    A group of up to q ranks starts its message number j (0, 1, …) no earlier than max(⌊j/q⌋·t0,
-    j·g) after it is reached, as if all of its ranks had the data by then. t0, λ·t0 and g, the time
-    of the group's port, are the least of all `sizes`. (T_λ of the number of groups is no bound,
-    since several ranks of a group can send at once.)
-    """
-    groups = machine.placement.members[level - 2]
-    most = max(map(len, groups))
-    costs = [machine.at(at, n) for at in range(level, machine.placement.depth + 1) for n in sizes]
-    gap, latency = min(c.gap for c in costs), min(c.latency for c in costs)
-    port = min(machine.port(level - 1, n) for n in sizes)
-    time = Fraction(0)
-    arrivals = [(latency, Fraction(0), 0)]  # arrival; when its sender was reached; message number
-    for _ in groups[1:]:
-        time, since, j = heappop(arrivals)
-        heappush(arrivals, (time + latency, time, 0))
-        later = since + max((j + 1) // most * gap, (j + 1) * port)
-        heappush(arrivals, (later + latency, since, j + 1))
-    return time
 
 
 def _least(

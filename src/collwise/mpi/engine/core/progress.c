@@ -161,10 +161,9 @@ static atomic_int ending;
 
 int progress_requests(void) { return ending ? 0 : requests; }
 
-static int poll_grequest(void *thing) {
+/* Complete a request whose program is done; otherwise it is to be polled again. */
+static int polled(struct grequest *grequest) {
     const struct library *library = progress_library;
-    struct grequest *grequest =
-        ((void *(*)(void *))library->MPIX_Async_get_state)(thing);
     struct program *program = grequest->program;
     switch (program_poll(program, program->instructions_number)) {
     case PENDING:
@@ -179,6 +178,10 @@ static int poll_grequest(void *thing) {
     CALL(MPI_Grequest_complete, GREQUEST_COMPLETE, library,
          (handle_at(library, &grequest->request)));
     return OVER;
+}
+
+static int poll_grequest(void *thing) {
+    return polled(((void *(*)(void *))progress_library->MPIX_Async_get_state)(thing));
 }
 
 /* Somebody completes the request, outside of the library's progress. */
@@ -243,7 +246,8 @@ enum outcome progress_start_request(struct program *program, void *request,
     memcpy(request, &grequest->request, (size_t)library->width);
     program->state = LIBRARYS;
     requests++;
-    int error = start_hook(library, poll_grequest, grequest);
+    /* Without a hook where all is there, as for who only publishes inside the node. */
+    int error = polled(grequest) == OVER ? 0 : start_hook(library, poll_grequest, grequest);
     if (error) { /* nobody would move it on */
         requests--;
         program->error = error;

@@ -74,7 +74,7 @@ _MODULES = {
     "verify": "verifier",
     "waitall": "mpi.execution.persistent",
 }
-"""Where each public name is defined."""
+"""The module from which each public name but `errors` is loaded."""
 
 _PICTURED = {"Plan": "planner.plans", "Profile": "profiles.profile", "Trace": "timing.trace"}
 """The modules of the classes that notebooks show as pictures, which `report.notebook` draws."""

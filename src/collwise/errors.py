@@ -64,7 +64,7 @@ class InvalidArgument(CollwiseError, ValueError):
 
 
 class BeyondLimits(InvalidArgument):
-    """A request that would take too much time or memory; plans leave such algorithms out."""
+    """A request that would take too much time or memory; plans leave out what raises it."""
 
 
 class NothingApplies(InvalidArgument):

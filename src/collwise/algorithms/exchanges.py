@@ -6,7 +6,8 @@ dimensions, given by a strategy (Version 4).  Larger groups need fewer stages, w
 above 1.  A stage in groups of k ranks takes (k − 2 + λ)·t0 for whole vectors.  A stage that divides
 vectors takes 2(k − 2 + λ)·t0, but with the smaller t0 of a k-th of the vector.  With k = p every
 rank sends to all others.  A search finds the best group sizes (`best_stages`).  In a reduce-scatter
-all stages divide vectors, and neighbouring ranks exchange first, so operators need not commute.
+all stages divide vectors, in half that time: there is nothing to gather.  Neighbouring ranks
+exchange first, so operators need not commute.
 """
 
 import re
@@ -29,7 +30,7 @@ from collwise.schedule.program import Program
 RADICES = (3, 4, 5, 6, 8, 12, 16, 32)
 """Group sizes that plans try for recursive multiplying."""
 MAX_CORES = 8
-"""At most this many n < p are tried: n ranks exchange, after the others sent them their vectors."""
+"""Plans try at most this many n < p: n ranks exchange once the others have sent them vectors."""
 _Best: TypeAlias = tuple[int | float, tuple[Stage, ...]]
 _WRITTEN = re.compile(r"[0-9]{1,9}d?( [0-9]{1,9}d?)*")
 
@@ -175,10 +176,7 @@ def best_stages(problem: Problem, machine: Machine) -> Iterable[Settings]:
 def _integer_costs(
     problem: Problem, machine: Machine, lengths: Iterable[int]
 ) -> dict[int, tuple[int, ...]]:
-    """A map from lengths in elements to (gap, time between receipts, latency, combining time).
-
-    All times are exact integers in the same unit.
-    """
+    """By length in elements: gap, time between receipts, latency, combining time, in one unit."""
     costs = {}
     for items in lengths:
         nbytes = items * problem.itemsize
@@ -193,7 +191,7 @@ def _integer_costs(
 def radices(ranks: int, *, fixed: bool = False) -> tuple[int, ...]:
     """The possible group sizes: the divisors of `ranks` from 2 to LARGEST_RADIX, ascending.
 
-    fixed: whether to keep the order "fixed": only powers of two, and `ranks` as the last one.
+    fixed: whether to keep the order "fixed", for which sizes are powers of two, or `ranks` itself.
     """
     divisors = (k for k in range(2, min(ranks, LARGEST_RADIX) + 1) if ranks % k == 0)
     return tuple(k for k in divisors if not fixed or k == ranks or k.bit_count() == 1)

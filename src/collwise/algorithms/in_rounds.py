@@ -1,11 +1,11 @@
 """Broadcasts and reduces in rounds: the kinds of rounds, and the best lengths of pieces.
 
-In almost every round, every rank sends one piece and receives one; in a tree, a rank with c
+In almost every round, almost all ranks send one piece and receive one; in a tree, a rank with c
 children needs c rounds for each piece.  Through a circulant graph k pieces take k − 1 + ⌈log2 p⌉
 rounds; where λ is 1, no algorithm is better for long messages [Traeff2024b].  Rounds made for a
-latency λ take little more than k − 1 + T_λ(p), with T_λ(p) for a single piece.  Each of two binary
-trees carries every second piece; an inner rank of one tree is a leaf of the other tree
-[Sanders2009].  A reduce is the time-reversed broadcast: it does not combine in rank order.
+latency λ take little more than k − 1 + T_λ(p), where a single piece takes T_λ(p).  Each of two
+binary trees carries every second piece; an inner rank of one tree is a leaf of the other tree
+[Sanders2009].  A reduce, the time-reversed broadcast, in general does not combine in rank order.
 """
 
 from collections.abc import Callable, Iterable
@@ -48,7 +48,7 @@ from collwise.schedule.rounds import DownRounds, Rounds, UpRounds, highest
 from collwise.schedule.two_trees import TwoTrees
 
 SAMPLED = 16
-"""Number of pieces whose rounds are computed, to extrapolate how many rounds more pieces need."""
+"""The most pieces whose rounds are computed to extrapolate how many rounds more pieces need."""
 _RoundsOf: TypeAlias = Callable[[Problem, Settings, int], Rounds]
 
 
@@ -122,7 +122,7 @@ def pieces_of(problem: Problem, segment: int) -> tuple[Block, ...]:
 def circulant_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
     """The setting `segment` with the least time, computed as if all pieces were equally long.
 
-    Empty for one rank, and if every length would make too many pieces.
+    Empty for one rank, for fewer than two elements, and if all lengths would make too many pieces.
     """
     most = ROUNDS_PLAYED // problem.ranks if problem.ranks <= SEARCHED_RANKS else 0
     tried = [
@@ -137,8 +137,8 @@ def circulant_choices(problem: Problem, machine: Machine) -> Iterable[Settings]:
 def lengths(problem: Problem, apart: int = 8) -> set[int]:
     """Piece lengths in bytes to try, for numbers of pieces from 2 to MOST_PIECES.
 
-    apart: each number of pieces is about 1 + 1/apart times the next smaller number.  The length of
-    one element is included, unless it makes more than MOST_PIECES pieces.
+    apart: each number of pieces exceeds the next smaller one by about 1/apart of it, at least by 1.
+    One element is a length too, unless it makes too many pieces.  Empty for 0 or 1 elements.
     """
     items = problem.nbytes // problem.itemsize
     counts, count = {items} if 1 < items <= MOST_PIECES else set[int](), 2
@@ -165,7 +165,7 @@ def postal_choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
 def two_tree_choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
     """The settings `segment` and `latency` to compare, for rounds down two trees.
 
-    Empty if λ is 1: through a circulant graph k pieces then take the fewest possible rounds.
+    Empty if λ is 1, where circulant graphs need the fewest rounds, and for one or too many ranks.
     """
     if all(machine.message(nbytes).lam <= 1 for nbytes in lengths(problem)):
         return ()

@@ -36,7 +36,7 @@ class Configured(NamedTuple):
 
     @classmethod
     def of(cls, algorithm: Algorithm, settings: Settings) -> "Configured":
-        """An algorithm with checked settings; raises InvalidArgument if a setting is not valid."""
+        """An algorithm with checked settings; raises the errors of `Algorithm.settings`."""
         return cls(algorithm, tuple(algorithm.settings(settings).items()))
 
     def build(self, problem: Problem) -> Program:

@@ -31,11 +31,11 @@ Build: TypeAlias = Callable[[Problem, Settings], Program]
 
 
 class Rough(NamedTuple):
-    """Settings with a rough time; a search computes exact times of the settings that seem best.
+    """Settings with a rough time; a search simulates only the few settings that seem best.
 
     time: rough seconds, compared only with times of other settings of the same algorithm.
-    problem: a problem of about the same size, for which exact times are computed; if all its blocks
-    are equally long, simulating one rank is enough.  None: the user's problem.
+    problem: a problem of about the same size to simulate, such as one with equally long blocks, for
+    which simulating one rank is enough; None for the user's problem.
     """
 
     time: float | Fraction
@@ -51,7 +51,7 @@ Choices: TypeAlias = Callable[[Problem, Machine], Iterable[Settings | Rough]]
 class Parameter:
     """A parameter of an algorithm.
 
-    read: returns a value in its usual form; raises InvalidArgument for an invalid value.
+    read: returns a value in its usual form; raises InvalidArgument or UnknownName if it is invalid.
     meaning: what the value means, in words.
     """
 
@@ -81,18 +81,18 @@ class Algorithm:
     ]
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     segmented: bool = False
-    """Whether the algorithm may cut vectors: send less than the whole vector in one message."""
+    """Whether a message may carry only a part of a vector, or of a source's contribution."""
     order: Callable[[Problem], Order] = lambda problem: "rank"
     """Maps a problem to the algorithm's order of combining; unused if nothing is combined."""
     levels: bool = False
     """Whether the algorithm is for machines with levels; if so, it uses the problem's placement."""
     usual: bool = False
-    """Whether MPI libraries commonly use the algorithm; plans always try such algorithms."""
+    """Whether MPI libraries commonly use it; if so, plans try it even if `searched` is false."""
     searched: bool = True
     """Whether plans try the algorithm on machines where only ranks' own ports delay messages.
 
-    Where links, processors or shared ports delay messages too, plans try all algorithms.  Users can
-    run any algorithm by its name."""
+    For the order "fixed", and where links, processors or shared ports delay messages too, plans
+    also try the others.  Users can run any algorithm by its name."""
     repositions: str = ""
     """Name of the algorithm that runs once this one has moved the sources' data to better ranks.
 
@@ -132,7 +132,7 @@ class Algorithm:
     def settings(self, values: Settings) -> dict[str, Any]:
         """The values of all parameters by name, checked and in their usual form.
 
-        Raises InvalidArgument for unknown or missing parameters, and for invalid values.
+        Raises InvalidArgument for unknown or missing parameters, and what `Parameter.read` raises.
         """
         unknown = sorted(set(values) - set(self.parameters))
         if unknown:
@@ -170,7 +170,7 @@ class Algorithm:
         order: the order of combining that is needed; None for the algorithm's own.
         sources, shape, placement: arguments of `Problem.of`.   settings: the parameters by name.
         Raises InvalidArgument for a root, size or setting out of range, or an order that the
-        algorithm does not keep.
+        algorithm does not keep; UnknownName for an unknown order, or algorithm in a setting.
         """
         itemsize = itemsize if item is None else item
         arguments = {"sources": sources, "shape": shape, "placement": placement}
@@ -195,8 +195,8 @@ class Algorithm:
     def solve(self, problem: Problem, settings: Settings) -> Schedule:
         """The schedule for a problem.
 
-        Raises InvalidArgument for invalid settings, and if the algorithm combines in a weaker order
-        than the problem needs.
+        Raises the errors of `settings`, and InvalidArgument if the algorithm combines in a weaker
+        order than the problem needs.
         """
         if not self.keeps_order(problem):
             raise InvalidArgument(
@@ -225,8 +225,8 @@ class Algorithm:
 
         itemsize: bytes of an element.   item: an older name of `itemsize`.
         sources, shape, placement: arguments of `Problem.of`.   settings: the parameters by name.
-        Raises BeyondLimits if the schedule has too many messages to simulate, and InvalidArgument
-        as `schedule` does.
+        Raises BeyondLimits if the schedule has too many messages to simulate, and the errors of
+        `schedule`.
         """
         checked_machine(machine, f"the time of {self.name}")
         itemsize = itemsize if item is None else item
@@ -237,8 +237,8 @@ class Algorithm:
     def time_of(self, problem: Problem, machine: Machine, settings: Settings) -> Fraction:
         """The predicted completion time for a problem on a machine, in exact seconds.
 
-        Raises InvalidArgument as `solve` does, and BeyondLimits if the schedule has too many
-        messages to simulate.
+        Raises the errors of `solve`, and BeyondLimits if the schedule has too many messages to
+        simulate.
         """
         schedule = self.solve(problem, settings)
         if problem.ranks == 1 or problem.nbytes == 0:
@@ -279,7 +279,7 @@ ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(_ALGORITHMS)
 def register(algorithm: Algorithm) -> Algorithm:
     """Add an algorithm to the registry; returns it, named by the collective's current name.
 
-    Raises InvalidArgument if the name is invalid or taken.
+    Raises InvalidArgument if it is no `Algorithm`, or if its name is invalid or taken.
     """
     asked = "register an algorithm"
     if not isinstance(algorithm, Algorithm):
@@ -315,7 +315,8 @@ def algorithms_for(collective: str, *, levels: bool = True) -> tuple[Algorithm, 
 def find(name: str, collective: str | None = None) -> Algorithm:
     """The algorithm with a given name, such as "broadcast/chain".
 
-    If `collective` is given, "chain" is enough.  Raises UnknownName if no algorithm has the name.
+    If `collective` is given, "chain" is enough.  Raises UnknownName for an unknown collective, or
+    if no algorithm (of `collective`, if given) has the name.
     """
     among = algorithms_for(collective) if collective else ALGORITHMS.values()
     by_name = {algorithm.name: algorithm for algorithm in among}
@@ -360,7 +361,7 @@ def describe(name: str, settings: Settings) -> str:
 
 
 def segments(problem: Problem, settings: Settings) -> int:
-    """Number of segments of the vector; 1 if there is no setting `segment`."""
+    """Number of segments of the vector: 0 if it is empty, 1 if there is no setting `segment`."""
     return -(-problem.nbytes // int(settings.get("segment", problem.nbytes or 1)))
 
 

@@ -1,7 +1,7 @@
 """Finds the settings of an algorithm that are worth trying.
 
 An algorithm with many possible settings states a rough time for each (`Rough`).  Only the few
-settings with the least rough times are compared by exact times, within a budget.  The budget counts
+settings with the least rough times are compared by simulation, within a budget.  The budget counts
 messages, not seconds, so that all ranks compare the same settings and make the same choice.
 """
 
@@ -22,8 +22,8 @@ from collwise.timing.tree_times import time_by_pace, with_few_segments
 def settings_to_try(algorithm: Algorithm, problem: Problem, machine: Machine) -> list[Settings]:
     """The settings of an algorithm that are worth trying for a problem on a machine.
 
-    The result has all settings without a rough time, and the fastest of the settings with one.
-    Empty if the algorithm does not apply.   Raises BeyondLimits if the algorithm's `choices` does.
+    The result has all settings without a rough time; of those with one it has the fastest that the
+    budget lets it find.  Empty if the algorithm does not apply.   Raises what `choices` raises.
     """
     offered = list(algorithm.choices(problem, machine))
     given = [settings for settings in offered if not isinstance(settings, Rough)]
@@ -47,10 +47,10 @@ def settings_to_try(algorithm: Algorithm, problem: Problem, machine: Machine) ->
 def program_time(problem: Problem, program: Program, machine: Machine) -> Fraction:
     """Seconds that a program takes, used to choose an algorithm's settings.
 
-    The time is exact if only ranks' own ports delay messages.  Otherwise it is an estimate: one
-    rank is simulated if all ranks do the same; if they do not, contention is left out.
     If a reduce sends many segments up a tree, the first few are simulated, the rest extrapolated.
-    Results are cached, so `program` and `machine` have to be hashable.
+    Other times are exact if only ranks' own ports delay messages, else estimates: one rank is
+    simulated if all ranks do the same; if they do not, contention is left out.
+    Results are cached, so all arguments have to be hashable.
     """
     if isinstance(program, UpTree):
         return time_by_pace(program, lambda few: _simulated(problem, few, machine))

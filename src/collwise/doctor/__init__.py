@@ -1,4 +1,4 @@
-"""Checks of what collwise needs on a machine, each with a remedy: `checks`.
+"""Checks of what collwise needs on a machine, with a remedy where something is wrong: `checks`.
 
-The script `_MPI_PROBE` asks MPI what only MPI knows, in a process of its own.
+The script `_MPI_PROBE` asks MPI what only MPI knows, in processes of its own.
 """

@@ -1,4 +1,4 @@
-"""The checks of `collwise doctor`.  MPI is tried in other processes: a broken one may abort."""
+"""The checks of `collwise doctor`.  MPI runs in other processes: a broken MPI may abort them."""
 
 import os
 import platform
@@ -76,7 +76,10 @@ ok, note, wrong = (partial(CheckResult, status) for status in ("ok", "note", "wr
 
 
 def checkup(progress: Callable[[str, float], None]) -> Iterator[CheckResult]:
-    """Run all checks, each after the checks that it depends on."""
+    """Yield the results of the checks; without an MPI library those about profiles are left out.
+
+    progress: called before slow checks with what comes next, and the fraction that is done.
+    """
     yield ok("collwise", f"{version('collwise')}, Python {platform.python_version()}")
     progress("loading the MPI library", 0.1)
     answers, trouble = ask([sys.executable, "-c", _MPI_PROBE])
@@ -192,7 +195,7 @@ def _permissions(path: Path) -> CheckResult:
 
 
 def _lab() -> Iterator[CheckResult]:
-    """Check what a lab needs, and that a lab of two hosts starts; an unmet need is a note."""
+    """Check what a lab needs and, if nothing vital is missing, that two hosts start."""
     unmet = requirements.unmet()
     if missing := [requirement for requirement in unmet if requirement.needed]:
         for lacking in missing:

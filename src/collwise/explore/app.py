@@ -1,6 +1,6 @@
 """The page of `collwise explore`, a marimo notebook: sliders on the left, pictures on the right.
 
-Everything is computed by `questions`.
+`questions` computes what the page shows.
 """
 
 from typing import Any

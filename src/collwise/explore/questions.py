@@ -23,7 +23,7 @@ from collwise.simulator import Trace, simulate
 from collwise.system import formatting
 
 POSTAL = "postal model"
-"""The menu's name for a machine with t0 and λ for every message; the others are papers'."""
+"""The menu's name for a machine with one t0 and one λ; its other entries are papers' machines."""
 LAMS = tuple(map(Fraction, range(1, 11)))
 """The λ for which the chart over λ shows times."""
 SIZES = tuple(4**k for k in range(3, 11))
@@ -63,7 +63,7 @@ class Question:
 
     @cached_property
     def network(self) -> tuple[Machine, Topology | None]:
-        """The machine, and the mesh whose links messages share; no mesh (None) without links."""
+        """The machine, and the mesh on whose links messages wait; None if they wait on no links."""
         if self.is_postal:
             return Machine.postal(t0_s=1, lam=self.lam), None
         preset = PRESETS[self.machine]
@@ -85,12 +85,12 @@ class Question:
 
     @cached_property
     def plan(self) -> Plan:
-        """The plan with all algorithms as candidates, whichever one is drawn."""
+        """The plan with all algorithms that plans try, whichever one is drawn."""
         return _planned(replace(self, algorithm=""))
 
     @cached_property
     def best(self) -> dict[str, Candidate]:
-        """The best settings of every algorithm, the fastest algorithm first."""
+        """The plan's algorithms by name, each with its best settings, the fastest first."""
         best: dict[str, Candidate] = {}
         for candidate in self.plan.candidates:
             best.setdefault(candidate.name, candidate)
@@ -118,7 +118,7 @@ class Question:
 
     @property
     def sentence(self) -> str:
-        """The result as a sentence: when the drawn schedule completes, and the lower bound."""
+        """The result as a sentence: when the drawn schedule completes, next to the lower bound."""
         bound, taken = self.plan.bound, self.trace.completion
         over = f"{float(taken / bound.time):.2f} times the lower bound" if bound.time else ""
         if taken == bound.time:
@@ -135,7 +135,7 @@ class Question:
         return " ".join([*words, f"--algorithm {self.shown.name} --picture schedule.svg"])
 
     def figures(self) -> dict[str, Figure]:
-        """Charts by title: the schedule, all algorithms' times, and times over λ or size."""
+        """Charts by title: the schedule, the algorithms' times, and times over λ or size."""
         trace = self.trace
         drawn = schedule_figures(trace.timing, trace.schedule, self.unit, trace.topology)
         drawn["All algorithms"] = candidate_bars(
@@ -154,7 +154,7 @@ class Question:
     def _over(
         self, x: str, questions: dict[Fraction, "Question"] | dict[int, "Question"]
     ) -> Figure:
-        """The fastest algorithms' times, and the bound, over x.   questions: by value of x."""
+        """Times of the drawn algorithm and the fastest others, and the bound.   questions: by x."""
         names = [self.shown.name, *(name for name in self.best if name != self.shown.name)]
         scale = 1.0 if self.is_postal else 1e3
         curves = {
@@ -182,7 +182,6 @@ class Question:
 
 
 def _short(name: str) -> str:
-    """An algorithm's name without its collective's, which the page names elsewhere."""
     return name.partition("/")[2]
 
 
@@ -207,7 +206,7 @@ def embedded(figure: Figure) -> str:
 
 
 def choices() -> dict[str, Iterable[str]]:
-    """For each menu of the page, by its name, what it offers."""
+    """The entries of the page's menus, by the menu's name; the plan gives those for algorithms."""
     return {
         "collective": COLLECTIVES,
         "machine": (POSTAL, *PRESETS),

@@ -29,8 +29,8 @@ def values(
     the vectors in whole elements, in the schedule's order.
     A rank without output has None.  The output of an allgatherv is the data of all sources, one
     after another, in rank order.
-    Raises InvalidArgument for inputs that do not fit, and InvalidSchedule if the ranks wait for
-    each other in a circle (`collwise.verify` says more).
+    Raises InvalidArgument for inputs that do not fit, and InvalidSchedule if a rank would wait for
+    ever (`collwise.verify` says more).
     """
     problem = schedule.problem
     blocks = {rank: block for rank in range(problem.ranks) for block in problem.input_of(rank)}
@@ -62,7 +62,7 @@ def values(
 def _element_type(
     problem: Problem, inputs: Sequence[Vector | None], blocks: Mapping[int, Block]
 ) -> np.dtype[Any]:
-    """The element type of all inputs; raises InvalidArgument for inputs that do not fit."""
+    """The element type of all inputs, uint8 without inputs; InvalidArgument if they do not fit."""
     asked = f"the values of {problem}"
     if len(inputs) != problem.ranks:
         remedy = f"give {problem.ranks}, one for each rank"

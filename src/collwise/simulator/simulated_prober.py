@@ -22,10 +22,10 @@ class SimulatedProber:
     def __init__(self, machine: Machine, *, blocking: Machine | None = None) -> None:
         self.machine, self.blocking = machine, blocking or machine
         self.elapsed_s = 0.0
-        """Simulated seconds since the prober was made."""
+        """Simulated seconds of all probes that `run` has timed."""
 
     def run(self, probes: Sequence[AnyProbe]) -> list[Seconds]:
-        """The exact seconds that each probe takes by the clock of rank 0 (P_0)."""
+        """Exact seconds of each probe by the clock of rank 0 (P_0); adds them to `elapsed_s`."""
         samples = [self.sample(probe) for probe in probes]
         self.elapsed_s += float(sum(samples))
         return samples

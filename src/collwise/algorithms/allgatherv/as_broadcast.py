@@ -35,7 +35,6 @@ class FromSource(Program):
 
 
 def _broadcasts(problem: Problem) -> list[Problem]:
-    """The broadcast problems, one for each source."""
     return [
         Problem("broadcast", problem.ranks, nbytes, rank, placement=problem.placement)
         for rank, nbytes in problem.sources

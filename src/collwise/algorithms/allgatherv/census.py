@@ -1,9 +1,9 @@
-"""The census: an allgather that takes T_λ(p)·t0 for an integer λ [Bruck1996 §3].
+"""The census: an allgather in T_λ(p)·t0, for an integer λ and a constant t0 [Bruck1996 §3].
 
 All ranks do the same, relative to their own numbers.  A rank sends a message in every t0, each to a
-different rank.  A message carries all contributions that its sender holds by then.  The census for
-latency k = 1 is Bruck's allgather; for k >= p − 1 every rank sends its own contribution to all
-others.
+different rank.  A message carries the contributions that its sender holds by then, the last message
+only those that its receiver lacks.  The census for latency k = 1 is Bruck's allgather; for
+k >= p − 1 every rank sends its own contribution to all others.
 """
 
 from bisect import bisect_left
@@ -88,7 +88,7 @@ class Census(Deliveries):
 
 
 def latencies(ranks: int, each: int, machine: Machine) -> list[int]:
-    """The latencies to try: λ rounded down and up, for messages of `each`, 2·`each`, … bytes.
+    """The latencies to try: λ, from 1 to p, rounded down and up, for `each`, 2·`each`, … bytes.
 
     each: bytes of a contribution.
     """
@@ -113,7 +113,7 @@ def census_time(ranks: int, each: int, latency: int, machine: Machine) -> Fracti
 def _choices(problem: Problem, machine: Machine) -> Iterable[Settings | Rough]:
     """The settings `latency` to compare, as if all ranks contributed equally.
 
-    Latency 1 only if there is no data; none if there are too many messages to simulate.
+    Without data only latency 1; empty if there are too many messages to simulate.
     """
     if not problem.nbytes or not alike_or_simulable(problem, machine):
         return [{"latency": 1}] * (not problem.nbytes)

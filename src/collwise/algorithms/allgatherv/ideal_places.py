@@ -1,4 +1,4 @@
-"""Ideal ranks for sources: if they have the data, every round of spreading reaches new ranks.
+"""Ideal ranks for sources: from these, each round of spreading reaches as many new ranks as it can.
 
 The ranks of a mesh are numbered row by row.
 """
@@ -25,10 +25,10 @@ def snake(shape: tuple[int, int], count: int) -> tuple[int, ...]:
 def rows(shape: tuple[int, int], count: int) -> tuple[int, ...]:
     """Ideal ranks for `count` sources, for spreading over a mesh: full rows, and part of one row.
 
-    Every round along the columns then doubles the number of rows with data.
+    Rounds along the columns then double the number of rows with data, as long as possible.
     shape: (rows, columns).   In tall meshes the sources may need more rows than a row has ranks.
-    Spreading would then begin along the rows, whose ranks all have data already.  So in tall
-    meshes the ideal ranks are full columns.
+    Spreading would then begin along the rows, whose ranks all have data already.  So the ideal
+    ranks then are full columns.
     """
     height, width = shape
     needed = -(-count // width)
@@ -48,15 +48,15 @@ def in_line(n: int, count: int) -> tuple[int, ...]:
 
 
 def _in_lines(n: int, most: int, count: int) -> tuple[int, ...]:
-    """Positions for `count` sources that are ideal in lines of n and of `most` ranks (n or n + 1).
+    """Positions for `count` sources, ideal in a line of n ranks and in one of `most` (n or n + 1).
 
     In the first round position i of the first half swaps with position i + ⌈n/2⌉.  Then both halves
     hold the same data.  So positions that are ideal for a half are ideal for the line, as long as
     all have partners.  The halves of a line, or of the two lines, differ in length by at most 1.
-    If there are too many sources for each to reach a new position, every pair gets a source, and so
-    does the middle position, which has no partner.  Every second source then moves to the other
-    half, so that messages cross the middle in both directions, unless the two lines have halves of
-    different length.
+    With more than ⌊n/2⌋ sources, every pair of partners gets one, and so does the middle position
+    of the odd line, which has no partner; the other sources fill free positions.  Unless the first
+    halves of the two lines differ in length, every second source moves to its partner's position,
+    so that messages cross the middle in both directions.
     """
     half = (most + 1) // 2
     inner = _in_lines(n // 2, half, count) if count <= n // 2 else tuple(range(half))

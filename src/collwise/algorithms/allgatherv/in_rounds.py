@@ -1,9 +1,9 @@
 """Allgathervs of long contributions in pieces: all sources broadcast at once, in rounds.
 
-Every contribution is cut into k pieces, and a message has one piece of every source, about a k-th
+Contributions are cut into k pieces; most messages carry one of almost every source, about a k-th
 of all data.  So contributions may differ in length.  Through a circulant graph the broadcasts take
 k − 1 + ⌈log2 p⌉ rounds [Traeff2022].  In rounds made for the latency λ they take little more than
-k − 1 + T_λ(p), with T_λ(p) for a single piece.
+k − 1 + T_λ(p), where a single piece takes T_λ(p).
 """
 
 from collections.abc import Iterable

@@ -65,7 +65,7 @@ def spread_snake(grid: Grid, holdings: Holdings, rank: int | None) -> Iterator[D
 def spread_mesh(
     grid: Grid, holdings: Holdings, rank: int | None, *, rows_first: bool
 ) -> Iterator[Delivery]:
-    """Deliveries in each line of one dimension of the grid, then in each line of the other.
+    """Deliveries along each row of the grid, then along each column, or first along the columns.
 
     rank: yield only this rank's deliveries; None for all.   rows_first: whether rows come first.
     """
@@ -99,7 +99,7 @@ def fullest(grid: Grid, holders: Iterable[int]) -> tuple[int, int]:
 
 
 def spread_mesh_by_sources(grid: Grid, holdings: Holdings, rank: int | None) -> Iterator[Delivery]:
-    """Deliveries in each line of one dimension of the grid, then in each line of the other.
+    """Deliveries along each row of the grid, then along each column, or first along the columns.
 
     Rows come first if the fullest row has fewer holders than the fullest column.
     """
@@ -143,9 +143,9 @@ class Spreading(Deliveries):
 
 
 def simulable(problem: Problem, machine: Machine) -> Iterable[Settings]:
-    """The choices of an algorithm without settings: [{}], or [] if it is too long to simulate.
+    """The choices of an algorithm without settings: [{}], or [] if simulating it takes too long.
 
-    It is too long if ranks × sources exceeds MAX_RECEIVED.
+    That is so if ranks × sources exceeds MAX_RECEIVED.
     """
     return [{}] if _contributions_received(problem) <= MAX_RECEIVED else []
 

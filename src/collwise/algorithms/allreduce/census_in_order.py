@@ -1,4 +1,4 @@
-"""Every rank gathers all vectors by the census, then combines them with the brackets of "fixed".
+"""Every rank gathers all vectors by the census, then combines them in the order "fixed".
 
 The allreduce is for short vectors: where t0 does not grow with the message size, the allgather
 takes T_λ(p)·t0.  All ranks end with the same bits, and operators need not commute.  The algorithms

@@ -43,7 +43,7 @@ def _choices(problem: Problem, machine: Machine) -> Iterable[Rough]:
     """The settings to compare: for each number of pieces the best stages, with two latencies.
 
     A rough time assumes that only the first piece waits for messages.  Empty for fewer than three
-    ranks, if λ is 1, and if anything but ranks' own ports delays messages.
+    ranks, if λ is 1 or t0 is 0, and if anything but ranks' own ports delays messages.
     """
     ranks, items = problem.ranks, problem.nbytes // problem.itemsize
 

@@ -1,7 +1,7 @@
 """Reduce up a tree to rank 0, then broadcast down the same tree: Version 1 of [vandeGeijn1991].
 
 With the binomial tree the allreduce takes d(α + nβ) longer than recursive doubling, for p = 2^d.
-The λ-tree is for large λ if all ranks must end with the same bits, which a census does not ensure.
+The λ-tree is for large λ if all ranks must end with the same bits, unlike those of `census`.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Chain: every rank passes the message on to the next, whole or in segments (a pipeline).
+"""Chain: the message goes from each rank to the next, whole or in segments (a pipeline).
 
 With short segments the time per byte is that of a single transfer, for any number of ranks.  No
 algorithm is better for very long messages on few ranks.

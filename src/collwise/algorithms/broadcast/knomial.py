@@ -1,4 +1,4 @@
-"""k-nomial tree: at every level each informed rank sends to k − 1 others."""
+"""k-nomial tree: at every level each informed rank sends to at most k − 1 others."""
 
 from functools import partial
 
@@ -8,7 +8,7 @@ from collwise.schedule.trees import SplitTree, keeping
 
 
 def kept(n: int, k: int) -> int:
-    """How many of n ranks the root keeps to inform: the largest j·k^h below n, for 1 <= j < k."""
+    """How many of n >= 2 ranks the root keeps to serve: the largest j·k^h below n, 1 <= j < k."""
     power = 1
     while power * k < n:
         power *= k

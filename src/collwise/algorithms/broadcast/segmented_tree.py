@@ -15,14 +15,15 @@ from collwise.timing.tree_times import tree_time
 
 TreeOf: TypeAlias = Callable[[Problem, Settings], Tree]
 TREES: dict[str, TreeOf] = {}
-"""Maps the short name of every unsegmented broadcast down a tree to what makes its tree."""
+"""Maps the short name of every unsegmented broadcast down a tree to the function for its tree."""
 SEGMENT = integer("segment", 1, "the bytes in a segment, an integer of at least 1")
 
 
 def register_tree(name: str, summary: str, time: str, tree: TreeOf, **more: Any) -> Algorithm:
     """Register a broadcast down a tree, in segments if `more` has a parameter `segment`.
 
-    tree: returns the tree for a problem and settings.   more: other fields of `Algorithm`.
+    tree: returns the tree for a problem and settings; without segments it is also entered in TREES.
+    more: other fields of `Algorithm`.
     """
 
     def build(problem: Problem, settings: Settings) -> Program:

@@ -4,8 +4,8 @@
 `multilevel`   one level after another, each with an algorithm of its own
 `pipelined`    segments go down, or up, one tree that joins the trees of all levels
 `rounds_over_levels`  pieces of the message travel in rounds that span several levels
-`lanes`        every rank of a node sends one part of the vector to the other nodes
+`lanes`        the i-th ranks of all nodes carry the i-th part of the vector between the nodes
 `lanes_in_pieces`     the allreduce of `lanes`, with the vector cut into several pieces
 `ordered`      a broadcast whose order of sends is searched (`send_order`)
-`gathering`    allgathervs that gather in groups, then exchange across them (program: `joined`)
+`gathering`    allgathervs: gather in groups, exchange across, broadcast (program: `joined`)
 """

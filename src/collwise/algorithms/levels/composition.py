@@ -32,7 +32,7 @@ from collwise.schedule.problem import Order, Problem
 from collwise.schedule.program import Program
 
 BEST = 3
-"""Default number of algorithms that `best_parts` returns."""
+"""The most algorithms that `best_parts` returns by default."""
 
 
 def parts_parameter(name: str, collective: str, example: str) -> Parameter:
@@ -69,7 +69,7 @@ def parts_of(text: str, collective: str, levels: int) -> Sequence[Configured]:
 def in_teams(
     teams: Hierarchy, level: int, program: Callable[[int], Program], first: Program | None = None
 ) -> On:
-    """The program in which every team of a level runs its own program.
+    """The program in which each team of a level, unless it is a single rank, runs its own program.
 
     program: maps the size of a team, >= 2, to its program.   first: a program that the first team
     runs instead; None if the first team is no exception.
@@ -115,9 +115,9 @@ def team_problem(problem: Problem, collective: str, ranks: int) -> Problem:
 def in_order_of_placement(problem: Problem) -> Order:
     """The order in which an algorithm over levels combines: "fixed", "rank" or "same".
 
-    The order is "same" if the root is not 0, or if a group's ranks are not consecutive.  Otherwise
-    it is "rank", or "fixed" if the problem asks for "fixed" and at each level but the outermost all
-    teams have equally many members, a power of two.
+    It is "same" without a placement, if the root is not 0, or if a group's ranks are not
+    consecutive.  Otherwise it is "rank", or "fixed" if the problem asks for "fixed" and at each
+    level but the outermost all teams have equally many members, a power of two.
     """
     known = problem.placement is not None and not problem.root
     if not known or not hierarchy_of(problem).lines_up:
@@ -164,7 +164,7 @@ def best_parts(
 ) -> tuple[str, ...]:
     """Labels of the fastest flat algorithms for the problem of a team, the fastest first.
 
-    among: short names to try; all if None, or if the order is "fixed".   most: number of labels.
+    among: short names to try; all if None, or if the order is "fixed".   most: labels at most.
     Of algorithms that take exactly the same time, only the one with the fewest settings is kept.
     """
     timed = []
@@ -194,7 +194,7 @@ def best_at_level(
     among: tuple[str, ...] | None,
     most: int,
 ) -> tuple[str, ...]:
-    """Labels of the `most` fastest flat algorithms for the largest team of a level."""
+    """Labels of up to `most` flat algorithms, those fastest for the largest team of a level."""
     team = team_problem(problem, collective, max(hierarchy_of(problem).largest(level), 2))
     return best_parts(team, OneLevel(machine, level), among, most)
 
@@ -204,8 +204,8 @@ def combined_choices(
 ) -> list[str]:
     """All combinations of the fastest algorithms of each level, with one algorithm for each level.
 
-    A combination is written "label | label | …", the innermost level first.  There are
-    BEST algorithms for the outermost level, and BEST − 1 for each other level.
+    A combination is written "label | label | …", the innermost level first.  There are up to
+    BEST algorithms for the outermost level, and up to BEST − 1 for each other level.
     among: short names of the algorithms to try; None for all.
     """
     depth = hierarchy_of(problem).depth

@@ -73,7 +73,7 @@ class Joined(Deliveries):
     def _across(self, team: tuple[int, ...], place: int | None) -> Iterator[Delivery]:
         """Deliveries of the exchange, in which a member contributes all blocks of its group.
 
-        place: yield only deliveries from or to the member at this place in the team; None for all.
+        place: yield at least those from and to the member at this place in the team; None for all.
         """
         problem = across(self.problem, self.teams)
         program = self.exchange.build(problem)

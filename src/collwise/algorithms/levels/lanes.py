@@ -37,7 +37,7 @@ INSIDE = ("bruck", "ring", "xor", "recursive_doubling", "two_step")
 
 @dataclass(frozen=True)
 class ReduceScatter(Program):
-    """A reduce-scatter in a node: all ranks send part i to the i-th rank, which combines them.
+    """A reduce-scatter in a node: the i-th rank receives part i of all others and combines them.
 
     parts: the byte range of each part of the vector.   size: number of ranks in the node.
     """
@@ -111,7 +111,7 @@ class Lanes:
         return [On(self.teams, task, self.hierarchy.depth, crowd=len(self.parts))]
 
     def collected(self, label: str, *, from_root: bool = False) -> On:
-        """The program in which every rank receives all parts from the other ranks of its node.
+        """The program in which the ranks of each node allgather the parts, so that all have all.
 
         label: the allgatherv algorithm.  Raises InvalidArgument if it cuts contributions.
         from_root: whether rank 0 has all parts already, so that no part is sent to rank 0.

@@ -29,7 +29,6 @@ def _messages(problem: Problem, pieces: int) -> int:
 
 
 def _longest_piece(problem: Problem, pieces: int) -> Problem:
-    """The problem of the longest of `pieces` pieces of the vector."""
     items = -(-problem.nbytes // (problem.itemsize * pieces))
     return replace(problem, nbytes=items * problem.itemsize)
 

@@ -27,7 +27,7 @@ from collwise.schedule.program import Program
 from collwise.schedule.trees import Edges, Family, Tree
 
 TICKS = 32
-"""Number of ticks, the unit of all costs, in the smallest t0 of any level.
+"""The smallest t0 of all levels has this many ticks, the unit of all costs.
 
 Finer times cannot be measured.
 """

@@ -1,8 +1,8 @@
 """Segmented broadcasts and reduces along one tree that joins the trees of all levels.
 
-Leaders send to other groups before they send in their own groups.  MagPIe [Kielmann1999] has a flat
-tree across groups and binomial trees inside; [Karonis2002] has more levels.  Both papers choose the
-trees by fixed rules; here predicted times decide.
+In a broadcast leaders send to other groups first, then in their own.  MagPIe [Kielmann1999] has a
+flat tree across groups and binomial trees inside; [Karonis2002] has more levels.  Both papers
+choose the trees by fixed rules; here predicted times decide.
 """
 
 from collections.abc import Iterable
@@ -32,7 +32,7 @@ from collwise.timing.tree_times import tree_time
 TREE_NAMES = ("chain", "binomial", "postal_tree")
 """Names of the trees that are tried with segments; `multilevel` tries all algorithms."""
 UPWARDS = ("chain", "binomial", "postal_tree", "knomial", "alpha", "alpha_table")
-"""Names of the trees that reduces may use: those whose subtrees have consecutive ranks.
+"""Names of the trees that reduces may use: their subtrees have consecutive ranks.
 
 In such a tree, the data that a rank receives is always the right operand of its combining.
 """

@@ -42,10 +42,10 @@ from collwise.schedule.reduction import SingleRank
 from collwise.schedule.rounds import DownRounds, UpRounds, highest
 
 EVEN = 4
-"""The rounds include a level if its t0 is at least the outermost level's t0 divided by EVEN."""
+"""The rounds include no level whose t0 is below the outermost level's t0 divided by EVEN."""
 APART, TRIED = 16, 12
-"""APART: each number of pieces that is considered is about 1 + 1/APART times the number before.
-TRIED: of all settings, plans try this many, those with the least rough times."""
+"""APART: each number of pieces considered exceeds the one before by about 1/APART, at least by 1.
+TRIED: of all settings, plans try up to this many, those with the least rough times."""
 _MEANING = "for each level how long a message travels, the innermost first, such as '4 45'"
 
 

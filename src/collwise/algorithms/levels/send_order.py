@@ -21,7 +21,7 @@ MANY = 1024
 """Largest number of ranks for which the search tries a rule for every power of two.
 
 The power says how many ranks of a node have the data before the node's ranks send to outer groups.
-On more ranks the search tries only powers of four.
+On more ranks only powers of four are tried; the size of the largest node is always tried, too.
 """
 
 
@@ -29,7 +29,7 @@ _Parts: TypeAlias = list[list[tuple[int, int]]]
 
 
 class LevelCost(NamedTuple):
-    """Gap and latency of a message at one level, and its time at a group's port, all in ticks."""
+    """Costs of a message at one level, in ticks: gap, latency, and time at a group's port."""
 
     gap: int
     latency: int

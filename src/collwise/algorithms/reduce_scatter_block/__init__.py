@@ -1,1 +1,1 @@
-"""Reduce-scatter with equal blocks: all ranks have vectors; rank r gets block r of their result."""
+"""Reduce-scatter with equal blocks: rank r gets block r of the combination of all vectors."""

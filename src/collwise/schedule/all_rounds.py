@@ -1,7 +1,7 @@
 """Allgatherv in pieces: broadcast rounds that run for all sources at once.
 
 In the rounds used here, all ranks send over the same distance, whichever rank is the root.  So the
-broadcasts of all sources can share messages: in each round a rank sends one message, with one piece
+broadcasts of all sources can share messages: per round a rank sends at most one, with one piece
 of every source whose broadcast makes this rank send in that round [Traeff2022].
 """
 

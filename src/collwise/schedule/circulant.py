@@ -1,6 +1,6 @@
 """Circulant rounds: a root broadcasts k blocks to all ranks in k − 1 + ⌈log2 p⌉ rounds.
 
-In every round each rank sends to the rank `skip` further on.  The skips 1, …, ⌈⌈p/2⌉/2⌉, ⌈p/2⌉ are
+In a round all messages go to the rank `skip` further on.  The skips 1, …, ⌈⌈p/2⌉/2⌉, ⌈p/2⌉ are
 used in this order, over and over.  A phase is q = ⌈log2 p⌉ rounds, one for each skip; the numbers
 of the q blocks that a rank receives in it have all residues modulo q.  A rank computes these blocks
 from its number alone, and sends the block that its target receives [Traeff2024b].  If the rounds
@@ -19,7 +19,7 @@ from collwise.schedule.rounds import Round, Rounds
 from collwise.system.integers import Ints
 
 Numbers: TypeAlias = Any
-"""One integer, or an array of integers; the functions here accept both."""
+"""One integer, or an array of integers; functions with such an argument accept both."""
 
 
 @lru_cache(maxsize=256)
@@ -36,13 +36,12 @@ def skips(ranks: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=1 << 12)
 def received(ranks: int, rank: int, most: int | None = None) -> tuple[int, ...]:
-    """The number of the block that a rank receives in each round of a phase of q rounds.
+    """The number of the block that a rank except the root receives in each of a phase's q rounds.
 
-    The root sends block b >= 0 in round b of this phase; it sent block −j j rounds before round 0.
+    The root sends block b >= 0 in round b of this phase, and block −j in the j-th round before it.
     One entry is in 0 … q − 1: the first block that the rank receives at all.  The other entries are
     in −q … −1.  Every residue modulo q occurs once.
-    most: compute only this many rounds, from the first on; None for all.   Source: [Traeff2024b]
-    §3.
+    most: compute only so many first rounds; None for all.   Source: [Traeff2024b] §3.
     """
     numbers = skips(ranks)
     rounds, goal = len(numbers) - 1, ranks + rank
@@ -60,7 +59,7 @@ def received(ranks: int, rank: int, most: int | None = None) -> tuple[int, ...]:
             higher[below] = above
 
     def search(reached: int, below: int, index: int) -> None:
-        """Extend a path of skips from rank `reached`; append each round's skip to `chosen`.
+        """Extend a path of skips from rank `reached`; append their indices to `chosen`, by round.
 
         index: highest index of a skip to use.   below: the path has to end before this rank.
         """
@@ -87,7 +86,7 @@ def sent(ranks: int, rank: int) -> tuple[int, ...]:
     Rounds are computed from last to first.  Each round halves an interval of ranks that contains
     this rank.  If the rank is in the lower half, its block stays the same; in the upper half, its
     block is a new one.  In a few rounds the halves do not determine the block; then the block that
-    the target receives is searched for [Traeff2024b].  If the target is the root, nothing is sent.
+    the target receives is searched for [Traeff2024b].  An entry whose target is the root is unused.
     """
     if not rank:
         return tuple(range(len(skips(ranks)) - 1))
@@ -102,8 +101,8 @@ def sent(ranks: int, rank: int) -> tuple[int, ...]:
 def received_by_all(ranks: int) -> NDArray[np.int8]:
     """The blocks that all ranks receive in a phase of ⌈log2 p⌉ rounds.
 
-    table[rank, round] is a block's number.  The root sends block b >= 0 in round b of this phase;
-    it sent block −j j rounds before the phase.  Row 0, the root's, has no meaning.
+    table[rank, round] is a block's number.  The root sends block b >= 0 in round b of this phase,
+    and block −j in the j-th round before it.  Row 0, the root's, has no meaning.
     """
     all_ranks, numbers = np.arange(ranks), skips(ranks)
     table = np.zeros((ranks, len(numbers) - 1), np.int8)

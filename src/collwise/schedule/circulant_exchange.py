@@ -1,8 +1,8 @@
 """Reduce-scatter and allgather around a circle of any number of ranks.
 
-In each round a rank sends to up to radix − 1 others and keeps about 1/radix of its blocks.  Radix 2
-gives the rounds of [Traeff2024].  With radix p, each block is sent to its rank directly.  All ranks
-run the same sequence of steps, so sends and receives match.
+In each round of a reduce-scatter, a rank sends to up to radix − 1 others and keeps about 1/radix of
+its blocks.  Radix 2 gives the rounds of [Traeff2024].  With radix p, each block is sent to its rank
+directly.  All ranks run the same sequence of steps, so sends and receives match.
 
 A vector in several pieces has one such program for each piece.  `interleaved` lets ranks send later
 pieces while messages of earlier ones travel.
@@ -31,7 +31,7 @@ class Step(NamedTuple):
 
     number: the number of the scratch slot that receives the message.   final: whether combining it
     completes the receiver's own block.   gathers: whether the message belongs to the allgather,
-    which sends in the other direction.
+    which sends in the other direction, or to a reduce's gather, where only some ranks send it.
     """
 
     number: int
@@ -76,11 +76,11 @@ class CirculantExchange(Circular):
 
     radix: in each round, a rank keeps about 1/radix of its blocks.
     latency: in a rank's list, at most this many sends of a round precede its first receive.
-    part: (number, count): this program exchanges piece `number` of `count`.  The vector is cut into
-    pieces, or in a reduce-scatter every block.
+    part: (number, count): this program exchanges piece `number` of `count`.  Pieces are cut from
+    the vector; in a reduce-scatter, from each block.
     stages: for a reduce, in place of `radix`: each round's radix, and whether the round divides
-    vectors; the last stage is repeated.  If some stages do not divide, there are fewer parts than
-    ranks: some blocks, evenly spread, are empty, and parts are sent whole.
+    vectors; the last stage is repeated.  A round that does not divide sends parts whole.  So there
+    may be fewer parts than ranks; then some blocks, evenly spread, are empty.
     """
 
     radix: int = 2
@@ -113,7 +113,7 @@ class CirculantExchange(Circular):
 
     @property
     def _gather_rounds(self) -> tuple[tuple[Step, ...], ...]:
-        """The rounds after the reduce-scatter: an allgather, or a gather of parts at the root."""
+        """The rounds after the reduce-scatter: of an allgather, a gather at the root, or none."""
         if self.scatters:
             return ()
         radices = self._divisors if self.to_root else (self.radix,)
@@ -122,36 +122,36 @@ class CirculantExchange(Circular):
 
     @cached_property
     def _divisors(self) -> tuple[int, ...]:
-        """The radices of those rounds of the reduce-scatter that divide the vector."""
+        """The radices of the reduce-scatter's rounds that divide vectors; `radix` if none does."""
         count = len(self._scatter_rounds)
         stages = (*self.stages, *self.stages[-1:] * count)[:count]
         return tuple(stage.radix for stage in stages if stage.divided) or (self.radix,)
 
     @cached_property
     def parts(self) -> int:
-        """Number of parts into which the vector is divided; this many blocks are not empty."""
+        """Number of parts into which the vector is divided; at most as many blocks have bytes."""
         return min(prod(self._divisors), self.problem.ranks) if self.stages else self.problem.ranks
 
     def rounds(self) -> tuple[tuple[Step, ...], ...]:
-        """For each round, its steps: first the reduce-scatter, then the allgather or gather."""
+        """For each round, its steps: the reduce-scatter, then the allgather or gather, if any."""
         return self._scatter_rounds + self._gather_rounds
 
     def block_of(self, part: Any) -> Any:
-        """The block that contains a part; its number is also the rank that completes it.
+        """The number of the block that contains a part, which is also the rank that completes it.
 
         part: the number of the part, or an array of numbers.
         """
         return part * self.problem.ranks // self.parts
 
     def parts_before(self, block: Any) -> Any:
-        """Number of nonempty blocks whose number is less than `block` (an integer or an array)."""
+        """How many parts lie in blocks with numbers below `block` (an integer or an array)."""
         return -(-block * self.parts // self.problem.ranks)
 
     def _gather_messages(self, part: int) -> dict[int, tuple[bool, int]]:
         """In the gather at rank 0: the messages of the rank that has completed part number `part`.
 
-        Maps the peer's distance, in parts, to whether the rank sends to the peer (it receives
-        otherwise), and the number of parts in the message.
+        Maps the peer's distance, in parts, to a pair: whether the rank sends to the peer (otherwise
+        it receives), and the number of parts in the message.
         """
         moves, at, need = dict[int, tuple[bool, int]](), part, self.parts
         for steps in reversed(self._gather_rounds):

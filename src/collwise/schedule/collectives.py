@@ -1,4 +1,4 @@
-"""The table of collectives, from which everything else about them is derived.
+"""The table of collectives: their names and MPI methods, who has data and results, lower bounds.
 
 CONTRIBUTING.md lists what a new collective needs besides its entry here.
 """
@@ -30,12 +30,12 @@ class Collective:
     persistent form, METHOD_init.
     input: who has data at the start: the root, everyone (vectors of one length), or the sources, a
     subset of the ranks, each with its own number of bytes.
-    output: who has a result at the end: the root, everyone (the whole result), or everyone its own
-    block (rank r has block r of p equal blocks).
+    output: who has a result at the end: the root, everyone (the whole result), or "own block":
+    everyone, but rank r has only block r of p equal blocks.
     combines: whether the vectors of all ranks are combined with an operator.
     where: format of the text after "NAME of N bytes"; `Problem.__str__` fills it in.
     bound: gives a lower bound on the time of every schedule.   unsegmented_bound: gives a
-    lower bound for schedules that send all of their data in one message.
+    lower bound for schedules that cut no vector, block or contribution.
     """
 
     name: str

@@ -26,9 +26,9 @@ from collwise.schedule.rows import Class
 class Then(Program):
     """Programs that run one after another on every rank.
 
-    If several parts read the input slot, the first such part reads the user's input, and each later
-    such part reads the result of the previous such part from scratch.  The last such part writes
-    the output.  A part that does not read the input slot changes the current result in place.
+    Of the parts that read the input slot, the first reads the user's input, and the last writes the
+    output.  Each but the last leaves its result in scratch, and the next one reads it there.
+    A part that does not read the input slot changes the current result in place.
     """
 
     parts: tuple[Program, ...]
@@ -39,7 +39,7 @@ class Then(Program):
         return any(part.needs_posted_receives for part in self.parts)
 
     def classes(self) -> list[Class] | None:
-        """The parts' classes, if all parts that send messages have the same classes; else None."""
+        """The classes of all parts but `KeepOwn`, if these share one list of classes; else None."""
         known = [part.classes() for part in self.parts if not isinstance(part, KeepOwn)]
         return known[0] if known and all(classes is known[0] for classes in known) else None
 
@@ -79,7 +79,7 @@ class KeepOwn(Program):
 
 
 class Task(NamedTuple):
-    """The program that a team runs, and the offset that is added to those of its blocks."""
+    """The program that a team runs, and how many bytes to add to the offsets of its blocks."""
 
     program: Program
     offset: int = 0
@@ -91,9 +91,8 @@ class On(Program):
 
     task: maps a team's number to its task, None for no task; teams with equal programs share one
     `Program` object.
-    level: the machine's level of all messages inside teams; None if messages are at several
-    levels.
-    crowd: how many teams at this level send at once through every shared port.
+    level: the machine's level of all messages inside teams; None if they are at several levels.
+    crowd: how many teams at this level send at once through a port that they share.
     seats: a hierarchy of teams; ranks with equal places in teams of equal sizes have equal lists up
     to renumbered peers.  None if no such hierarchy is known.
     """
@@ -127,7 +126,7 @@ class On(Program):
 class OneVector(Program):
     """An allgatherv whose contributions are consecutive parts of one vector.
 
-    begins: for each source, the byte offset of its part.   has_all: whether rank 0 has the whole
+    begins: for each rank, the byte offset of its part.   has_all: whether rank 0 has the whole
     vector from the start, so that messages to it are left out.
     """
 
@@ -172,9 +171,9 @@ def in_slots(
 ) -> tuple[list[Operation], int]:
     """The operations with their buffers (slots) renumbered.
 
-    The input becomes slot `value`, and the output slot `result`.  Scratch number n becomes number
-    `unused` + n.   Returns the new operations, and the lowest scratch number that is free after
-    them.  A combine destroys a right operand in scratch.  So an input or output that
+    The input becomes slot `value`, the output becomes slot `result`, and scratch number n becomes
+    number `unused` + n.   Returns the new operations, and the scratch number from which on all
+    are still unused.  A combine destroys a right operand in scratch.  So an input or output that
     becomes scratch is copied before such a combine if a later operation reads it.
     """
 

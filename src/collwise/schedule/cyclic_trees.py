@@ -1,6 +1,6 @@
 """Cyclic trees for a latency of λ rounds: from piece to piece, one tree is shifted by one rank.
 
-In every round the root sends a piece to the leader of the other n ranks; these ranks pass the piece
+The root sends one piece per round, to the leader of the other n ranks; these ranks pass the piece
 down their tree.  In a round, a rank's *row* is (rank − 1 − round) modulo n.  So a node of the tree
 receives all pieces in the same row, and sends in this row and the next lower rows, one row for each
 child.  No two nodes may receive in the same row, or send in the same row.  Nor may two nodes be the

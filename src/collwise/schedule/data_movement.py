@@ -44,7 +44,7 @@ class DownTree(Program):
         return operations
 
     def rows(self, *, combines: bool) -> Rows:
-        """All messages; each waits until its sender has received the same segment."""
+        """All messages; each waits until its sender, if not the root, has received the segment."""
         parent, place = self.tree.edges()
         lengths = np.array([piece.length for piece in pieces(self.nbytes, self.segment)], np.int64)
         turn = np.bincount(parent, minlength=self.tree.size)  # [rank]: operations per segment
@@ -65,7 +65,7 @@ class DownTree(Program):
 
 @dataclass(frozen=True)
 class Scatter(Program):
-    """Scatter down a tree: rank v receives the pieces of all ranks of its subtree in one message.
+    """Scatter down a tree: rank v > 0 receives its subtree's pieces in one message from its parent.
 
     Rank v sends each child the pieces of that child's subtree.  The subtree of v is the ranks
     v … v + span(v) − 1.
@@ -98,8 +98,8 @@ class ScatterCollect(Scatter):
 
     In a step, each rank u gets pieces u + start … u + stop − 1 from rank u + distance, except
     the pieces that u has.  Numbers are modulo the number of ranks: a message has one or two blocks.
-    starts: the start of each step, from 1 on; a step stops where the next one starts.   ring:
-    whether all distances are 1; otherwise a step's distance is its start.
+    starts: the start of each step, 1 in the first; a step stops where the next one starts, the last
+    at p.   ring: whether all distances are 1; otherwise a step's distance is its start.
     """
 
     starts: Sequence[int]
@@ -153,7 +153,7 @@ class ScatterCollect(Scatter):
         return ranges
 
     def rows(self, *, combines: bool) -> Rows:
-        """All messages; each waits for the last receive that brings any of its pieces."""
+        """All messages; each waits for the last receive, if any, that brings one of its pieces."""
         p, span, (parent, turn) = self.tree.size, self.tree.spans(), self.tree.edges()
         rank = np.arange(p, dtype=np.int64)
         own = [np.minimum(bound * self.piece, self.nbytes) for bound in (rank, rank + span)]

@@ -25,7 +25,7 @@ _OWNER = itemgetter(0)
 
 
 class Delivery(NamedTuple):
-    """One message from one rank to another; its blocks are in the order of their owners."""
+    """One message from one rank to another; `needed` sorts its blocks by owner."""
 
     source: int
     target: int
@@ -101,7 +101,7 @@ class SeparateMessages(Deliveries):
         )
 
     def rows(self, *, combines: bool) -> Rows:
-        """All messages; each waits until its sender has received the contribution."""
+        """All messages; each waits until its sender has the contribution."""
         source, target, which = self.messages()
         needed = (source != target) & (self.source_ranks[which] != target)
         source, target, which = source[needed], target[needed], which[needed]
@@ -118,7 +118,7 @@ class SeparateMessages(Deliveries):
 
 
 def needed(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
-    """The deliveries to other ranks, without blocks that the target contributed; none is empty."""
+    """Deliveries to other ranks, blocks sorted by owner, without the target's; none is empty."""
     for delivery in deliveries:
         source, target, blocks = delivery
         needed = [block for block in blocks if block.owner != target]

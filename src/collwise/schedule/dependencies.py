@@ -141,7 +141,7 @@ def rows_of_lists(
     combines, copies: whether to include combines, and copies.  An operation that reads the
     result of an omitted operation waits for what the omitted one waits for.   last_only: of all
     operations that an operation waits for, keep only the last in the list.
-    Raises BeyondLimits for offsets or lengths beyond 2^61 bytes.
+    Raises BeyondLimits for offsets or lengths of more than LARGEST_OFFSET bytes.
     """
     flags = combines + 2 * copies + 4 * last_only
     try:
@@ -185,10 +185,10 @@ def _listed(
 def awaited_receives(
     operations: Sequence[Operation], dependencies: Sequence[Sequence[int]]
 ) -> list[int]:
-    """For every operation of a rank, how many of the rank's receives it waits for, in list order.
+    """For every operation of a rank, a number n: it waits for the first n receives in the list.
 
-    A receive counts itself.  Waiting through combines and copies counts too.  A port receives in
-    list order, so waiting for several receives means waiting for the last one.
+    A receive counts itself.  To wait for a combine or copy is to wait for its receives.  A port
+    receives in list order, so waiting for several receives means waiting for the last one.
     dependencies: the result of the function `dependencies` for these operations.
     """
     awaited: list[int] = []
@@ -229,11 +229,11 @@ def publications(operations: Sequence[Operation], readers: Collection[int]) -> l
     """For every operation of one rank, its own position, or that of the earlier send it repeats.
 
     In memory that ranks share, a rank publishes bytes once for several sends: a later send has the
-    position of the first send of the same bytes.   readers: the peers that share memory with the
+    position of the send that published its bytes.   readers: the peers that share memory with the
     rank; sends to others have their own position.
-    Two sends have the same bytes if they name the same blocks of the same slot, and no operation
-    between the two writes to these blocks.  Messages between two ranks keep their order, so the
-    last message to the later send's peer has to be published before these bytes.
+    Two sends have the same bytes if they name the same blocks of the same slot, and these blocks
+    are not written between the two.  Messages between two ranks keep their order: a send has its
+    own position if the previous message to its peer was not published before these bytes.
     """
     first = list(range(len(operations)))
     if not readers:
@@ -260,7 +260,7 @@ def publications(operations: Sequence[Operation], readers: Collection[int]) -> l
 def matching(
     lists: Sequence[Sequence[Operation]],
 ) -> dict[tuple[int, int], tuple[int, int]]:
-    """Maps every send to the receive that it matches, both as (rank, position in its list).
+    """Maps a send to the receive that it matches, both as (rank, position in its list).
 
     The k-th send from rank a to rank b matches the k-th receive from a at b.  Sends without a
     receive are left out.
@@ -279,10 +279,10 @@ def matching(
 
 
 def hazards_of(operations: Sequence[Operation]) -> list[set[int]]:
-    """For every operation of one rank, the positions of earlier ones that it must not overtake.
+    """For every operation of one rank, the positions of earlier ones that use bytes it changes.
 
-    They read or write bytes that the operation changes.  A send changes no bytes, so its set is
-    empty.  Earlier sends are in no set: `overwritten` gives them.
+    It must not overtake them.  A send changes no bytes, so its set is empty.  Earlier sends are in
+    no set: `overwritten` gives them.
     """
     users = Writers()  # latest user of every byte; `before` has the earlier users
     before: list[set[int]] = []

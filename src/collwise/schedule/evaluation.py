@@ -52,7 +52,7 @@ def evaluate(
     lists: the operations of every rank.   inputs: per rank, its blocks in the input slot and their
     elements.  Offsets and lengths of blocks count elements.
     combine: maps (rank, step, left operand, right operand) to the combined elements.   zeros: maps
-    n to n zeros, the value of elements that no operation wrote.
+    n to n zeros, the value of elements that are neither input nor written.
     Raises InvalidSchedule if ranks wait for each other in a circle, or for a message nobody sends.
     """
     # The output is the operand of one more send at the end, whose target is no rank.

@@ -1,8 +1,8 @@
 """Combining in groups of ranks, stage after stage, on whole or divided vectors.
 
-Groups of two on whole vectors are recursive doubling.  Groups of two on divided vectors are
-recursive halving and doubling.  Mixtures are the hybrids of van de Geijn [vandeGeijn1991 §3].  With
-one group of all ranks, every rank sends to every other rank.
+Allreduces in groups of two are recursive doubling on whole vectors, and recursive halving and
+doubling on divided vectors.  Mixtures are the hybrids of van de Geijn [vandeGeijn1991 §3].  In an
+allreduce with one group of all ranks, every rank sends to all others.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from collwise.system.integers import Ints
 class Stage(NamedTuple):
     """One stage of an exchange: groups of `radix` ranks combine whole or divided vectors.
 
-    divided: whether every member combines only its part; the parts are gathered later.
+    divided: whether a member combines only its part; allreduces and reduces gather parts later.
     """
 
     radix: int
@@ -228,7 +228,7 @@ class _Writer:
             self.operations.append(Send(group.members[other], blocks, self.value))
 
     def combine(self, group: _Group, parts: Sequence[Blocks], *, final: bool) -> None:
-        """Receive this rank's part from all other members, and combine all parts by `brackets`.
+        """Receive the other members' values of this rank's part; combine all values by `brackets`.
 
         final: whether to write the result into the slot `result`.
         """

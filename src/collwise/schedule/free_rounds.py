@@ -5,9 +5,9 @@ again.  Thus many ranks get the last pieces from the root.  With few ranks and a
 rounds, all pieces take up to λ rounds fewer than if the root sends each piece once.
 
 On a machine with levels, a message takes as many rounds as the latency of its level.  The root
-sends to the other ranks of its own outermost group.  If such a rank has a piece that another group
-lacks, it sends the piece to that group first, to one rank after another.  So each piece reaches the
-other groups early, and many pieces are on their way to them at once.
+first sends each piece inside its own outermost group, if this has other ranks.  Ranks of this group
+send a piece that another group lacks to that group first, and successive pieces to successive ranks
+there.  So pieces reach the other groups early, and many are on their way to them at once.
 """
 
 from collections import defaultdict, deque
@@ -140,7 +140,7 @@ class FreeRounds(Rounds):
     """The rounds of a broadcast of `count` pieces, found by simulation with integer latencies.
 
     groups: for every level but the outermost, the number of each rank's group; empty with one
-    level.   latencies: in rounds, by level; `latency` is the least of them.
+    level.   latencies: in rounds, by level; `latency` is the least, or if empty the only one.
     """
 
     groups: tuple[tuple[int, ...], ...] = ()
@@ -157,7 +157,7 @@ class FreeRounds(Rounds):
 
     @property
     def last(self) -> int:
-        """The round in which the last message arrives."""
+        """The round in which the last message arrives; 0 without messages."""
         latencies = self.latencies or (self.latency,)
         numbered = enumerate(self.messages)
         return max((at + latencies[m[3]] for at, sent in numbered for m in sent), default=0)

@@ -1,7 +1,7 @@
 """Parts of a mesh of ranks: its rows, its columns, its halves, and the snake through it.
 
-Halves are grids; the others are sequences of ranks, computed on demand: nothing as large as the
-mesh is built.
+Halves are grids; the others are sequences of ranks, computed on demand: the mesh itself is not
+built.
 """
 
 from collections.abc import Iterator, Sequence

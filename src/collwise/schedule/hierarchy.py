@@ -3,7 +3,7 @@
 Ranks are virtual here, so the root is 0.  The first rank of every group leads it.  A *team* of
 level 1 is the ranks of a node.  A team of level ℓ > 1 is the leaders of the groups of level ℓ − 1
 that lie in one group of level ℓ.  A program for a machine with levels is made of programs for
-teams: one across the leaders, then one inside each group.
+teams: in a broadcast, one across the leaders, then one inside each group.
 """
 
 from collections.abc import Callable, Iterator
@@ -83,8 +83,8 @@ class Teams:
 class Hierarchy:
     """The teams of every level of a placement; teams[ℓ − 1] are the teams of level ℓ.
 
-    A team of level 1 is the ranks of an innermost group, one of a higher level the leaders of the
-    groups directly inside one group.  Once a single leader is left, there are no further levels.
+    A team of level 1 is the ranks of an innermost group.  A team of a higher level is the leaders
+    of the groups directly inside one group.  Once a single leader is left, no more levels follow.
     """
 
     def __init__(self, placement: Placement) -> None:
@@ -99,7 +99,7 @@ class Hierarchy:
 
     @property
     def depth(self) -> int:
-        """The number of levels."""
+        """The number of levels that have teams."""
         return len(self.teams)
 
     def seat(self, level: int, rank: int) -> Seat | None:
@@ -110,9 +110,9 @@ class Hierarchy:
 
     @cached_property
     def by_seats(self) -> list[Class]:
-        """Classes of ranks that have, at every level, the same index in teams of the same size.
+        """Classes of ranks with the same index in teams of the same size, at the same levels.
 
-        The classes hold for programs in which a rank's peers are members of its teams.
+        They hold if peers are members of a rank's teams, and teams of one level and size act alike.
         """
         alike: dict[tuple[tuple[int, int, int], ...], list[list[tuple[int, ...]]]] = {}
         first: list[int] = []

@@ -151,7 +151,7 @@ class _Progress:
 def tasks_of_pieces(
     problem: Problem, count: int, program: Callable[[Problem], Program]
 ) -> tuple[Task, ...]:
-    """The tasks for `count` nearly equal pieces of the vector; equally long pieces share a program.
+    """The tasks for `count` nearly equal pieces of the vector; those of one length share a program.
 
     program: returns the program for the problem of one piece.
     """
@@ -162,7 +162,7 @@ def tasks_of_pieces(
 
 @dataclass(frozen=True)
 class Interleaved(Program):
-    """The programs of all pieces, interleaved: while messages of one travel, ranks send others.
+    """The programs of all pieces, interleaved: while messages of one travel, others' leave.
 
     placement: the groups of the virtual ranks.   latencies: the latency of a message at
     each level, in whole rounds, the innermost level first.

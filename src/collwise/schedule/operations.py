@@ -48,7 +48,7 @@ class Send(NamedTuple):
 class Recv(NamedTuple):
     """Receive the blocks, in this order, as one message from rank `peer`.
 
-    slot: the buffer (`Slot`) that gets the blocks, in bytes that were not written before.
+    slot: the buffer (`Slot`) that gets the blocks; it must not have any of their bytes before.
     """
 
     peer: int

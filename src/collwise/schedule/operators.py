@@ -19,9 +19,10 @@ Kind: TypeAlias = Literal["arithmetic", "logical", "bitwise", "locating", "user"
 class Operator:
     """One operator of collectives that combine.
 
-    name: MPI's name, in lower case.   kind: "user" for an operator that the user defines;
-    only whether it commutes is known.   ufunc: the NumPy function that combines two arrays in the
-    same way; None if NumPy has none.   commutes: whether its operands may be exchanged.
+    name: MPI's name in lower case without MPI_; of a user's operator, "commutative" or
+    "noncommutative".   kind: "user" for a user's operator; only whether it commutes is known.
+    ufunc: the NumPy function that combines two arrays in the same way; None if NumPy has none.
+    commutes: whether its operands may be exchanged.
     """
 
     name: str

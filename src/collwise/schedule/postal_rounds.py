@@ -1,10 +1,10 @@
-"""Rounds for a latency of λ > 1: a rank can send on a piece λ rounds after it was sent to it.
+"""Rounds for a latency of λ > 1: a piece can be sent on λ rounds after it was sent.
 
-In each round all ranks send over the same distance, to lower ranks.  The distances are the numbers
-of ranks N(t) that the fastest broadcast reaches by time t, largest first, over and over.  Each rank
-sends its newest piece that its target lacks; the root first sends every piece once.  Rounds are
-found by simulating all ranks.  k pieces take a few t0 more than (k − 1 + T_λ(p)) t0, the time when
-all ranks have a piece that leaves the root after all other pieces [BarNoyKipnis1994].
+In a round all ranks send over the same distance, to lower ranks (modulo p).  The distances are the
+numbers of ranks N(t) that the fastest broadcast reaches by time t, largest first, over and over.  A
+rank sends its newest piece that its target lacks; the root first sends every piece once.  Rounds
+are found by simulating all ranks.  k pieces take a few t0 more than (k − 1 + T_λ(p)) t0: before the
+last piece the root sends k − 1 others, and a broadcast takes at least T_λ(p) t0 [BarNoyKipnis1994].
 """
 
 from dataclasses import dataclass

@@ -84,14 +84,13 @@ class Problem:
 
     collective: a name or alias of `COLLECTIVES`; any other name for a schedule written by hand.
     nbytes: bytes of the root's data, of each rank's vector, or of all sources' data together.
-    itemsize: bytes of an element, >= 1; nbytes is a multiple of it, and no element is ever cut.
+    itemsize: bytes of an element, >= 1; divides nbytes.  Collectives that combine cut no element.
     order: for collectives that combine, the order in which they combine contributions.
     sources: for collectives with sources, which ranks have data, and how many bytes each.
     shape: for collectives with sources, rows and columns of the mesh of ranks, numbered row by row;
-    (0, 0) stands for a mesh that is nearly square.
-    placement: the node, rack, … of every rank; None on machines without levels.
-    Raises UnknownName for an order not in ORDERS, and InvalidArgument if another field is out of
-    range, has no meaning for the collective, or contradicts the others.
+    (0, 0) for nearly equal ones.   placement: every rank's node, rack, …; None without levels.
+    Raises UnknownName for an order not in ORDERS, and InvalidArgument if a number is out of range,
+    or if a field has no meaning for the collective or contradicts the others.
     """
 
     collective: str
@@ -199,7 +198,8 @@ class Problem:
         """A problem from arguments as users give them.
 
         nbytes: bytes of the message or of each rank's vector; with sources, bytes of each source,
-        or a sequence with one number per source.   sources: ranks; ranks with 0 bytes are left out.
+        or a sequence with one number per source.   sources: ranks, of which those with 0 bytes are
+        left out; None for collectives without sources.   shape: None for the usual shape.
         The other arguments are fields of `Problem`.  Raises the same errors as `Problem`.
         """
         if not kind_of(collective).has_sources:
@@ -245,7 +245,7 @@ class Problem:
 
     @property
     def kind(self) -> Collective:
-        """The collective's entry in the table `COLLECTIVES`."""
+        """The collective's entry in `COLLECTIVES`; for an unknown name, what `kind_of` makes."""
         return kind_of(self.collective)
 
     @property
@@ -304,8 +304,8 @@ class Problem:
     def lower_bounds(self, machine: Machine) -> tuple[Bound, Bound]:
         """Two lower bounds on the time on a machine: for all schedules, and for unsegmented ones.
 
-        An unsegmented schedule sends all of its data in one message.  Raises UnknownName for a
-        collective that is not in the table.
+        An unsegmented schedule cuts no vector, no result block of a reduce-scatter, and no source's
+        contribution.  Raises UnknownName for a collective that is not in the table.
         """
         kind = find_collective(self.collective)
         amount = [source.nbytes for source in self.sources] if kind.has_sources else self.nbytes

@@ -2,8 +2,8 @@
 
 A schedule is a `Problem` (which collective, on how many ranks and bytes) and a `Program` (what
 every rank does).  A program uses *virtual* ranks, in which the root is 0; `Schedule` translates
-them.  One rank's list of operations is built on demand, without data for every rank; `rows()`
-gives the messages of all ranks at once.
+them.  One rank's list of operations is built on demand, in most programs without data for every
+rank; `rows()` gives the messages of all ranks at once.
 """
 
 from abc import ABC, abstractmethod
@@ -31,7 +31,7 @@ class Program(ABC):
     """
 
     needs_posted_receives: ClassVar[bool] = False
-    """Whether the program deadlocks unless every rank posts all its receives before it sends."""
+    """Whether the program can deadlock unless every rank posts all its receives before it sends."""
 
     @abstractmethod
     def operations(self, rank: int) -> list[Operation]:
@@ -115,7 +115,7 @@ class Schedule:
     def lists(self) -> tuple[tuple[Operation, ...], ...]:
         """The operations of every rank, for checking and drawing.
 
-        Most algorithms take O(p log p) time.
+        Most algorithms take O(p log p) time for each segment.
         """
         lists = list(map(self._in_user_ranks, self.program.every(self.ranks)))
         first = self.ranks - self.problem.root
@@ -156,8 +156,8 @@ class Schedule:
     def representative_rows(self, *, combines: bool) -> tuple[Rows, Ints | None]:
         """Rows that stand for those of all ranks, and an array with each rank's representative.
 
-        If the lists of all ranks are equal up to renumbered peers, the rows are those of rank 0,
-        every peer is 0, and the array is all zeros.  Otherwise the rows are those of all
+        If the lists of all ranks are known to be equal up to renumbered peers, the rows are those
+        of rank 0, every peer is 0, and the array is all zeros.  Otherwise the rows are those of all
         ranks, and None is returned in place of the array.
         combines: whether combines take time.
         Times of rank 0's rows are exact on machines where only ranks' own ports delay messages.
@@ -172,7 +172,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Written(Program):
-    """A program given as each rank's operations."""
+    """A program given as each virtual rank's operations."""
 
     lists: tuple[tuple[Operation, ...], ...]
 

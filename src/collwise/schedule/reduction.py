@@ -1,6 +1,6 @@
 """Building blocks of programs that combine: parts of a vector, a single rank, a reduce up a tree.
 
-Positions are byte offsets in the vector of every rank; a cut never falls inside an element.
+Positions are byte offsets in the vector of every rank.  Parts and segments have whole elements.
 """
 
 from collections.abc import Iterable
@@ -81,9 +81,9 @@ def receive_and_combine(
 ) -> tuple[list[Operation], int]:
     """Receive a piece from each child in turn, and combine it with this rank's piece.
 
-    Returns the operations, and the slot of the combined piece.   result: the slot into which the
-    last combine writes; None for a scratch slot.   mirrored: whether a received piece is the left
-    operand; otherwise it is the right one.
+    Returns the operations, and the slot of the combined piece: the input if there is no child.
+    result: the slot into which the last combine writes; None for a scratch slot.   mirrored:
+    whether a received piece is the left operand; otherwise it is the right one.
     """
     operations: list[Operation] = []
     value: int = Slot.INPUT
@@ -103,10 +103,10 @@ def receive_and_combine(
 
 @dataclass(frozen=True)
 class UpTree(Program):
-    """A reduce: vectors are combined up the tree, in rank order, segment by segment.
+    """A reduce: vectors are combined up the tree, segment by segment.
 
-    A rank receives first from its last child.  In a `SplitTree` this child's subtree is the next
-    ranks, so a received vector, which is always the right operand, is combined in rank order.
+    A rank receives first from its last child, and a received vector is always the right operand.
+    In a `SplitTree` the last child's subtree is the next ranks, so this combines in rank order.
     segment: bytes in a segment; None if vectors are sent whole.
     """
 
@@ -115,7 +115,7 @@ class UpTree(Program):
     segment: int | None = None
 
     def is_whole(self) -> bool:
-        """Whether every vector is sent as one message."""
+        """Whether every vector is sent as one message; False for 0 bytes."""
         return 0 < self.nbytes <= (self.segment or self.nbytes)
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102

@@ -1,4 +1,4 @@
-"""Broadcasts and reduces in rounds: per round, a rank sends at most one piece of the vector."""
+"""Broadcasts in rounds, with at most one send of a rank per round; reversed, they are reduces."""
 
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
@@ -43,7 +43,7 @@ class Round(NamedTuple):
 class Rounds(ABC):
     """The rounds of a broadcast of `count` pieces from virtual rank 0.
 
-    Every other rank receives each piece once.   latency: a piece that is sent in round n can be
+    All ranks but rank 0 receive each piece once.   latency: a piece that is sent in round n can be
     sent on in round n + latency.
     Raises BeyondLimits if the latency exceeds `highest(ranks)`: most rounds would be empty.
     """
@@ -85,12 +85,12 @@ class Rounds(ABC):
         return number, source, target, piece, number + self.delays()
 
     def delays(self) -> Ints | int:
-        """For each message of `every`: how many rounds its receiver lists it after its sender."""
+        """Rounds from a message's send to its receive in the lists: by message, or one number."""
         return 0
 
     @property
     def uneven(self) -> bool:
-        """Whether messages that are sent in one round may arrive in different rounds."""
+        """Whether `delays` may differ between messages that are sent in the same round."""
         return False
 
     @abstractmethod

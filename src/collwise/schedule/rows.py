@@ -25,13 +25,13 @@ LARGEST = 2**63 - 1
 class Rows:
     """Messages, and combines that take time, as int64 columns.
 
-    source, target: ranks; the target of a combine is NONE.   place_at_source, place_at_target:
-    positions in these ranks' lists.   nbytes: bytes that are sent or combined.
+    source, target: ranks.   place_at_source, place_at_target: positions in these ranks' lists.
+    A combine has NONE in both columns of the target.   nbytes: bytes that are sent or combined.
     begins, needs: row n waits for the rows needs[begins[n]:begins[n + 1]], which its source has to
     have received or combined.  If ranks receive in list order, `needs` may have only the last of
     the rows that row n waits for.
     A send without a matching receive has NONE as place at its target; a receive without a matching
-    send is a row with NONE as source.
+    send is a row with NONE as source and as place there.
     """
 
     source: Ints
@@ -108,7 +108,7 @@ def of_lists(
 def matched(listed: Listed) -> Rows:
     """The rows of operations; the k-th send from rank a to rank b matches b's k-th receive from a.
 
-    listed: the operations, rank by rank in list order.
+    listed: the operations, rank by rank in list order, without copies.
     """
     rank, place, kind, peer, nbytes, begins, needs = listed
     sends, receives = (np.flatnonzero(kind == KINDS.index(k)) for k in (Send, Recv))

@@ -3,7 +3,7 @@
 A `SplitTree` is the recursion of Bruck et al. [Bruck1996 §2.4]: the leader of n ranks keeps some of
 them and gives the others to a new leader.  A `HeapTree` is the complete k-ary heap (a chain for
 k = 1, flat for k = n − 1).  `LastFirst` is the flat tree in which the last rank is served first.
-Each class gives one rank's family in O(depth), or all edges as NumPy columns.
+Each class gives one rank's family without building the tree, or all edges as NumPy columns.
 """
 
 from abc import ABC, abstractmethod
@@ -23,7 +23,7 @@ class Family(NamedTuple):
     parent: int
     """The parent's rank, −1 for the root."""
     place: int
-    """The rank's index among its parent's children; 0 is served first."""
+    """The rank's index among its parent's children, 0 for the one served first; 0 for the root."""
     children: Sequence[int]
     """The children's ranks, in the order in which they are served."""
 
@@ -235,7 +235,7 @@ class LastFirst(Tree):
 
 @dataclass(frozen=True)
 class HeapTree(Tree):
-    """The complete k-ary heap: rank v serves kv + 1 … kv + k.  k = 1: a chain; k = n − 1: flat."""
+    """The complete k-ary heap: rank v serves ranks kv + 1 … kv + k, as far as they exist."""
 
     size: int
     k: int

@@ -1,7 +1,7 @@
-"""Two binary trees at full bandwidth: each carries every other piece [Sanders2009].
+"""Two binary trees at full bandwidth, one for even pieces and one for odd pieces [Sanders2009].
 
-The ranks beside the root are numbered 1 … n in the first tree, from left to right, so every odd
-rank is a leaf.  The second tree is its mirror image, in which odd ranks have children: every rank
+The ranks other than the root are numbered 1 … n in the first tree, from left to right, so every odd
+rank is a leaf.  The second tree is its mirror image, in which even ranks are leaves: every rank
 has children in at most one tree.  Rounds have two colours, even and odd, so that no port is used
 twice at once: a rank receives from its two parents in rounds of different colours, and serves its
 two children in rounds of different colours.  A rank computes all of this from its number, by
@@ -19,7 +19,7 @@ from collwise.schedule.rounds import Round, Rounds
 from collwise.system.integers import Ints
 
 Numbers: TypeAlias = Any
-"""One integer, or an array of integers; the functions here accept both."""
+"""One integer, or an array of integers; functions with such an argument accept both."""
 
 
 class _Place(NamedTuple):

@@ -165,7 +165,6 @@ def measured_table(profile: Profile, title: str = "") -> Table:
 
 
 def _law_cells(p: MeasuredSize) -> dict[str, str]:
-    """The cells for t0 and λ of a size, with their intervals."""
     t0_digits = digits(uncertainty(p.t0_s, p.t0_interval_s))
     lam_digits = digits(uncertainty(p.lam, p.lam_interval))
     return {

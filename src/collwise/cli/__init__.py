@@ -4,12 +4,12 @@
 options that commands share: `problem_options`, `machine_options` (`planning_options` has both),
 `profile_option`, and `ranks_option`, which starts ranks.  `parameter_types` reads options' values,
 `grouped_command` groups options in the help.  `bench_ranges` says what `bench` races, `bench_grid`
-starts `bench` again and again.
+starts `bench` for one part of a grid after another.
 `output` prints and saves results, `failures` turns exceptions into messages and exit codes.
 
-Every command has `--json`, `--help`, and the exit codes 0, 1, 2, and 130 when interrupted.
+Exit codes are 0, 1, 2, and 130 when interrupted; `lab` and `run` pass on those of what they run.
 `ProblemOptions` has a field for each option about the problem; `ABOUT` of `schedule/collectives.py`
-has the option's collectives.  `_KINDS` of `machine_options` lists the options about the machine.
+has each option's collectives.  `MACHINE_OPTIONS` lists the options about the machine.
 """
 
 import os
@@ -69,7 +69,7 @@ def collwise() -> None:
 
     tune, measure, bench, inspect, scan, reproduce and run work on MPI ranks: -n 4 starts
     them, or a launcher does (mpiexec -n 4 collwise tune). lab runs commands
-    on emulated hosts. The other commands need no MPI.
+    on emulated hosts. The other commands need no MPI, except export for MPI libraries.
 
     Exit codes: 0 done, 1 a check failed or a result is wrong, 2 the request is wrong,
     130 interrupted.

@@ -213,7 +213,7 @@ def command(
     Competitors: mpi4py's method (Comm.Bcast, Comm.Allgatherv, …), the library's other algorithms,
     and planned schedules, as blocking calls, as persistent requests, and as non-blocking calls
     that are waited for.  The slowest rank's time counts.  Who takes 1.5 times as long as the best
-    of the same form leaves early.
+    of the same form leaves early, except the library's default and its best other algorithm.
 
     Several sizes, collectives or numbers of ranks make a sweep: a row for each race, as it ends.
     Interrupted sweeps go on with --record FILE --resume.  --grid races on one network and placement

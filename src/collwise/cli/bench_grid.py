@@ -37,7 +37,7 @@ _TAKEN = ("--grid", "--record", "--resume", "--report", "--json", "--seed")
 
 
 def over_networks(run: Callable[..., Any]) -> Callable[..., Any]:
-    """Make `bench` run the whole grid, unless a launcher has started `bench` to race some cells."""
+    """Make `bench --grid` run the whole grid; without --grid, or with --cells, nothing changes."""
 
     @wraps(run)
     def decide(**options: Any) -> Any:
@@ -121,7 +121,7 @@ class _Runner:
         return {"network": self.grid.folder / network.file, **hosts}
 
     def run(self) -> None:
-        """Run the launches that are left, write the record after each, and show the results."""
+        """Run the launches that are left, write the record after each, show results, and exit."""
         grid = self.grid
         first = [launch for turn in range(grid.rounds) for launch in grid.launches(turn)]
         left = sum(launch.name not in self.measured for launch in first)
@@ -204,7 +204,7 @@ class _Runner:
         return self.folder / f"{launch.name}.ended"
 
     def _take(self, launch: "Launch") -> None:
-        """Read what a launch has measured, if it has ended with all cells that the grid has now."""
+        """Read what a launch has measured, if it has ended; a first launch must have all cells."""
         from collwise.tuning.grid_results import LabNotes, Measured
 
         if (sweep := self._sweep(launch)) is None:
@@ -274,7 +274,7 @@ def _python(grid: "Grid", library: str) -> str:
 
 @contextmanager
 def _launcher_beside(python: str) -> Iterator[None]:
-    """A context in which ranks are started by the mpiexec beside `python`, if there is one."""
+    """A context in which ranks of another `python` are started by the mpiexec beside it, if any."""
     variable, path = "COLLWISE_MPIEXEC", Path(python).with_name("mpiexec")
     before = os.environ.get(variable)
     if python != sys.executable and path.exists():

@@ -21,7 +21,7 @@ _MEASURING_S = 3.0
 NBYTES = 512
 """The default size in bytes."""
 ALONE_S, EACH_S = 5.0, 1.5
-"""The most seconds for a race: for one alone, for each of several."""
+"""By default, the most seconds for a race that is alone, and for each of several races."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Ranges:
         return self.races > 1
 
     def budget_s(self, asked: float | None) -> float:
-        """The most seconds for each race."""
+        """The most seconds for each race: `asked`, or the default if that is None."""
         return asked or (ALONE_S if self.races == 1 else EACH_S)
 
     def tasks(self, request: ProblemOptions, ranks: int) -> "list[Task]":
@@ -64,7 +64,7 @@ class Ranges:
 
 @dataclass(frozen=True)
 class GridCells:
-    """The cells of a grid that one launch races, with the attributes of `Ranges`."""
+    """Cells of a grid, by number, for one launch to race; `bench` uses them like `Ranges`."""
 
     path: Path
     numbers: tuple[int, ...]
@@ -87,7 +87,7 @@ class GridCells:
 
     @property
     def measuring_s(self) -> float:
-        """Seconds for measuring the machine."""
+        """The most seconds for measuring the machine."""
         return self._grid.measuring_s
 
     @property
@@ -106,7 +106,7 @@ class GridCells:
         return len(self.numbers)
 
     def budget_s(self, asked: float | None) -> float:
-        """The most seconds for each race."""
+        """The most seconds for each race: `asked`, or the grid's if that is None."""
         return asked or self._grid.race_s
 
     def tasks(self, request: object, ranks: int) -> "list[Task]":
@@ -120,7 +120,7 @@ class GridCells:
 
 
 def taken_from(values: dict[str, Any]) -> Ranges | GridCells:
-    """Remove the options that say what is raced from `values`; returns what they describe."""
+    """Remove from `values` the options that say what to race; returns what they describe."""
     collectives = tuple(dict.fromkeys(name for some in values.pop("collective") for name in some))
     sizes, counts = values.pop("sizes"), values.pop("counts")
     first, last, factor = (values.pop(name) for name in ("first", "last", "factor"))

@@ -162,7 +162,7 @@ def _export_rules(
     commuting: bool,
     as_json: bool,
 ) -> int:
-    """Write rules to a file, to standard output, or in a JSON document; return the exit code."""
+    """Write rules to a file, standard output or JSON; check them if asked; return the exit code."""
     from collwise.formats.selection_rules import Installed, is_export
     from collwise.tuning.export_check import check
     from collwise.tuning.exported_rules import exported, installed_library

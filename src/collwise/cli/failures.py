@@ -1,4 +1,4 @@
-"""How commands fail: a one-line message, an exit code, no traceback, no rank left waiting."""
+"""How commands fail: a message, an exit code, no rank left waiting; a traceback if unexpected."""
 
 import contextlib
 import errno
@@ -29,8 +29,8 @@ class ScriptEnd(SystemExit):
 def failing_clearly() -> Iterator[None]:
     """Turn what a command raises into a message and an exit code.
 
-    After an error of collwise's or of usage, ranks exit without MPI_Abort if all of them fail.
-    A rank that fails alone aborts MPI, since the other ranks would wait for it forever.
+    After an error of collwise's or of usage, MPI is aborted only if some rank goes on: it would
+    wait forever.  After an interrupt or an unexpected error, MPI is aborted at once.
     """
     stdout = sys.stdout
     try:
@@ -93,7 +93,8 @@ def _stems_from_interrupt(problem: BaseException | None) -> bool:
 def leave(code: int, *, alone: bool = False) -> NoReturn:
     """End the process with an exit code; after an error, abort MPI if other ranks go on.
 
-    alone: whether to abort at once, rather than wait GRACE_S for the other ranks.
+    A rank that collwise started exits with 0 and tells the starter the code.   alone: whether to
+    abort at once, rather than wait GRACE_S for the other ranks.
     """
     try:
         sys.stdout.flush()

@@ -41,7 +41,7 @@ _KINDS = {
     "loggp": ("latency", "overhead", "gap", "per_byte"),
     "wormhole": ("send", "receive", "hop", "beta", "gamma", "copy", "all_port"),
 }
-"""For each kind of machine, a constructor of `Machine`, the options that give its arguments."""
+"""Maps the name of a constructor of `Machine` to the options that give its arguments."""
 _OPTIONAL = ("gamma", "copy", "all_port")
 _ARGUMENTS = {name: f"{name}_s" for options in _KINDS.values() for name in options}
 _ARGUMENTS |= {"lam": "lam", "all_port": "all_port"}
@@ -121,11 +121,11 @@ def machine_from(
 ) -> ChosenMachine:
     """The machine and network that `machine_options` describe; by default this machine's profile.
 
-    ranks: number of ranks.   nbytes: message size, for remarks on how well its times are known.
+    ranks: their number.   nbytes: message size in bytes, for remarks on how well times are known.
     shape: rows and columns if the preset's network is a mesh; None for a mesh near a square.
     combined: operator and element type; None if the collective combines nothing.
-    Raises InvalidArgument if options describe several machines, or one incompletely, DamagedProfile
-    if the profile cannot be read or, where no option names a machine, none is saved.
+    Raises InvalidArgument if options do not describe one machine of `ranks` ranks, UnknownName if
+    there is no such preset, DamagedProfile if the profile is damaged or missing.
     """
     topology = None if options["topology"] is None else parse(options["topology"])
     if topology is not None:
@@ -174,7 +174,7 @@ def machine_from(
 
 
 def _with_levels(text: str, ranks: int) -> Levels:
-    """The machine of --levels; raises InvalidArgument if the machine has not `ranks` ranks."""
+    """The machine of --levels; InvalidArgument for other text or if it has not `ranks` ranks."""
     from collwise.model.level_notation import load, parse
     from collwise.model.level_presets import LEVEL_PRESETS
 
@@ -202,7 +202,7 @@ def _typed(name: str) -> str:
 
 
 def _assumed_machine(kind: str, parameters: Mapping[str, Any]) -> Machine:
-    """A machine of a kind from its options; raises InvalidArgument if a required one is missing."""
+    """A machine of a kind from its options; InvalidArgument if one is missing or out of range."""
     required = [name for name in _KINDS[kind] if name not in _OPTIONAL]
     missing = [_typed(name) for name in required if name not in parameters]
     if missing:
@@ -228,7 +228,7 @@ def network_of(preset: Preset, ranks: int, shape: tuple[int, int] | None = None)
     """The network that a paper's machine has for `ranks` ranks.
 
     A mesh has `shape`, or is near a square.  A torus is the paper's if that has `ranks` nodes, else
-    near a cube.   Raises InvalidArgument for a hypercube if `ranks` is no power of two.
+    near a cube.   Raises InvalidArgument for a hypercube unless `ranks` is 2, 4, 8, ….
     """
     usual = preset.topology()
     if isinstance(usual, Mesh):

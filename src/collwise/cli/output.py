@@ -130,7 +130,7 @@ def _folded(cell: str) -> str:
 def _grid(title: str, rows: Sequence[Mapping[str, str]], least: int) -> Grid:
     """The rich table to print.
 
-    least: for a narrow terminal, the width in characters down to which cells are not wrapped.
+    least: on a narrow terminal, the least width in characters to wrap a column to; 0 elsewhere.
     """
     grid = Grid(
         title=title or None,
@@ -167,7 +167,7 @@ def write(*lines: str, stream: str = "out") -> None:
 
 
 def _wrapped(line: str, width: int) -> list[str]:
-    """The line cut between words at `width` characters; later pieces are below its last column."""
+    """Cut a line between words at `width` characters; indent later pieces; a path stays whole."""
     if len(line) <= width:
         return [line]
     margin = len(line) - len(line.lstrip(" "))
@@ -184,7 +184,7 @@ def _wrapped(line: str, width: int) -> list[str]:
 
 
 def write_json(document: Mapping[str, Any]) -> None:
-    """Print a JSON document; "format" is the command's name.  NaN and infinities become null."""
+    """Print a JSON document; its default "format" is the command's name.  NaN and ∞ become null."""
     header = {"format": click.get_current_context().command_path, "version": 1}
     finite = json.loads(msgspec.json.encode({**header, **document}, enc_hook=float))
     click.echo(json.dumps(finite, indent=2, ensure_ascii=False))

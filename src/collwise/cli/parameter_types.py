@@ -60,7 +60,7 @@ class FilePath(click.Path):
     """The path of a file or folder; it must not be empty.
 
     writes: the command writes the file, so a path that cannot be written is refused at once.
-    suffixes: suffixes that the name may have; empty for any name.
+    suffixes: suffixes that the name may have; empty for any name.   folder: refuse what is a file.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ def _parse_shape(text: str) -> tuple[int, int]:
 
 
 def _parse_collectives(text: str) -> tuple[str, ...]:
-    """Names of collectives, each once; "all" means all collectives.  Raises UnknownName."""
+    """Names of collectives, each once; "all" means all collectives."""
     names: list[str] = []
     for item in _items(text, "collective"):
         try:

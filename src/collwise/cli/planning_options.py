@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collwise.formats.goal_reader import Goal
 
 SLOW_FROM_RANKS = 128
-"""Ranks from which on it takes seconds to simulate all schedules."""
+"""From this number of ranks on, simulating all schedules takes seconds."""
 _IN_GOAL = ("collective", "ranks", "nbytes", "algorithm", "settings", *PROBLEM)
 """Options, by their names here, that have no meaning beside a GOAL program."""
 MANY_OBJECTS = 200_000

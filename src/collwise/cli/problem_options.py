@@ -21,11 +21,11 @@ if TYPE_CHECKING:  # sessions run on MPI
     from collwise.tuning.outcomes import Task
 
 DEFAULT_SOURCES = "every fourth rank, but at least two"
-"""The sources of a race whose options name none."""
+"""The sources of a race if no option names any."""
 MAX_LISTED = 1 << 20
 """The largest number of ranks in a list on the command line."""
 MAX_SIMULATED, MAX_PLANNED = 1 << 20, 1 << 24
-"""The most ranks × sources of a simulation, in which all ranks get all data, and of a plan."""
+"""The largest products ranks × sources: to simulate an allgatherv, and to plan one."""
 
 COLLECTIVE_NAMES = "{} or {}".format(", ".join(list(COLLECTIVES)[:-1]), list(COLLECTIVES)[-1])
 _ABOUT = {**ABOUT, "pattern": ABOUT["sources"]}
@@ -87,7 +87,7 @@ class ProblemOptions(NamedTuple):
     shape: tuple[int, int] | None
 
     def check(self, collectives: Sequence[str]) -> None:
-        """Raise InvalidArgument for options that contradict each other, or apply to none of these.
+        """Raise InvalidArgument for options that contradict each other, or suit no collective.
 
         collectives: the names of the collectives that the user asks for.
         """
@@ -128,7 +128,7 @@ class ProblemOptions(NamedTuple):
         return problem_for(collective, ranks=ranks, nbytes=nbytes, topology=topology, **applying)
 
     def task(self, collective: str, ranks: int, nbytes: int, *, round_up: bool = False) -> "Task":
-        """The task to race.   round_up: round `nbytes` up to whole elements or blocks."""
+        """The task to race.   round_up: to whole elements or blocks, if there are no sources."""
         from collwise.tuning.outcomes import Task
         from collwise.tuning.session import check_raceable
 

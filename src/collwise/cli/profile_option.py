@@ -62,7 +62,7 @@ save_option = click.option(
 
 
 def save(profile: Profile, path: Path | None) -> Saved:
-    """Merge a profile into that in the file `path`, or if None, into this machine's saved one."""
+    """Merge a profile into a file: `path`, or by default COLLWISE_PROFILE's or its machine's."""
     from collwise.tuning.saving import save_merged  # imported late: it loads the algorithms
 
     if (named := path or chosen()) and (trouble := holds_else(named)):
@@ -80,9 +80,9 @@ def save(profile: Profile, path: Path | None) -> Saved:
 
 
 def profile_for(fingerprint: Fingerprint, path: Path | None) -> Profile | None:
-    """The profile in the file `path`; if None, this machine's saved profile, None if there is none.
+    """The profile in `path`, by default the saved one of this machine; None if none is saved.
 
-    Raises ForeignProfile if the file has another machine's.
+    Raises ForeignProfile if it is another machine's, DamagedProfile if it cannot be read.
     """
     if path is None:
         return find(fingerprint)

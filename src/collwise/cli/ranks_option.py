@@ -53,7 +53,7 @@ def on_ranks(
 
     budget_s: maps the command's options to the seconds that its work may take.   check: raises an
     error for wrong options before ranks are started.   optional: whether the command runs without
-    MPI if there is no -n and no launcher; then `comm` and `here` are None.
+    MPI if there is no -n and no launcher of several ranks; then `comm` and `here` are None.
     """
 
     def decorate(command: Callable[..., Callable[[], None]]) -> Callable[..., Any]:
@@ -128,7 +128,8 @@ def start_ranks(
     """Run `collwise` with `words` on `count` ranks of this machine; return its exit code.
 
     python: the interpreter.   quiet: whether to drop the ranks' standard output.
-    Raises InvalidArgument for too many ranks, RanksLost if ranks were killed, NoMPI if none began.
+    Raises InvalidArgument for too many ranks, RanksLost if ranks were killed, NoMPI if none began,
+    or if they run longer than `budget_s` + START_UP_S seconds.
     """
     check_startable(count)
     with _status_file() as (file, name):

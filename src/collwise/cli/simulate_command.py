@@ -99,7 +99,6 @@ def command(
 
 
 def _simulate_goal(question: GoalQuestion, picture: Path | None, as_json: bool) -> None:
-    """Time a GOAL program, show its times, and draw it over time."""
     from collwise.report.goal_tables import draw_goal, goal_document, goal_lines
 
     goal, (machine, origin, topology, _, notes, _) = question

@@ -32,7 +32,7 @@ def calls_table(calls: Sequence[Calls]) -> Table:
 
 
 def calls_lines(calls: Sequence[Calls], tuning: str) -> list[str]:
-    """Lines: how many calls plans served, what tuning is worth.   tuning: the command to tune."""
+    """Lines on calls served by collwise and on a tuning's worth.   tuning: the command to tune."""
     if not calls:
         return ["no collective was called"]
     total = sum(group.times for group in calls)

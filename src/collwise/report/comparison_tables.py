@@ -27,7 +27,7 @@ def _value(cell: ComparedCell, value: float) -> str:
 
 
 def compared_lines(compared: Comparison) -> list[str]:
-    """Lines: how many values are worse, better or fail, and what was not compared."""
+    """Lines: how many values are worse, better, failing or left out; how the machines differ."""
     verdicts = [cell.verdict for cell in compared.cells]
     worse, better = verdicts.count("worse"), verdicts.count("better")
     lines = [

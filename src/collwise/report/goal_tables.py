@@ -49,7 +49,7 @@ def goal_document(
 
 
 def draw_goal(goal: Goal, timing: Timing, path: Path) -> Saved:
-    """Draw the program in time.  Raises InvalidArgument for too many ranks or messages."""
+    """Draw the program's timeline.  Raises InvalidArgument for too many ranks or messages."""
     from collwise.figures.style import save
     from collwise.figures.timeline import timeline
     from collwise.report.schedule_files import check_drawable

@@ -13,7 +13,7 @@ _NEAR = 1.25
 
 
 def summary(cells: Sequence[GridCell]) -> list[str]:
-    """Lines on gains and losses, separately for emulated hosts, and on errors of predictions."""
+    """Lines on gains and losses, on emulated networks and in memory, and on prediction errors."""
     lines = []
     for title, emulated in (("networks", True), ("memory", False)):
         if some := [cell for cell in cells if cell.emulated is emulated]:
@@ -77,7 +77,7 @@ def _ratio(middle: float, interval: tuple[float, float] | None) -> str:
 def grid_page(title: str, cells: Sequence[GridCell], wanted: int) -> str:
     """The HTML page of a grid of races: a summary, the cells that collwise clearly lost, heat maps.
 
-    A table of all cells ends it.   cells: those raced so far.   wanted: their number in all rounds.
+    A table of all `cells`, those raced so far, ends it.   wanted: how many cells all rounds have.
     """
     from collwise.figures.heat_map import heat_map
     from collwise.figures.page_templates import template

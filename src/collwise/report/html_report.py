@@ -38,7 +38,7 @@ from collwise.system.files import save_text
 from collwise.tuning.outcomes import Outcome, RaceVerdict, Tuning
 
 MAX_SCHEDULES = 3
-"""How many schedules of a collective are drawn: those of the algorithms that gain most."""
+"""The most schedules of a collective to draw: those of the algorithms that gain most."""
 
 
 def write_report(tuning: Tuning, path: Path) -> Path:
@@ -72,7 +72,7 @@ def render(tuning: Tuning) -> str:
 
 
 def _section(tuning: Tuning, collective: str) -> dict[str, Any]:
-    """The page's section on a collective: picture, calls, every competitor, winning schedules."""
+    """The page's section on a collective: speed-ups, calls, tables of races, winning schedules."""
     outcomes = tuple(o for o in tuning.outcomes if o.race.collective == collective)
     races: dict[Form, list[Race]] = {}
     for decision in (decision for outcome in outcomes for decision in outcome.decisions):
@@ -93,7 +93,7 @@ def _race_title(outcome: Outcome) -> str:
 
 
 def _winners(outcomes: Iterable[Outcome]) -> Iterator[Picture]:
-    """Pictures of winning schedules: for each algorithm, the one with the best speed-up."""
+    """Pictures of up to MAX_SCHEDULES winning algorithms: of each, the schedule that gains most."""
     won = sorted(
         ((d.speedup.middle, n, d.ours, o) for o in outcomes for n, d in enumerate(o.decisions)
          if d.serves == "collwise"), reverse=True
@@ -158,7 +158,7 @@ def _gain(decision: RaceVerdict) -> float:
 
 
 def _prediction_error(raced: Iterable[RaceVerdict]) -> str:
-    """A sentence on the factor by which predictions were off; half and double are equally far."""
+    """A sentence on the factor by which predictions were off, up or down; "" if there are none."""
     factors = [
         abs(log(decision.measured.middle / decision.predicted_s))
         for decision in raced

@@ -58,9 +58,9 @@ def inspection_document(inspection: Inspection) -> dict[str, Any]:
 
 
 def draw_trees(inspection: Inspection, machine: Machine, path: Path) -> Saved:
-    """Draw each broadcast tree of the library, and the tree that we would plan for a machine.
+    """Draw each distinct broadcast tree of the library, and the tree that we would plan instead.
 
-    path: of the first picture.  "-ours" is added for our tree, "-BYTES" for each later tree.
+    path: the file of the first tree.  "-BYTES" is added for later trees, then "-ours" for ours.
     Raises InvalidArgument for too many ranks or messages to draw.
     """
     trees = {one.seen.parents: one.first for one in reversed(inspection.stretches)}
@@ -83,7 +83,7 @@ def draw_trees(inspection: Inspection, machine: Machine, path: Path) -> Saved:
 
 
 def _operations(parents: Sequence[int | None], nbytes: int) -> tuple[tuple[Operation, ...], ...]:
-    """Each rank's operations: a receive, then sends, first to the child with most descendants."""
+    """Each rank's operations: a receive except at the root, then sends, largest subtrees first."""
     ranks, blocks = range(len(parents)), (Block(0, 0, nbytes),)
     children = [[child for child in ranks if parents[child] == rank] for rank in ranks]
 

@@ -33,12 +33,12 @@ def pictures(shown: Shown) -> list[str]:
 
 
 def svg(shown: Shown) -> str | None:
-    """The first picture: in space if possible, else in time; None if nothing can be drawn."""
+    """The first of the `pictures`; None if nothing can be drawn."""
     return next(iter(pictures(shown)), None)
 
 
 def html(shown: Shown) -> str:
-    """All pictures, and below them what `print` says, in a few lines."""
+    """All pictures, and below them a summary in words."""
     return "\n".join([*pictures(shown), f"<pre>{escape(_words(shown))}</pre>"])
 
 

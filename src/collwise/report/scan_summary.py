@@ -6,7 +6,7 @@ from collwise.tuning.scanning import MESSAGES, OWN_REMEDY, Scan
 
 
 def scan_lines(scan: Scan) -> list[str]:
-    """A line for each finding, in the scan's order; then what was tried and left out."""
+    """Lines on findings, in the scan's order, on what was tried or left out, and on what to do."""
     lines = ["found    nothing: no default is clearly too slow, and there is no cliff"]
     if scan.findings:
         lines = ["Worst first: how many times as long, with its 95 % interval"]

@@ -16,7 +16,7 @@ LARGEST_DRAWN, MAX_DRAWN = 4096, 1 << 18
 
 
 def draw_plan(plan: Plan, path: Path) -> Saved:
-    """Simulate a plan's schedule; draw it in space (path) and in time (path with "-timeline")."""
+    """Simulate a plan's schedule, and draw it as `draw_trace` does."""
     check_drawable(plan.schedule.ranks, plan.schedule.about_messages())
     return draw_trace(simulate(plan.schedule, plan.machine, plan.topology), path)
 
@@ -24,7 +24,7 @@ def draw_plan(plan: Plan, path: Path) -> Saved:
 def draw_trace(trace: Trace, path: Path) -> Saved:
     """Draw a schedule in space (path), and in time (path with "-timeline" in its name).
 
-    There is no picture in space without links, sources or a root that has all the data.
+    A picture in space needs a mesh or torus of links, sources, or a root that has all the data.
     path: .png or .svg; missing folders are made.
     Raises InvalidArgument for too many ranks or messages to draw.
     """
@@ -64,7 +64,7 @@ def check_ranks(ranks: int) -> None:
 
 
 def check_drawable(ranks: int, about: int) -> None:
-    """Raise InvalidArgument for more ranks or messages than can be drawn."""
+    """Raise InvalidArgument for more ranks or messages (`about`) than can be drawn."""
     check_ranks(ranks)
     if about > MAX_DRAWN:
         remedy = f"draw {MAX_DRAWN:,} at most: choose fewer ranks, or another algorithm"

@@ -1,4 +1,4 @@
-"""Simulations for people and for programs: the table, the lines about one of them, JSON."""
+"""Simulations as a table, as lines of text on one of them, and as a JSON document."""
 
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
@@ -105,8 +105,9 @@ def simulation_document(
     origin: str,
     reason: str = "",
 ) -> dict[str, Any]:
-    """Everything as JSON, times in seconds; messages one by one if one schedule was simulated.
+    """Simulations of one problem as a JSON document, times in seconds.
 
+    A single simulation has its messages one by one, unless they are more than MAX_TRANSFERS.
     excluded: why algorithms are missing, by name.   origin: where the machine comes from.   reason:
     why contributions are combined in this order.
     """

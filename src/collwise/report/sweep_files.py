@@ -1,7 +1,7 @@
 """A sweep while it grows: its record, its CSV, its picture and its page.
 
-The record and the CSV are kept race by race, so nothing is lost if the sweep is interrupted.  A
-pipe or a device is written at the end.  Drawing loads Matplotlib, which takes seconds.
+The record and the CSV are written after every race, so an interruption loses only the race in
+progress; pipes and devices are written at the end.  Drawing loads Matplotlib, which takes seconds.
 """
 
 from collections.abc import Callable, Mapping
@@ -43,12 +43,12 @@ class SweepKeeper:
         self.lost, self.begin_s = False, monotonic()
 
     def wants(self, task: Task) -> bool:
-        """Whether a task is not raced yet; always False once a file could not be written."""
+        """Whether a task has no race of `form` yet; False once `add` could not write a file."""
         raced = self.sweep.of_form(self.form)
         return not self.lost and not any(race.is_about(task) for race in raced)
 
     def add(self, outcome: Outcome, library: str) -> None:
-        """Keep a race and show it."""
+        """Add a race to the sweep and its files, and show it.  A failed write only sets `lost`."""
         plain = msgspec.json.encode(race_document(outcome), enc_hook=float)
         cells = (*self.sweep.cells, msgspec.json.decode(plain))
         elapsed_s = monotonic() - self.begin_s

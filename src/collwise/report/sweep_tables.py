@@ -31,7 +31,7 @@ NAMED = 5
 
 
 def sweep_row(race: RaceRecord, form: Form) -> dict[str, str]:
-    """The row of one race, for one form of the call.  Bandwidths are those of our schedule."""
+    """The row of one race, for one form of the call.  Bandwidths follow from the time in "ours"."""
     decided = race.forms[form]
     low, high = decided.ratio_interval
     rates = (formatting.significant(rate / 1e6) for rate in race.bandwidths(decided.ours_s))
@@ -51,7 +51,7 @@ def sweep_row(race: RaceRecord, form: Form) -> dict[str, str]:
 
 
 def sweep_lines(sweep: Sweep, form: Form) -> list[str]:
-    """Lines: the verdict on the sweep, and which races are less certain than asked."""
+    """Lines: the verdict on the sweep, and up to NAMED races less certain than required."""
     lines = [f"verdict  {sweep.verdict(form)}"]
     if wide := sweep.uncertain(form):
         named = [f"{race} ± {race.forms[form].uncertainty:.0%}" for race in wide[:NAMED]]
@@ -61,7 +61,7 @@ def sweep_lines(sweep: Sweep, form: Form) -> list[str]:
 
 
 def sweep_csv(races: Sequence[RaceRecord], form: Form) -> str:
-    """The sweep as CSV: one line for each race, after a line of titles.
+    """The sweep as CSV: a line for each race of this form, after a line of titles.
 
     Times are in seconds; ratio is ours_s / library_s, low and high the ends of its 95 % interval.
     """

@@ -26,11 +26,11 @@ class Table(NamedTuple):
 
     @property
     def columns(self) -> list[str]:
-        """The column titles."""
+        """The column titles; none without rows."""
         return list(self.rows[0]) if self.rows else []
 
     def rounded(self, digits: int) -> "Table":
-        """A copy of the table whose times have at most `digits` digits."""
+        """A copy of the table, each cell rounded by `formatting.rounded` to `digits` digits."""
         rows = [
             {name: rounded(cell, digits).strip() for name, cell in row.items()} for row in self.rows
         ]

@@ -1,4 +1,4 @@
-"""Measurements, races and sessions: their tables, their summaries, their JSON documents."""
+"""Tables of measurements; tables, summaries and JSON documents of races and tuning sessions."""
 
 from math import isfinite
 from typing import Any
@@ -20,19 +20,19 @@ from collwise.tuning.outcomes import Outcome, RaceVerdict, Tuning
 from collwise.tuning.race_records import TUNING, VERSION
 
 FEWEST_FOR_TREES = 4
-"""On fewer ranks all trees are alike, so that λ decides nothing."""
+"""On fewer ranks one unsegmented tree is best for every λ: the root sends to all others."""
 UNRACED = "nothing to race: the library's own stays"
 
 
 def call(decision: RaceVerdict) -> str:
-    """The communicator's method that a decision is about: Bcast, Ibcast or Bcast_init."""
+    """The communicator's method that a decision is about, such as Bcast, Ibcast or Bcast_init."""
     return method_name(kind_of(decision.race.collective).methods[0], decision.form)
 
 
 def tuning_table(tuning: Tuning, title: str = "") -> Table:
     """The main table: a row for every task and each form of the call that was raced.
 
-    A row compares our fastest schedule with the call of the library that the verdict is about.
+    A row compares the library's default with the fastest other competitor, ours or the library's.
     """
     points = tuning.profile.points
     rows = [
@@ -75,7 +75,7 @@ def _verdict(d: RaceVerdict) -> str:
 
 
 def _algorithm(d: RaceVerdict) -> str:
-    """The name of our algorithm, without the collective's name in front."""
+    """The label `d.ours`, without the collective's name in front."""
     return d.ours.removeprefix(f"{d.race.collective}/")
 
 
@@ -120,7 +120,7 @@ def tuning_summary(tuning: Tuning) -> list[str]:
 
 
 def _first_steps(tuning: Tuning) -> list[str]:
-    """If ranks are too few for trees to differ: lines on the time saved and the next command."""
+    """Lines on time saved, if any, and the next command; [] from FEWEST_FOR_TREES ranks on."""
     if tuning.profile.provenance.ranks >= FEWEST_FOR_TREES:
         return []
     won = [d for outcome in tuning.outcomes for d in outcome.decisions if d.used == "collwise"]
@@ -140,14 +140,14 @@ def _first_steps(tuning: Tuning) -> list[str]:
 
 
 def machine_tables(profile: Profile, title: str = "") -> list[Table]:
-    """All tables of what was measured of the machine.   title: the first table's (t0 and λ)."""
+    """The tables of measurements that have rows, without raw medians.   title: the first one's."""
     others = levels_table, hockney_table, reading_table, combining_table
     tables = [measured_table(profile, title), *(table(profile) for table in others)]
     return [table for table in tables if table.rows]
 
 
 def measured_table(profile: Profile, title: str = "") -> Table:
-    """The table of t0 and λ: one row for every message size and way of sending."""
+    """The table of t0 and λ at the outermost level: a row for every measured size and mode."""
     rows = [
         {
             "size": formatting.size(p.nbytes),
@@ -165,7 +165,6 @@ def measured_table(profile: Profile, title: str = "") -> Table:
 
 
 def _law_cells(p: MeasuredSize) -> dict[str, str]:
-    """The cells for t0 and λ of a size, with their intervals."""
     t0_digits = digits(uncertainty(p.t0_s, p.t0_interval_s))
     lam_digits = digits(uncertainty(p.lam, p.lam_interval))
     return {
@@ -177,7 +176,7 @@ def _law_cells(p: MeasuredSize) -> dict[str, str]:
 
 
 def levels_table(profile: Profile) -> Table:
-    """The table of t0 and λ of non-blocking sends, and of the time of a group's port, by level.
+    """The table, by level, of non-blocking sends: t0, λ, and how long a group's port is busy.
 
     It has no rows for a profile without inner levels.
     """
@@ -202,7 +201,7 @@ def levels_table(profile: Profile) -> Table:
 
 
 def _port_cells(time: PortTime | None) -> dict[str, str]:
-    """Cells: how long a message keeps its group's port busy, and its rank's port, if known."""
+    """Cells: how long a message keeps its group's port busy, and how long its sender, if known."""
     if time is None:
         return {"port": "-", "port, 95 %": "-", "its rank": "-"}
     return {
@@ -327,7 +326,7 @@ def tuning_document(tuning: Tuning) -> dict[str, Any]:
 def race_document(outcome: Outcome) -> dict[str, Any]:
     """A race as JSON: what was decided for each form of the call, and everything behind it.
 
-    Times are in seconds.  A top-level field that "forms" has too is about persistent calls.
+    Times are in seconds.  A top-level field that "forms" also hold is about persistent calls.
     """
     race, task = outcome.race, outcome.task
     forms = {decision.form: _decision_document(decision) for decision in outcome.decisions}

@@ -17,8 +17,8 @@
 `world_replacement` for `collwise run`: a `Comm` in the place of COMM_WORLD
 `checking`      COLLWISE_CHECK=1: ranks compare their calls before they run
 
-All ranks decide alike, by rank 0's settings.  `_CONSTRUCTORS` of `family` names the methods that
-make communicators.  The new communicators inherit plans without communication.
+All ranks decide alike, by rank 0's settings.  `_CONSTRUCTORS` of `family` names methods that make
+communicators; the new communicators inherit plans.
 """
 
 from collwise.comm.communicator import Comm

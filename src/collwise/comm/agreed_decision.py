@@ -39,7 +39,7 @@ log = logging.getLogger("collwise")
 LEARN = "COLLWISE_LEARN"
 """The environment variable that says which share of the time learning may take, such as 2%."""
 FORMER = "COLLWISE_HAND_OVER"
-"""The former name of COLLWISE_FALLBACK, which is still read."""
+"""COLLWISE_FALLBACK's former name; this variable is still read."""
 EFFORTS = ("measure", "estimate")
 _version = cache(version)  # version reads files
 
@@ -176,7 +176,7 @@ def _say_renamed() -> None:
 def _elsewhere(here: Fingerprint, layout: Layout) -> Profile | None:
     """The profile saved for machines like `here` but in `layout`, one node or several nodes.
 
-    None if there is none, if `here` has `layout` or is emulated, or if COLLWISE_PROFILE is set.
+    None if none can be read, if `here` has `layout` or is emulated, or if COLLWISE_PROFILE is set.
     """
     if here.layout == layout or here.emulated or os.environ.get(ENVIRONMENT):
         return None
@@ -188,7 +188,7 @@ def _elsewhere(here: Fingerprint, layout: Layout) -> Profile | None:
 
 
 def _check_algorithms(comm: MPI.Intracomm) -> None:
-    """Raise InvalidArgument on all ranks if the algorithms that the ranks know differ."""
+    """Raise InvalidArgument on all ranks if the ranks' versions or algorithms differ."""
     every = registry.ALGORITHMS.values()
     known = [(one.name, one.summary, one.source, one.time, *one.parameters) for one in every]
     facts = [(f"version {_version('collwise')}",), *known]

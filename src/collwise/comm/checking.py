@@ -1,8 +1,8 @@
 """COLLWISE_CHECK=1: before a collective, the ranks compare what they are about to do.
 
-Ranks whose calls differ would deadlock, or receive the wrong bytes.  With checks, all ranks raise
-an error that says which rank called what, or which rank did not call in time.  Each check costs an
-exchange of small objects.
+Ranks whose calls differ would deadlock, or receive the wrong bytes.  With checks, the ranks that
+call raise an error that says which rank called what, or which rank did not call in time.  Each
+check costs an exchange of small objects.
 """
 
 import os
@@ -68,8 +68,8 @@ def checked_methods(
 class ArgumentExchange:
     """An exchange of what the ranks are about to call, with a time limit.
 
-    Rank 0 gathers what the ranks say, and sends everything to every rank.  Thus a late rank learns
-    that it was late, and raises the same error as the others; all ranks go on with the same call.
+    Rank 0 gathers what the ranks say, and sends everything to the others.  Thus a late rank learns
+    that it was late, and raises the same error as the others; the next calls of all ranks match.
 
     Making the object is collective, since it duplicates the communicator.
     later: True to duplicate the communicator in the first exchange instead.
@@ -85,11 +85,14 @@ class ArgumentExchange:
 
     @cached_property
     def comm(self) -> MPI.Intracomm:
-        """A duplicate of the user's communicator, for the exchanges."""
+        """A duplicate of the user's communicator, for exchanges.  First access: collective."""
         return plain_duplicate(self._user)
 
     def exchange(self, own: tuple[Any, ...]) -> list[Any]:
-        """Every rank's `own`, in rank order; None for a late rank.   own: begins with the rank."""
+        """Every rank's `own`, which begins with the rank, in rank order; None for a late rank.
+
+        If rank 0 is too late to answer, the items of all others are this rank's `own`.
+        """
         comm = self.comm
         self._number = self._number % 30000 + 1
         self._sent = [request for request in self._sent if not request.test()[0]]
@@ -157,7 +160,7 @@ def _checked(
 
 
 def _agree(exchange: ArgumentExchange, name: str, facts_of: Callable[[], Facts]) -> None:
-    """Raise on all ranks if one rank's arguments are wrong, or if the calls differ."""
+    """Raise on all ranks if arguments of one are wrong, if calls differ, or if a rank is late."""
     facts: Facts = {}
     problem: Exception | None = None
     try:

@@ -105,10 +105,7 @@ class Comm(ObjectForms):
         errhandler: MPI.Errhandler | None = None,
         **settings: Any,
     ) -> "Comm":
-        """Make a communicator of the processes of a group.   settings: keywords of `Comm`.
-
-        Collective over the group.
-        """
+        """Make a communicator of a group.  Collective over the group.   settings: as for `Comm`."""
         made = super().Create_from_group(group, stringtag, info, errhandler)
         ours = cls(made, **settings)
         ours._take_hint(info)
@@ -184,14 +181,14 @@ class Comm(ObjectForms):
     def calls(self, *, worth: int = 0) -> list[Calls]:
         """The collective calls of this rank, on derived communicators too, and what served them.
 
-        Equal calls are one item.   Empty without record=True.
+        Equal calls are one item.   Empty without a record (record=True, learning, collwise run).
         worth: estimate what tuning would save for so many items, longest total time first; an
         estimate may make a plan.
         """
         return [] if self._record is None else self._record.calls(worth=worth)
 
     def last_call(self) -> Calls | None:
-        """The last collective call of this rank; None before the first, or without record=True."""
+        """The last collective call of this rank; None before the first, or without a record."""
         return None if self._record is None else self._record.last()
 
     def sources(self, nbytes: int) -> tuple[Source, ...]:

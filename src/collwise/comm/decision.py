@@ -47,7 +47,7 @@ ORDER = "COLLWISE_ORDER"
 FALLBACK = "COLLWISE_FALLBACK"
 """The environment variable whose value "never" forbids that the library serves without a plan."""
 _ANY_MACHINE = Machine.hockney(alpha_s="1e-6", beta_s="1e-10", gamma_s="1e-10")
-"""The machine to plan for if none is known, but an algorithm was chosen or must be."""
+"""The machine to plan for if none is known, but the user or the order demands a plan."""
 
 
 class OpAndType(NamedTuple):
@@ -151,7 +151,7 @@ class Decision:
         return () if self.profile is None else known_races(self.profile, ranks, self.ranks_per_node)
 
     def machine_for(self, asked: CallProblem) -> Machine | None:
-        """The machine to plan for, with the time to combine the call's elements, or None."""
+        """The machine to plan for, or None.  A profile's has the time to combine such elements."""
         if self.machine is not None or self.profile is None:
             return self.machine
         combined = () if asked.elements is None else asked.elements[:2]
@@ -182,7 +182,7 @@ class Decision:
         return own_of(self.algorithms, [race for race in raced if race.ranks == ranks])
 
     def check_fallback(self, asked: CallProblem, form: Form, why: str = "") -> None:
-        """Raise InvalidArgument if order or environment demand a plan.   why: why none serves."""
+        """Raise InvalidArgument with `why` if order or environment demand a plan, and p > 1."""
         fixed = asked.problem.order == "fixed"
         if (fixed or not self.falls_back) and asked.problem.ranks > 1:
             raise InvalidArgument(
@@ -216,20 +216,20 @@ class Decision:
         return self.machine_for(asked) is not None and self.race(asked, "blocking") is None
 
     def best_plans(self, asked: CallProblem) -> dict[str, Plan]:
-        """Plans for the candidates that are worth a trial, by label.   Raises NothingApplies."""
+        """Plans for the candidates worth a trial, by label.   Raises NothingApplies if none is."""
         machine = self.machine_for(asked)
         assert machine is not None, "callers ask `learnable` first"
         estimate, raced = worth_a_race(plan_for(asked.problem, machine, reason=asked.reason))
         return {one.label: replace(estimate, choice=one) for one in raced}
 
     def with_result(self, result: RaceResult) -> "Decision":
-        """The decision with a learned result added to its profile's races."""
+        """The decision with a learned result added to its profile's races, if it has a profile."""
         if self.profile is None:
             return self
         return replace(self, profile=self.profile.with_race_results([result]))
 
     def worth(self, asked: CallProblem, form: Form, took_s: float | None) -> Worth:
-        """What tuning might save on a call that the library serves.   took_s: seconds of a call."""
+        """What tuning might save on one call of the library's.   took_s: its seconds, if known."""
         problem = asked.problem
         if problem.ranks == 1 or self.race(asked, form) is not None:
             return Worth()

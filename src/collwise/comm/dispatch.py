@@ -1,6 +1,6 @@
 """Dispatch: finds what serves a call, an executor of ours or the library's own collective.
 
-In place of an executor or a plan, None always means that the library's own collective serves.
+An executor or a plan that is None means that the library's own collective serves.
 """
 
 import logging
@@ -38,7 +38,7 @@ log = logging.getLogger("collwise")
 MAX_ENTRIES = 2048
 """Largest number of handlers, plans and executors in a communicator's cache; some hold memory."""
 SLOW_S = 50e-6
-"""Object methods go through a plan only where the library's collective takes longer than this."""
+"""Seconds.  Object methods use no plan if a race shows the library's call to take at most this."""
 _NO_DUPLICATE = "there is no private communicator yet: make a blocking call, or free others, first"
 _BY_METHOD = {method: c for c in COLLECTIVES.values() for method in c.methods}
 
@@ -46,7 +46,7 @@ _BY_METHOD = {method: c for c in COLLECTIVES.values() for method in c.methods}
 class Posed(NamedTuple):
     """The arguments of a call that MPI requires to be equal on all ranks, so all decide alike.
 
-    nbytes: bytes of the problem, or a list with each rank's, as `Problem.of` takes them.
+    nbytes: bytes of the problem, or a tuple with the bytes of each rank, as `Problem.of` takes it.
     elements: the operator and element type, if the collective combines.
     """
 
@@ -63,8 +63,8 @@ T = TypeVar("T")
 class Dispatch:
     """Serves the calls on one communicator.
 
-    duplicate: the private communicator for plans.   own: the library's own algorithms.  All objects
-    for this communicator share both.   methods: MPI methods that plans may serve.
+    duplicate: the private communicator for plans.   own: the library's own algorithms.  A `Comm`
+    and the views made of it share both.   methods: MPI methods that plans may serve.
     record: counts calls.   way: the form under which blocking calls are counted, such as "object".
     learning: tries plans on calls; needs a record.   common_clock: whether all ranks read the same
     clock.   calls: the cache of handlers, plans and executors.
@@ -88,7 +88,7 @@ class Dispatch:
         self.duplicate.when_made.append(self.forget)
 
     def calls_in_c(self, way: Way, comm: MPI.Intracomm, slow: Callable[..., Any]) -> Any:
-        """The object whose methods, written in C, serve calls of the form `way`.
+        """Make the object whose methods, written in C, serve calls of the form `way`.
 
         slow: the Python function for calls that C cannot serve, or cannot serve yet.
         """
@@ -223,8 +223,8 @@ class Dispatch:
     def own_to_try(self, method: str, problem: Problem, most: int) -> dict[str, Switched]:
         """The library's own algorithms, by label, that learning may try on blocking calls.
 
-        They leave the same bits on all ranks.  There are none if vectors must be combined in rank
-        order.   most: the largest number of algorithms to return.   Collective.
+        An Allreduce has left the same bits on all ranks in a trial.  Empty if vectors must be
+        combined in rank order.   most: the largest number of algorithms.   Collective.
         """
         found: dict[str, Switched] = {}
         in_order = satisfies(problem.order, "rank")
@@ -249,7 +249,7 @@ class Dispatch:
     def agree_on_own(self) -> None:
         """If own algorithms of the library are chosen, let the ranks agree whether they may serve.
 
-        Collective.   Rank 0 logs which of the chosen algorithms the library lacks.
+        Collective.   Rank 0 logs which of the chosen algorithms cannot serve, and why.
         """
         if any(named := self.decision.own_algorithms(self.ranks)):
             self.own.agree()
@@ -278,7 +278,7 @@ class Dispatch:
         return self._trials.get(key) or record.tally(method, way, self.ranks, asked, self.decision)
 
     def trial_over(self, trial: Trial, result: RaceResult | None) -> None:
-        """End a trial and decide by its result.  All ranks do so at the same collective call."""
+        """End a trial, and decide by its result, if any.  All ranks do so at the same call."""
         self._trials[trial.method, trial.asked] = None
         if result is not None:
             self.decision = self.decision.with_result(result)
@@ -292,7 +292,8 @@ class Dispatch:
         """Whether something else than the library's default serves, and the default is slow.
 
         It is slow if a race shows that it takes over SLOW_S seconds, or if there is no race.
-        method: an MPI method that combines nothing.   nbytes: bytes of each rank.
+        method: Bcast or Allgather.   nbytes: bytes of the broadcast, or of each contribution.
+        Raises InvalidArgument if the default serves, but settings demand a plan.
         """
         return self._cached(("slow", method, nbytes), self._is_slow, method, nbytes)
 
@@ -322,13 +323,13 @@ class Dispatch:
         executor.run(*buffers)
 
     def free(self) -> None:
-        """Free the private communicator, and all requests made on it.  Collective."""
+        """Free the private communicator, its requests and the duplicates of `own`.  Collective."""
         self.forget()
         self.duplicate.free()
         self.own.free()
 
     def forget(self) -> None:
-        """Empty all caches."""
+        """Empty the caches of what serves calls, those in C, too."""
         self.calls.forget()
         for calls in self.in_c.values():
             calls.forget()
@@ -340,7 +341,7 @@ class Dispatch:
         return self._cached(key, lambda: executor_for(plan.schedule, private, op, method))
 
     def _failed(self, problem: BaseException) -> None:
-        """Mark the communicator broken after an error in a call that C served without Python."""
+        """Mark the private communicator broken after an error in a call that C alone served."""
         if self.duplicate.made is not None:
             self.duplicate.made.mark_broken(problem)
 

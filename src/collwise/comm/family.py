@@ -1,7 +1,7 @@
 """Communicators that MPI derives from a `Comm` (`Dup`, `Split`, …) inherit its plans.
 
-Inheriting takes no communication, so `Idup` does not block: a communicator's group tells which
-ranks it has, and on which nodes they are.
+A communicator's group tells which ranks it has, and on which nodes they are.  So inheriting takes
+no communication, except in blocking methods with COLLWISE_CHECK or order="fixed".
 """
 
 from collections.abc import Callable, Mapping, Set
@@ -35,9 +35,9 @@ class Inheritable(MPI.Intracomm):
     """The base of `Comm`: communicators that MPI derives from it inherit its plans."""
 
     _has_plans = False
-    """Whether this communicator has plans, which communicators derived from it inherit."""
+    """Whether plans may serve this communicator, and those that MPI derives from it."""
     _served: Set[str] = frozenset()
-    """Methods that plans of ours may serve; equal on all ranks."""
+    """Methods that plans of ours may serve; with a record, all methods of `COLLECTIVES`."""
     _dispatch: Dispatch
     _world: World
     _record: Record | None = None
@@ -49,8 +49,8 @@ class Inheritable(MPI.Intracomm):
     _views: Mapping[str, Any] = MappingProxyType({})
     """Other Python objects for this same communicator, by name.
 
-    A name is the text of the arguments for an object that `using` made, and "object" for the one
-    that serves collectives of objects."""
+    The name of an object that `using` made is the text of the arguments.  The object that serves
+    collectives of Python objects has the name "object"."""
 
     def __new__(cls, comm: MPI.Intracomm | None = None, **_: Any) -> Self:  # noqa: D102
         made: Self = MPI.Intracomm.__new__(cls, comm)  # for those with a topology, too
@@ -91,7 +91,7 @@ class Inheritable(MPI.Intracomm):
         """Start serving this communicator's calls by `decision`.
 
         later: MPI has not finished making this communicator, so nothing can be sent on it yet.
-        like: another object for this communicator, whose private duplicate is used, too.
+        like: this object, or another one for this communicator, whose private duplicate is used.
         way: how blocking calls are recorded, such as "object".
         """
         ranks, record = len(world.hosts), self._record
@@ -118,7 +118,7 @@ class Inheritable(MPI.Intracomm):
         self.__dict__ |= table
 
     def _unwrap(self) -> None:
-        """Remove the functions that `_serve` set; the class's methods serve again."""
+        """Remove functions set in place of mpi4py's methods; the class's methods serve again."""
         for name in [name for name in vars(self) if hasattr(MPI.Intracomm, name)]:
             delattr(self, name)
 

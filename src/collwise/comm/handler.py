@@ -13,8 +13,8 @@ from collwise.mpi.library.switching import Switched, by_default
 class Handler(NamedTuple):
     """How equal calls are served: by an executor of ours or by the library.
 
-    executor: runs the plan; None if the library serves.   op: the operator; it is kept alive since
-    the cache's key has its id.   tally: counts the calls; None if they are not recorded.
+    executor: runs the plan; None if the library or a `Trial` serves.   op: kept alive, since the
+    cache's key has the operator's id.   tally: counts the calls; None if they are not recorded.
     own: the library's own algorithm that serves; None for a plan, and for the library's default.
     """
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("collwise")
 
 BLOCKS = (2, 8, 8, 8)
-"""How many calls in a row a candidate serves, by round; the time of the first does not count."""
+"""How many calls in a row a candidate serves, by round; the first of them is no sample."""
 MAX_TRIALS = 256
 """Largest number of trials on a communicator, one for each kind of calls."""
 AGREEMENT_S, PLANNING_S = 20e-6, 0.02
@@ -47,7 +47,7 @@ AGREEMENT_S, PLANNING_S = 20e-6, 0.02
 MOST_OWN = 4
 """Largest number of the library's own algorithms that a trial tries."""
 HOPELESS = 3
-"""A candidate that takes this many times as long as the library's default leaves the trial."""
+"""From round 2, a candidate whose time is over this many times the default's leaves the trial."""
 _HEAD = 3
 """How many numbers precede the times of calls in the array that the ranks reduce."""
 
@@ -56,7 +56,7 @@ class Learning:
     """Budget and results of learning on a `Comm` and on the communicators derived from it.
 
     share: the share of the time, since this object was made, that learning may take.
-    results: what was learned on communicators on which this process is rank 0.
+    results: what was learned on communicators on which this process is rank 0; saved at exit.
     """
 
     def __init__(self, share: float) -> None:
@@ -94,7 +94,7 @@ class Learning:
 
 
 class Trial(Tally):
-    """Counts and times equal calls, which candidates serve in turn: plans and MPI's algorithms."""
+    """Counts and times equal calls, which plans and the library's algorithms serve in turn."""
 
     def __init__(
         self, method: str, way: Way, asked: CallProblem, dispatch: "Dispatch", learning: Learning
@@ -107,7 +107,7 @@ class Trial(Tally):
         self._turns: list[str] = []
         """Labels of the candidates that still serve in this round, the current one first."""
         self._block: dict[str, Any] = {}
-        """Starts and ends of this round's calls, by the candidate's label."""
+        """Starts and ends of this round's calls, in ns, by the candidate's label."""
         self._samples: dict[str, list[float]] = {}
         """Seconds that calls took, by the candidate's label; equal on all ranks (see `_agree`)."""
         self._plans: Mapping[str, Plan] = {}
@@ -136,7 +136,7 @@ class Trial(Tally):
     def proceed(self, op: MPI.Op | None) -> bool:
         """Prepare for the next call; False when the trial is over.
 
-        op: the call's operator, which is predefined.   Collective when a block of calls ends.
+        op: the call's predefined operator, or None.   Collective when a round or a pause ends.
         """
         if self.numbers[TIMES] < self.numbers[UNTIL]:
             return True
@@ -187,7 +187,7 @@ class Trial(Tally):
         return self._go_on(BLOCKS[self._round])
 
     def _go_on(self, calls: int) -> bool:
-        """Let the current candidate serve the next `calls` calls."""
+        """Let the current candidate, or the library if none is, serve the next `calls` calls."""
         self.numbers[UNTIL] = self.numbers[TIMES] + calls
         return True
 

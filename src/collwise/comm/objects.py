@@ -5,8 +5,8 @@ collective instead of two.  Large buffers of a broadcast object (pickle's protoc
 into a pickle.  In the first collective all ranks learn which objects are small, so all ranks go on
 alike.
 
-This takes a few microseconds more in Python, so it is done only if the library's collectives take
-much longer.
+This takes a few microseconds more in Python, so it is not done if a race shows that the library's
+collectives take little time.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,13 +25,12 @@ MAX_RANKS = 64
 """Largest number of ranks for which slots are gathered.  With more ranks mpi4py's own allgather,
 which gathers the sizes first, takes less time."""
 MAX_COMBINING = 8
-"""Largest number of ranks for which the root, or every rank, combines everybody's objects."""
+"""Largest number of ranks for which the root or every rank combines objects from slots."""
 _NUMBERS = frozenset({bool, int, float, complex})
 """Types for which predefined operators have the same result on every rank."""
 _HEAD, _LENGTH = Struct("=qq"), Struct("=q")
 """Heads of messages.  A broadcast's head has the pickle's length in bytes and the number of buffers
-that follow.  A slot's head has the length, negative if every rank may combine the object by itself.
-"""
+that follow.  A slot's head has the length, negative if its rank lets every rank combine objects."""
 _INLINE, _SLOT = FIRST_BYTES - _HEAD.size, SLOT_BYTES - _LENGTH.size
 """Bytes that are left for data after the head: in the first broadcast, and in a slot."""
 _OBJECT: Way = "object"
@@ -40,7 +39,7 @@ _OUT_OF_BAND = 5
 
 
 class ObjectForms(Inheritable):
-    """A communicator whose collectives of objects use collectives of buffers if that is faster."""
+    """A communicator whose collectives of objects may use planned collectives of buffers."""
 
     _library_bcast = MPI.Intracomm.bcast
     _library_allgather = MPI.Intracomm.allgather
@@ -62,9 +61,9 @@ class ObjectForms(Inheritable):
         return self._library_allgather(sendobj)
 
     def allreduce(self, sendobj: Any, op: Callable[[Any, Any], Any] = MPI.SUM) -> Any:
-        """Combine everybody's objects, in mpi4py's order; semantics and errors are mpi4py's.
+        """Combine everybody's objects, with mpi4py's brackets; semantics and errors are mpi4py's.
 
-        With order="fixed" the brackets are the same in every call, and the same as for arrays.
+        With order="fixed" the brackets are those for arrays instead, the same in every call.
         """
         if self._has_plans and self._decision.order == "fixed":
             return self.bcast(self.reduce(sendobj, op))
@@ -79,7 +78,7 @@ class ObjectForms(Inheritable):
         return total if alike else bcast(comm, total, rank, 0)
 
     def reduce(self, sendobj: Any, op: Callable[[Any, Any], Any] = MPI.SUM, root: int = 0) -> Any:
-        """Combine everybody's objects on `root`; semantics and errors are mpi4py's."""
+        """Combine everybody's objects on `root` as `allreduce` does; errors are mpi4py's."""
         if self._has_plans and self._decision.order == "fixed":
             objects = self.gather(sendobj, root) or [None]  # elsewhere than on the root
             for left, right in brackets(len(objects)):
@@ -101,7 +100,7 @@ class ObjectForms(Inheritable):
     def _gathers(self, name: str, most: int) -> bool:
         """Whether the object method `name` uses the planned Allgather; equal on all ranks.
 
-        most: the largest number of ranks for which the method may do so.
+        most: the largest number of ranks for which it may.   If not, the method may be replaced.
         """
         if "Allgather" not in self._served:
             return False
@@ -109,7 +108,7 @@ class ObjectForms(Inheritable):
         return does or self._leave(name)
 
     def _leave(self, name: str) -> Literal[False]:
-        """Let mpi4py's own method `name` serve until plans change; returns False."""
+        """Unless recorded or overridden, let mpi4py's own `name` serve until plans change."""
         if self._record is None and getattr(type(self), name) is getattr(ObjectForms, name):
             setattr(self, name, getattr(MPI.Intracomm, name).__get__(self))
         return False
@@ -182,7 +181,7 @@ def _loaded_slots(slots: memoryview, lengths: list[int], rest: Any = b"") -> lis
 
 
 def _combined(objects: list[Any], op: Callable[[Any, Any], Any]) -> Any:
-    """The objects combined by `op`, in the order in which mpi4py combines them."""
+    """The objects combined by `op`, in mpi4py's order; overwrites items of the list."""
     step, ranks = 1, len(objects)
     while step < ranks:
         for rank in range(0, ranks - step, 2 * step):

@@ -40,12 +40,12 @@ def form_of(way: Way) -> Form:
 class Calls(NamedTuple):
     """Equal calls of one rank, and what served them.
 
-    way: for "persistent", `times` counts starts; "object": called by a collective of objects.
-    asked: the problem; None for collectives that are never planned.   algorithm: the name of what
-    serves the calls; LIBRARY for the library's default.   why: a sentence on the reason.
-    saved_s: seconds that all the calls saved, by the race that decided; None if no race decided.
-    spent_s: seconds that this rank spent in the calls; None for calls with a request.
-    worth: what tuning would save on all the calls, if that was asked for.
+    way: the form of the calls; "object" if a collective of objects made them.   asked: the problem;
+    None if no plan is made for such calls.   times: how many calls, or starts of persistent ones.
+    algorithm: the name of what serves; LIBRARY for the library's default.   why: the reason.
+    saved_s: seconds that all the calls saved, by the race that decided; None if no race did, and
+    for the library's default.   spent_s: seconds that this rank spent in the calls; None for calls
+    with a request.   worth: what tuning would save on all the calls, if that was asked for.
     """
 
     method: str
@@ -65,9 +65,9 @@ class Tally:
 
     numbers: TIMES, the number of calls; UNTIL, the number of calls up to which the compiled engine
     may serve them; NANOSECONDS, what all calls took; LAST, when the last one began.  Starts and
-    ends of the last `kept` calls follow, on the monotonic clock.   memory: the same numbers as
-    bytes, for the compiled engine.   instead: why the library's default serves, not the library's
-    other algorithm that was chosen.
+    ends of the last `kept` calls follow; like LAST, they are ns of the monotonic clock.
+    memory: the same numbers as bytes, for the compiled engine.   instead: why the library's default
+    serves, not the library's other algorithm that was chosen; or empty.
     """
 
     def __init__(
@@ -162,9 +162,9 @@ class Record:
         return made
 
     def calls(self, *, worth: int = 0) -> list[Calls]:
-        """All calls, equal calls as one item, ordered by the first call of each item.
+        """All calls, equal calls as one item, in the order in which their tallies were made.
 
-        worth: for how many items, longest total time first, to estimate what tuning would save.
+        worth: estimate what tuning would save for so many items, longest total time first.
         """
         every: dict[Calls, Calls] = {}
         tallies: dict[Calls, Tally] = {}

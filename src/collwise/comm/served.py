@@ -5,10 +5,10 @@ so a call goes directly to the function that serves it.  A function of the table
 
 - a method in C (`Calls`), which executes a plan or calls the library;
 - mpi4py's own method, where no plan may serve;
-- one of these two, wrapped to count calls (`recording`) or compare arguments (`checking`).
+- one of these or the class's method, which `recording` or `checking` wrapped.
 
 The methods of `Comm` do the same in Python, through `call`.  C calls `call`, too, for what C cannot
-serve, or cannot serve yet.  The table has no methods that a user's subclass overrides.
+serve, or cannot serve yet.  Methods that a user's subclass overrides are at most wrapped.
 """
 
 from collections.abc import Callable, Mapping
@@ -79,7 +79,7 @@ def call(
 
 
 def add_request_forms(owner: type[Any]) -> None:
-    """Give a class the non-blocking and persistent forms of its blocking methods."""
+    """Give a class its blocking methods' non-blocking and persistent forms; note all signatures."""
     for (way, method), name in NAMES.items():
         form = signature(getattr(owner, method))
         if way == "persistent":

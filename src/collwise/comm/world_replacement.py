@@ -30,7 +30,7 @@ _LISTS = [
 
 
 def replace_world(ours: Comm) -> None:
-    """Replace `MPI.COMM_WORLD` by `ours`, which wraps it, and `MPI.COMM_SELF` by a `Comm`."""
+    """Replace COMM_WORLD by `ours`, COMM_SELF by a `Comm`, and methods on lists and handles."""
     vars(MPI).update(COMM_WORLD=ours, COMM_SELF=ours._derived(MPI.COMM_SELF))
     for kind in (MPI.Request, MPI.Prequest):
         names = [name for name in (*_LISTS, "Startall") if name in vars(kind)]

@@ -96,7 +96,7 @@ def agenda(
     """The items of all tasks, the most useful first.
 
     tasks: maps a task to the seconds that a program spends on it.   has_time: a function that says
-    whether there is time to plan one more task; tasks after that have only lower bounds.
+    whether there is time to plan one more task; without time, tasks have only lower bounds.
     """
     first = most_useful_first(Item(task, None, LEAST_S, spent) for task, spent in tasks.items())
     return most_useful_first(
@@ -105,7 +105,7 @@ def agenda(
 
 
 def covered(items: Sequence[Item], budget_s: float) -> int:
-    """How many items, from the first on, the budget suffices for; at least 1 if there are any."""
+    """How many of the first items the budget covers; at least 1 if there are any."""
     ends_s = list(accumulate(item.cost_s for item in items))
     return min(max(1, bisect_right(ends_s, budget_s)), len(items))
 
@@ -135,7 +135,7 @@ def announcement(items: Sequence[Item], budget_s: float) -> str:
 
 
 def not_raced(tasks: Mapping[Task, float], profile: Profile, ranks_per_node: str) -> list[Task]:
-    """The tasks for which the profile lacks a race with this placement, of a form ALWAYS_RACED."""
+    """The tasks of which some form ALWAYS_RACED has no race with this placement in the profile."""
     known = {race.key for race in profile.race_results}
 
     def is_known(task: Task, form: Form) -> bool:

@@ -39,7 +39,7 @@ class Checked(NamedTuple):
     in_force: None if unknown, for example if algorithm and default have the same fingerprint.
     elsewhere: whether sizes outside of the rule kept the default.   speedup: the default's time
     divided by the algorithm's, at the first raced size; None if the algorithm cannot run without
-    the rules.   here: the ranks' placement if the rule was not checked because
+    the rules, or was not checked.   here: the ranks' placement if the rule was not checked because
     it needs another one; else empty.
     """
 

@@ -34,7 +34,7 @@ class Exported(NamedTuple):
 
 
 def installed_library() -> Installed:
-    """The description of the installed MPI library.  Raises NoMPI."""
+    """The description of the installed MPI library.  Raises NoMPI if there is no answer."""
     answers, trouble = ask([sys.executable, "-m", _DESCRIBE])
     if not answers:
         raise NoMPI("asking the MPI library for its algorithms", trouble, INSTALL)
@@ -99,8 +99,8 @@ def _rules(
 ) -> Iterator[Rule]:
     """The rules from races of one collective on one number of ranks.
 
-    races: maps the bytes of a race to the race.   unsaid: receives a line for each winner that the
-    library does not have.
+    races: maps the bytes of a race to the race.   unsaid: receives a line for each race won by what
+    no rule can name, and for each rule with an algorithm that the installed library lacks.
     """
     winners: dict[int, Chosen | None] = {}
     for nbytes, race in races.items():

@@ -30,9 +30,9 @@ _PLACEMENT = re.compile(r"([1-9]\d{0,3})x([1-9]\d{0,3})|[1-9]\d{0,3}(?:\+[1-9]\d
 class GridCollective(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A collective of the grid.
 
-    op, dtype: for a collective that combines.   sources: for an allgatherv, how many
-    ranks have data: a number, "p/4" for a quarter of the ranks, or "all".   counts: the sources'
-    shares of the data, repeated as needed; [1]: all sources have equal shares.
+    op, dtype: for a collective that combines.   sources: for an allgatherv, how many ranks have
+    data: a number, "p/4" for a quarter of the ranks, or "all" (also if None).   counts: the
+    sources' shares of the data, repeated as needed; [1]: all sources have equal shares.
     """
 
     name: str
@@ -131,7 +131,7 @@ class Grid(NamedTuple):
     """What a file of a grid asks for.
 
     cells: collectives with sizes in bytes; a launch is given places in this list.   libraries: maps
-    a library's name to its Python interpreter.   race_s: the most seconds for a race.
+    a library's name to its Python interpreter; "" is this one.   race_s: most seconds of a race.
     measuring_s: the most seconds in which each launch measures the machine.
     rounds: number of rounds.  In a round every launch races one size of each collective, so all is
     raced after as many rounds as there are sizes.

@@ -23,12 +23,12 @@ from collwise.tuning.race_records import VERSION, Sweep
 GRID = "collwise grid"
 """The format of the document of a grid."""
 WORST_DEFAULT, WORST_OWN = 0.97, 0.95
-"""A cell is lost if the interval of its speed-up over the better default, or over the best of the
-libraries' own algorithms, is wholly below this."""
+"""A cell is lost if the interval of its speed-up over the better default is wholly below
+WORST_DEFAULT, or that over the best of the libraries' own algorithms wholly below WORST_OWN."""
 
 CORES_BUSY, LATE, LATE_S = 0.5, 0.5, 0.5e-3
-"""The machine may be the limit of a race in the lab where its cores are busy for a larger share of
-the time, or where some packet comes later than LATE_S in a larger share of the windows."""
+"""The machine may limit a race in the lab if more than CORES_BUSY of its cores are busy, or if in
+more than LATE of the windows some packet is more than LATE_S seconds late."""
 
 _Window = tuple[float, float, float, float]
 _Samples = dict[str, list[float]]
@@ -39,8 +39,8 @@ class LibraryResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     default: the library's default, as a blocking call or a persistent request.   own: the best of
     the library's algorithms, the default among them.   ours: the best planned schedule, or the
-    default if none ran.   predicted_s: predicted time of `ours`.   lower_bound_s, t0_s, lam: of the
-    first launch.   warnings: why the emulated network, not the library, may have set these times.
+    default if none ran.   predicted_s: of `ours`; None if unknown.   lower_bound_s, t0_s, lam: of
+    the first launch.   warnings: why the times may be the emulated network's, not the library's.
     cores_busy: the share of this machine's cores that ranks and the switch used while calls ran.
     late: the share of the race during which packets came late.   Both are of the worst launch.
     """
@@ -68,7 +68,7 @@ class LibraryResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def misprediction(self) -> float | None:
-        """The larger of measured and predicted time over the smaller one."""
+        """The larger of measured and predicted time over the smaller; None if one is missing."""
         times = self.ours_s, self.predicted_s or 0.0
         return max(times) / min(times) if min(times) else None
 
@@ -94,7 +94,7 @@ class GridCell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def fastest(self) -> LibraryResult:
-        """The library on which our schedule is fastest."""
+        """The result on the library on which our schedule is fastest."""
         return min(self.libraries.values(), key=lambda result: result.ours_s)
 
     @property
@@ -130,7 +130,7 @@ class LabNotes(msgspec.Struct, frozen=True):
         return worked_s / (load.calls_s * self.cores or 1)
 
     def late(self, load: Load) -> float:
-        """The share of a race during which packets came late."""
+        """The share of a race's windows in which packets came late; 0 without windows."""
         within = self._within(load)
         return sum(late_s > LATE_S for *_, late_s in within) / (len(within) or 1)
 
@@ -248,7 +248,7 @@ def _pooled(races: Sequence[Mapping[str, Any]]) -> _Samples:
 
 
 def _fastest(samples: _Samples, among: Callable[[str], bool]) -> str:
-    """The fastest competitor among those with the most samples, which left no race; "" if none."""
+    """The fastest of the labels `among` with most samples (it left no race early); "" if none."""
     labels = [label for label in samples if among(label)]
     most = max((len(samples[label]) for label in labels), default=0)
     stayed = [label for label in labels if len(samples[label]) == most]

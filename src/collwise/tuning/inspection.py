@@ -48,9 +48,9 @@ Subject: TypeAlias = tuple[str, str]
 class Seen(NamedTuple):
     """What the library did in one call.
 
-    shape: the name of the algorithm, or why there is none.   example: the tree, or an expression.
-    parents: each rank's parent in the tree.   ranks_agree, elements_agree: whether all ranks, all
-    elements, are combined alike; None if nothing is combined.
+    shape: the algorithm's name, or a phrase instead.   example: a tree or an expression, or empty.
+    parents: each rank's parent in the tree.   ranks_agree: whether the ranks' results are alike.
+    elements_agree: whether all elements are combined alike.   Both: None if nothing is combined.
     """
 
     shape: str
@@ -90,7 +90,7 @@ def inspect(
     budget_s: float,
     progress: Callable[[str, float], None],
 ) -> Inspection:
-    """Inspect what the library's collectives do.   Collective; only rank 0 gets the result.
+    """Inspect what the library's collectives do.   Collective; only rank 0's result has stretches.
 
     sizes: bytes, >= 1, ascending.  If the library acts differently at two successive sizes, sizes
     between them narrow down the change, until `budget_s` seconds are over.

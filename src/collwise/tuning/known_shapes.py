@@ -98,7 +98,7 @@ def _up(parents: Parents) -> str:
 
 
 def _schedules(collective: str, ranks: int) -> Iterator[tuple[str, Schedule]]:
-    """Yield labels and schedules of our algorithms: usual ones first, then by few settings."""
+    """Yield labels and schedules of our algorithms: usual ones first, then fewer settings first."""
     every = algorithms_for(collective, levels=False)
     named = [one for one in every if {*one.parameters} <= {*_SHAPING, "segment"}]
     done = set[str]()

@@ -48,7 +48,7 @@ def _asked(path: Path) -> str:
 
 
 def tasks_of(path: Path, ranks: int) -> dict[Task, float]:
-    """Map the tasks to race for a program's calls to the seconds that rank 0 spent on each.
+    """The tasks to race for a program, each with the seconds that rank 0 spent on its calls.
 
     Only calls on `ranks` ranks count.  Calls are one task if their sizes are so near that one race
     decides about all of them.  The calls on which rank 0 spent most time come first, then the most

@@ -66,7 +66,7 @@ class Task:
     def least_s(self, profile: Profile, placement: Placement | None = None) -> float:
         """The lower bound in seconds, with each t0 and λ at the lower end of its interval.
 
-        A measured time below this bound proves t0 or λ wrong.   placement: the ranks' groups.
+        A measured time well below this bound proves t0 or λ wrong.   placement: the ranks' groups.
         """
         machine = self._machine(profile.at_lower_ends(), placement)
         return self.problem.lower_bounds(machine)[0].time_s
@@ -83,7 +83,7 @@ class Task:
 
     @property
     def next(self) -> "Task":
-        """The task with one element more, or with one element more in each block."""
+        """The task with one element more, or one more in each block or from each source."""
         return self.resized(self.size + 1)
 
     @property
@@ -125,8 +125,8 @@ class Task:
 class RaceVerdict:
     """A race, and what it decided about one form of a call.
 
-    form: compared with the library's default in the same form; persistent requests are also
-    compared with its blocking call, which a program could make instead.
+    form: the form of the competitors, and of the library's default beside them.  Persistent ones
+    are also compared with the default's blocking call, which a program could make instead.
     """
 
     form: Form
@@ -143,12 +143,12 @@ class RaceVerdict:
 
     @property
     def raced(self) -> bool:
-        """Whether a schedule of ours or another algorithm of the library ran beside its default."""
+        """Whether any candidate, ours or the library's, ran to the end beside the default."""
         return self.race.best not in self.race.libraries
 
     @property
     def ours(self) -> str:
-        """The label of the fastest candidate, or of the library's default if nothing else ran."""
+        """The label of the fastest candidate that ran to the end, or else of the default."""
         return self._plain(self.race.best)
 
     @property
@@ -267,8 +267,8 @@ class Outcome:
         """Whether to race again: a time is impossible, or a gain is over twice the predicted gain.
 
         The predicted gain is the predicted time of the best algorithm that libraries commonly use,
-        divided by that of our fastest schedule.  It says nothing of non-blocking calls: what the
-        library's cost besides messages is not in the model.
+        divided by that of our fastest schedule.  Non-blocking calls are not judged by it: in the
+        model the library's have no costs besides messages.
         """
         usual = [
             c.predicted_s
@@ -300,7 +300,7 @@ class Outcome:
 
     @cached_property
     def spent(self) -> Mapping[str, Fraction]:
-        """Exact seconds at each level, if `ours` is a collwise schedule; empty without levels."""
+        """If `ours` is a schedule, what `Plan.time_spent` says of it: exact seconds; else empty."""
         raced = not by_library(self.race.best) and self.race.best not in self.race.libraries
         return self.plan.time_spent(self.race.best) if raced else {}
 

@@ -20,9 +20,9 @@ def own_candidates(
     """The library's own algorithms to race in some forms of calls, by label.
 
     The library's algorithm gets the prediction of the planner's algorithm of the same name, if any.
-    Algorithms that are predicted to be much slower are left out.  Algorithms without a prediction
-    come first, since a race tells most about them; the rest follows, the fastest first.
-    composed: whether several nodes have several ranks, so that the library composes algorithms.
+    Algorithms predicted to take over MOST_SLOWER times as long as the plan's choice are left out.
+    Those without a prediction come first, since a race tells most about them; then the fastest.
+    composed: whether there are several nodes, some of several ranks: the library then composes.
     """
     problem = estimated.problem
     method, about = problem.kind.methods[0], f"{problem.collective}/"

@@ -25,13 +25,13 @@ from collwise.tuning.outcomes import Task
 SWEEP, TUNING, MEASUREMENT = "collwise sweep", "collwise tuning", "collwise measurement"
 """The formats of the documents of `bench`, `tune --json` and `measure --json`."""
 VERSION = 1
-"""The version of these three formats."""
+"""The version of all formats that `read_document` reads, except profiles."""
 
 
 class DecidedForm(msgspec.Struct, frozen=True):
-    """The result of a race for one form of a call: our fastest schedule and the library's call.
+    """The result of a race for one form of a call: the fastest candidate and the library's call.
 
-    ratio: our time over the library's.
+    ours_s, ours_interval_s: of the candidate `algorithm`.   ratio: its time over the library's.
     """
 
     algorithm: str
@@ -45,7 +45,7 @@ class DecidedForm(msgspec.Struct, frozen=True):
 
     @property
     def ours(self) -> Interval:
-        """The median time of our schedule, in seconds."""
+        """The median time of `algorithm`, in seconds."""
         return Interval(self.ours_s, *self.ours_interval_s)
 
     @property
@@ -107,7 +107,7 @@ class RaceRecord(msgspec.Struct, frozen=True):
         """Bytes per second: of the result, and through the busiest port (NCCL's "bus bandwidth").
 
         For a result of n bytes, the busiest port carries 2n(p − 1)/p in an allreduce, n(p − 1)/p in
-        a reduce-scatter, n minus the smallest contribution in an allgather of all, and otherwise n.
+        a reduce-scatter, n minus the smallest contribution if all ranks contribute, otherwise n.
         """
         kind, share = kind_of(self.collective), 1.0
         if kind.combines and kind.output != "root":
@@ -121,10 +121,10 @@ class RaceRecord(msgspec.Struct, frozen=True):
 class Sweep(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The races of one run of `collwise bench`.
 
-    within: each race went on until its medians were known to ± this share; 0 if no share was
-    requested; USUAL_WITHIN then says which races are noisy.   order: of the ranks.   algorithm: the
-    only one raced; None for the best few.   cells: the races as JSON documents, of
-    which `RaceRecord` reads a part.
+    within: a race may end once its medians are known to ± this share; 0 if no share was requested:
+    USUAL_WITHIN then says which races are noisy.   order: of the ranks.   algorithm: the only one
+    raced; None for the best few.   cells: the races as JSON documents, of which `RaceRecord` reads
+    a part.
     """
 
     format: str = SWEEP
@@ -242,9 +242,9 @@ def read_record(path: Path) -> Record:
 def read_document(
     path: Path, forms: Mapping[str, type[Any]], asked: str, remedy: str
 ) -> tuple[str, Any]:
-    """The format of a JSON document, and its content.   forms: the type to read each format into.
+    """The format of a JSON document, and its content.   forms: the content's type, by format.
 
-    Raises InvalidArgument, with `asked` and `remedy`, for a file in none of these formats.
+    Raises InvalidArgument, with `asked` and `remedy`, if the file cannot be read as one of these.
     """
     try:
         if not (content := read_input(path)).strip():

@@ -38,7 +38,7 @@ class Merged(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        """What became of the saved data, as lines of text; empty if no profile was saved before."""
+        """What became of the saved data, as lines of text; empty if there is nothing to say."""
         return [f"{name:<9}{'; '.join(what)}" for name, what in self.document.items() if what]
 
     @property
@@ -48,11 +48,11 @@ class Merged(NamedTuple):
 
 
 def merge(saved: Profile | None, new: Profile) -> Merged:
-    """Add new measurements to the saved profile, if both are of the same machine.
+    """Add new measurements to the saved profile; another machine's profile is dropped.
 
     A new measurement replaces an old one of the same size and placement of ranks.  A new race
-    replaces the same race with the same placement.  Other data stays, except races of algorithms
-    that collwise no longer has, and t0 and λ with the same placement but other levels.
+    replaces the same race with the same or an unknown placement.  Other data stays, except races
+    of algorithms that collwise no longer has, and t0 and λ of the same placement with other levels.
     """
     if saved is None:
         return Merged(new)

@@ -34,9 +34,9 @@ def scan(
     """Race the library's defaults against other calls that a program could make.
 
     A second race has to confirm each finding.   tasks: in this order, each gets an equal share of
-    the time that is left, or more if calls of its collective took long before.  A task is left out
-    if the time that is left is too short.   budget_s: seconds.   known: a profile to use instead of
-    measuring.   Collective.
+    the time that is left, or more if calls of its collective take long.  A task, except the first,
+    is left out if the time that is left is too short.   budget_s: seconds.   known: a profile to
+    use instead of measuring.   Collective.
     Raises InvalidArgument for one rank or values out of range, WrongResult for a wrong byte.
     """
     comm, begin = session.private.comm, time.monotonic()
@@ -125,7 +125,7 @@ def _with_all_rivals(
 
 
 def _cliff(session: Session, step: Step, budget_s: float) -> Collection[Finding]:
-    """The cliff between two sizes, which halving finds, if two races of its sizes show it."""
+    """The cliff between two sizes, which halving finds; empty unless two races of it show it."""
     each_s = budget_s / (step.halvings + 2)
     half: Step | None = step
     while half is not None and (halfway := half.halfway) is not None:

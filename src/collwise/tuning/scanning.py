@@ -25,7 +25,7 @@ from collwise.profiles.records import Bounds
 from collwise.tuning.outcomes import Task
 
 STEP, FAR = 1.5, 10.0
-"""Least ratios of findings: for one element more (a cliff), and for the default over its bound."""
+"""A cliff takes over STEP times as long as one element less; a slow default, FAR × its bound."""
 MESSAGES = "messages"
 OWN_REMEDY = "let collwise tune or collwise export choose it"
 _COMPOSITION = "make these calls in its place"
@@ -90,7 +90,7 @@ class Step(NamedTuple):
 
     @property
     def excess(self) -> float:
-        """The factor by which the measured time rises, divided by the factor of the model."""
+        """The factor by which the time rises, divided by that of the model's time (at least 1)."""
         rise, modelled = self.high_s / self.low_s, 1.0
         if self.low_model_s:
             modelled = max(self.high_model_s / self.low_model_s, 1.0)
@@ -112,7 +112,7 @@ class Step(NamedTuple):
     def steeper_half(self, halfway: Task, race: Race) -> "Step | None":
         """The half with more excess; None if its time rises by a factor of STEP or less.
 
-        race: samples of the default at `low`, at `halfway`, and at `high` (label END).
+        race: samples of the default: LIBRARY at `low`, HALFWAY at `halfway`, END at `high`.
         """
         sizes = [task.size for task in (self.low, halfway, self.high)]
         share = (sizes[1] - sizes[0]) / (sizes[2] - sizes[0])
@@ -128,7 +128,7 @@ class Step(NamedTuple):
 
 
 def steep(scanned: Sequence[tuple[Task, float, float]]) -> list[Step]:
-    """The steps between neighbouring sizes whose `excess` is more than STEP, the worst first.
+    """The steps of several elements between neighbours, with `excess` above STEP, worst first.
 
     scanned: tasks, each with the default's time and the model's, in seconds.
     """
@@ -156,8 +156,8 @@ def findings(task: Task, race: Race, bound_s: float) -> dict[str, Finding]:
 
     The key is NEXT for a cliff, and FEWER if the call takes longer on fewer ranks.  The library's
     fastest other algorithm is included, too, because programs need no change for it.
-    bound_s: lower bound in seconds, 0 for none; a default far above it is a finding if nothing else
-    is faster.
+    bound_s: lower bound in seconds, 0 for none; a default far above it is a finding (MESSAGES) if
+    nothing else is faster.
     """
     last = len(race.samples[LIBRARY])
     stayed = [label for label, times_s in race.samples.items() if len(times_s) == last]
@@ -178,7 +178,7 @@ def findings(task: Task, race: Race, bound_s: float) -> dict[str, Finding]:
 def _compared(
     task: Task, race: Race, slow: str, quicker: Sequence[str], times: float
 ) -> Iterator[tuple[str, Finding]]:
-    """Yield a finding for each label in `quicker` that is clearly faster by more than `times`."""
+    """Yield findings for labels in `quicker` clearly faster than `slow`, by more than `times`."""
     kind, ranks = task.problem.kind, task.problem.ranks
     names = {label: str(other) for label, other in neighbours(task).items()} | {
         LIBRARY: f"{task} on {ranks} ranks" if slow == FEWER else str(task),

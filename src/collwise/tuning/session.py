@@ -47,7 +47,7 @@ LARGEST_PROVED = 256
 """The most ranks for which schedules are proved correct before they run."""
 
 Progress = Callable[[str, float], None]
-"""A function that rank 0 calls with what the session is doing, and the part done, from 0 to 1."""
+"""A function to be called with what the session is doing, and the part done, from 0 to 1."""
 
 
 def check_raceable(task: Task) -> None:
@@ -67,7 +67,7 @@ def check_raceable(task: Task) -> None:
 
 
 class Session:
-    """Measures and races on the ranks of a communicator.  Every method is collective.
+    """Measures and races on the ranks of a communicator: collective, as is making a session.
 
     seed: starts all random choices.   placement: the groups of the ranks at every level; None:
     MPI tells which ranks share a node, and measured times tell groups of nodes.   progress:
@@ -158,8 +158,8 @@ class Session:
         """Measure, plan and race; the most useful races come first (`agenda`).
 
         tasks: what to race, with the seconds that a program spends on each task, or 0.   budget_s:
-        seconds for the session; after them only the first task is begun.  If measuring takes longer
-        than its share, the races still have their share.
+        seconds for the session; once they are over, no task but the first is begun.  If measuring
+        takes longer than its share, the races still have their share.
         known: an earlier profile to use instead of measuring.   announce: called on rank 0 with a
         line about the races before they begin.
         Raises InvalidArgument for values out of range, WrongResult for a wrong byte, on all ranks.
@@ -218,8 +218,8 @@ class Session:
         After a doubtful outcome (`Outcome.doubtful`) a second race, with another seed, decides.
         budget_s: seconds for the race; a second race has the rest of them, but at least half.
         repetitions: the largest number of repetitions.   algorithm: race only this algorithm.
-        within: the race ends once the medians are known to ± this share.   form: raced in any case;
-        forms that are not ALWAYS_RACED are otherwise raced if there is time.
+        within: if above 0, the race ends once the medians are known to ± this share.
+        form: a form to race in any case, like those ALWAYS_RACED; others are raced if time allows.
         Raises the errors of planning and racing, on all ranks.
         """
         placement = self.levels.placement

@@ -101,7 +101,7 @@ class Simulation:
 
     @cached_property
     def loads(self) -> tuple[LinkLoad, ...]:
-        """The loads of all links that messages used, the busiest link first."""
+        """The loads of all links that messages used, the busiest first; () without a topology."""
         topology, completion = self.trace.topology, self.trace.completion
         if topology is None:
             return ()
@@ -130,7 +130,7 @@ def simulations(
 ) -> tuple[list[Simulation], dict[str, str]]:
     """Simulate schedules of a problem.  Returns (simulations, reasons).
 
-    The fastest simulation comes first.  The reasons map algorithms that were left out to why.
+    The fastest simulation comes first.  The reasons tell, by name, why algorithms were left out.
     algorithm: the only one to simulate; by default all that apply, or on more than SEARCHED_RANKS
     ranks the fastest by the model.   settings: the algorithm's settings, as text; the planner
     chooses missing ones.   reason: why contributions are combined in the problem's order.
@@ -182,8 +182,8 @@ def planned_schedule(
 ) -> tuple[str, Schedule]:
     """Returns (algorithm with settings as text, schedule) without simulating the schedule.
 
-    algorithm, settings: the planner chooses what is None.   reason: why contributions are combined
-    in the problem's order.
+    algorithm, settings: the planner chooses what they leave out.   reason: why contributions are
+    combined in the problem's order.
     Raises UnknownName or InvalidArgument for arguments that do not fit the problem.
     """
     if algorithm is not None:
@@ -241,7 +241,7 @@ class _Simulator:
         return Simulation(name, settings, self.traces[label], self.bound)
 
     def _check_size(self, schedule: Schedule) -> None:
-        """Raise InvalidArgument for more messages than MAX_SIMULATED / `share` allows."""
+        """Raise InvalidArgument for more than MAX_SIMULATED / `share` messages."""
         program = schedule.program
         if isinstance(program, DownTree | UpTree):  # `messages_played` counts only their shapes
             segments = -(-program.nbytes // (program.segment or program.nbytes or 1))
@@ -265,7 +265,7 @@ class _Simulator:
         settings: Mapping[str, Any],
         topology: Topology | None,
     ) -> Fraction:
-        """The predicted time if only ranks' own ports delay messages, else the simulated time."""
+        """The predicted time if ports are independent and planning can; else the simulated time."""
         if topology is None and machine.independent_ports:
             with suppress(BeyondLimits):  # planning has lower limits than simulating
                 return predicted(algorithm, problem, machine, settings, topology)

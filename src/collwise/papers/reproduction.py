@@ -48,7 +48,7 @@ class Reproduction:
 
 
 def chosen(key: str | None, items: Sequence[str]) -> list[Paper]:
-    """All papers if `key` is None; else one, cut to `items` if any are given.  Raises UnknownName."""
+    """All papers if `key` is None; else this one, cut to `items` if any.  Raises UnknownName."""
     if key is None:
         return list(PAPERS.values())
     if key.lower() not in PAPERS:

@@ -55,7 +55,7 @@ def _corner(lam: Fraction, side: str) -> float:
 
 
 def _beta(lam: Fraction) -> float:
-    """About lim N'(t')/N'(t' + 1): the u-th root of N'(t')/N'(t' + u) at t' = 400u, where u = fλ."""
+    """About lim N'(t')/N'(t' + 1): the u-th root of N'(t')/N'(t' + u) at t' = 400u, with u = fλ."""
     f, u = cw.postal.scaling(lam)
     t = 400 * u
     ratio = Fraction(

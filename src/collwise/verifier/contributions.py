@@ -108,7 +108,7 @@ def expressions_of(schedule: Schedule) -> tuple[tuple[str, ...], ...]:
 def _evaluate(
     lists: Lists, problem: Problem, partition: Partition, expressions: Expressions
 ) -> list[list[int]]:
-    """For each rank, the expression numbers of its output's pieces; rejects double contributions."""
+    """For each rank, its output's expression numbers by piece; rejects double contributions."""
 
     @cache
     def in_pieces(blocks: tuple[Block, ...]) -> tuple[Block, ...]:

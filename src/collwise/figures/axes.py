@@ -1,4 +1,4 @@
-"""Logarithmic axes with units: message sizes at powers of two, times, and ratios."""
+"""Logarithmic axes with units, for message sizes, times and ratios."""
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
@@ -52,7 +52,7 @@ def _logarithmic(axis: Axis, low: float, high: float) -> tuple[float, float]:
 
 
 def decimal_ticks(low: float, high: float) -> list[float]:
-    """Ticks at 1, 2, 5, 10, …, or at powers of ten or a thousand: as dense as they can be read."""
+    """Ticks at 1, 2, 5, 10, …, or powers of ten or a thousand; evenly spaced if hardly any fit."""
     for base, factors in ((10, (1, 2, 5)), (10, (1,)), (1000, (1,))):
         ticks = _inside(LogLocator(base, factors, numticks=99), low, high)
         if len(ticks) <= MAX_TICKS:

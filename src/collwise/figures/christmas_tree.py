@@ -10,7 +10,7 @@ from collwise.figures.style import BLUE, GREEN, INK, MUTED, VERMILION, beside, l
 from collwise.model.postal.alpha import AlphaRange
 
 LEAST_NAMED = 6
-"""How many numbers of ranks a triangle must span to have room for its name."""
+"""How many numbers of ranks a triangle must span at least to have room for its label."""
 
 
 @look()
@@ -26,7 +26,7 @@ def christmas_tree(
     α is the share of the ranks that a source keeps.   ranges: for each number of ranks, the lowest
     optimal α, and the end of the range (exclusive).   common: the range of α that suits all; if it
     is None, the ranges that rule each other out are orange.   times: for each number of ranks, in
-    t0; numbers with equal times form a triangle, which is labelled.
+    t0; numbers with equal times form a triangle, labelled with the time if there is room.
     """
     figure = Figure((6.4, 8.2))
     axes = figure.subplots()

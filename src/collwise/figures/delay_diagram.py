@@ -16,8 +16,8 @@ MESSAGES = 4
 def delay_diagram(lam: float, apart: float, used: float, title: str) -> Figure:
     """Messages from a sender (above) to a receiver (below); marks idle time that a delay adds.
 
-    In units of t0: a message arrives lam after the start of its send, the next send starts after
-    `apart`, and the receiver takes the message after `used`.
+    In units of t0, from the start of a send: its message arrives after `lam`, the next send starts
+    after `apart`, and the receiver takes the message after `used`.
     """
     figure = Figure((style.WIDTH, 2.9))
     axes = figure.subplots()

@@ -13,7 +13,7 @@ from collwise.figures.style import BLUE, INK, PAPER, VERMILION
 MAX_FIELDS = 6000
 """The most fields, rows × columns, that can be read in one picture; more are not drawn."""
 STRONGEST = 4.0
-"""The ratio whose field has the strongest colour; that of 1 has none."""
+"""From this ratio up, and from its inverse down, colours are strongest; the ratio 1 has none."""
 _COLOURS = LinearSegmentedColormap.from_list("ratios", [VERMILION, PAPER, BLUE])
 
 
@@ -25,7 +25,7 @@ def heat_map(
     *,
     good: bool = True,
 ) -> Figure:
-    """A map of ratios > 0 by (row, column).  A field without a ratio stays empty.
+    """A map of ratios > 0 by (row, column), other fields empty; a note for no or too many fields.
 
     good: whether more than 1 is good (blue) or bad (vermilion).
     """

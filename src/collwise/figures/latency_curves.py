@@ -37,7 +37,7 @@ EXPERIMENTS = (("experiment 1", "^"), ("experiment 2", "v"))
 
 @look()
 def latency_curves(profile: Profile) -> Figure:
-    """λ(m) above and t0(m) below, over the message size, for each way of sending.
+    """λ(m) above, t0(m) and λ·t0 below, over the message size m, for each way of sending.
 
     Lines break where the library changes its protocol.  Intervals are 95 %.  A point of λ combines
     two experiments; triangles show the λ of each.
@@ -84,7 +84,7 @@ def _draw_mode(upper: Axes, lower: Axes, points: Sequence[MeasuredSize], style: 
 
 
 def _lam_axis(axes: Axes, points: Sequence[MeasuredSize]) -> None:
-    """Set up the λ axis, from below 1 or the lowest λ to above the highest; cut long intervals."""
+    """Set up the λ axis around 1 and the λ, logarithmic if one is above 12; cut long intervals."""
     lams = [lam for p in points for lam in (p.lam, *p.lam_experiments) if lam is not None]
     ends = [end for p in points if p.lam_interval for end in p.lam_interval]
     low, high = min(1.0, *lams), max(1.0, *lams)

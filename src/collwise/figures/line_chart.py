@@ -47,7 +47,7 @@ def line_chart(
     band: tuple[float, float] | None = None,
     zero: bool = False,
 ) -> Figure:
-    """Curves with a legend.
+    """Curves, with a legend if there are several.
 
     A line that would hide an earlier one is thin and in dashes; markers over names stand side by
     side.

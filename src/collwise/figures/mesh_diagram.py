@@ -39,8 +39,8 @@ MAX_INCHES = 10.0
 class MeshStyle(NamedTuple):
     """How large things are drawn, in units of the distance between nodes; outlines in points.
 
-    half: half of a node's side.   lane: how far to the right of the line between its nodes a link
-    runs.   width: of arrows, compared with those of a mesh that has much room.
+    half: half of a node's side.   lane: how far a link runs to the right of the line between its
+    nodes.   width: of arrows, compared with those of a mesh that has much room.
     """
 
     half: float
@@ -60,7 +60,7 @@ Point: TypeAlias = NDArray[np.float64]
 
 
 def can_be_drawn(topology: Topology | None) -> bool:
-    """Whether a topology is a mesh, or a torus of two dimensions."""
+    """Whether a topology, or the one it embeds ranks in, is a mesh or a 2-D torus; None is not."""
     nodes = _nodes(topology)
     return isinstance(nodes, Mesh) or (isinstance(nodes, Torus) and len(nodes.sizes) == 2)
 
@@ -74,7 +74,7 @@ def _nodes(topology: Topology | None) -> Topology | None:
 def mesh_diagram(timing: Timing, schedule: Schedule, topology: Topology | None = None) -> Figure:
     """The ranks as a mesh, sources (or the root) marked.
 
-    topology: a mesh or a 2-D torus; None for the mesh that algorithms assume, without links.
+    topology: one that `can_be_drawn`; None for the mesh that algorithms assume, without links.
     The colour and width of a link's arrow say for which share of the time until completion the link
     was held.  An unused link is a thin line, and a link around a torus two stubs.
     """
@@ -113,7 +113,7 @@ def _draw_nodes(
     distance_points: float,
     style: MeshStyle,
 ) -> list[Artist]:
-    """Draw a box for each rank, numbered if there is room.  positions: row and column by rank."""
+    """Draw a box for each rank, numbered if there is room.   positions: (row, column) by rank."""
     marked, kind = {source.rank for source in problem.sources}, "source"
     if problem.kind.rooted:
         marked, kind = {problem.root}, "root"

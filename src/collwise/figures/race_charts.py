@@ -41,10 +41,10 @@ def speedups(
 ) -> Figure:
     """A chart of speed-ups over message size: the library's time over that of `race.best`.
 
-    `race.best` is the fastest competitor, which may be another algorithm of the library.
-    races: for each form of calls, its races, for a panel; candidates have the labels of plans.
+    `race.best` is the fastest besides the defaults, perhaps another algorithm of the library.
+    races: by form of calls, the races for a panel; candidates have the labels of plans.
     bounds_s: for each size, a lower bound in seconds.
-    Races without the library's default, another competitor, or bytes are left out.
+    A race is left out if it has 0 bytes or a time of 0, or if only defaults or no default ran.
     """
     forms = {form: shown for form, every in races.items() if (shown := _with_speedup(every))}
     if not forms:
@@ -85,7 +85,7 @@ def speedups(
 
 
 def _with_speedup(races: Iterable[Race]) -> list[Race]:
-    """The comparable races of > 0 bytes in which others than the library's defaults finished."""
+    """The comparable races of > 0 bytes in which one besides the library's defaults finished."""
     return [
         race
         for race in comparable_races(races)

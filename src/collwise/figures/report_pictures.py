@@ -1,4 +1,4 @@
-"""The report's pictures, each with a title; the page has captions that teach to read them."""
+"""The report's pictures, each with a title; captions on the page tell how to read them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What all pictures of a schedule share: a title, an axis of time, a note if nothing is sent."""
+"""What pictures of a schedule share: title, axis of time, colours of levels, a note if empty."""
 
 from collections.abc import Sequence
 from textwrap import wrap
@@ -35,7 +35,7 @@ def schedule_title(schedule: Schedule, completion: str = "") -> str:
 
 
 def time_axis(axis: Axis, scale: formatting.Scale, ticks: Locator, what: str = "time") -> None:
-    """Label an axis on which times are in units of a scale."""
+    """Label an axis whose times are in units of a scale, and set its ticks."""
     axis.set_label_text(f"{what} ({scale.name})")
     axis.set_major_locator(ticks)
     axis.set_major_formatter(FuncFormatter(lambda x, _: scale.text(x * scale.length_s)))
@@ -62,7 +62,7 @@ def level_colour(placement: Placement | None, source: int, target: int) -> str:
 def level_labels(
     placement: Placement | None, crossings: Sequence[str] = ()
 ) -> list[tuple[str, str]]:
-    """The colours of the levels, with what they mean; none where there are no levels.
+    """The colours of the levels, 4 at most, with what they mean; [] where there are no levels.
 
     crossings: by level, the machine's own words for it, such as "inside a node".
     """

@@ -9,7 +9,7 @@ from collwise.figures.style import BLUE, FAINT, PAPER, WIDTH, look
 
 @look()
 def source_meshes(shape: tuple[int, int], placements: Mapping[str, Sequence[int]]) -> Figure:
-    """A square for every rank, filled if it is a source.   placements: sources by title."""
+    """A mesh for each of `placements`, by title: a square for each rank, blue if it is a source."""
     rows, columns = shape
     figure = Figure((WIDTH, 0.6 + 0.92 * WIDTH / len(placements) * rows / columns))
     panels = figure.subplots(1, len(placements), squeeze=False)[0]

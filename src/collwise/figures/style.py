@@ -1,8 +1,8 @@
 """The look of all pictures: colours, matplotlib's settings, and saving as a file or as inline SVG.
 
-Pictures are drawn inside `look()`, which sets every setting of matplotlib to a known value and
-restores the program's own afterwards.  The colours can be told apart by people who are colour-blind
-[Okabe and Ito 2008]; a marker, a dash or a word always says the same as the colour.
+Pictures are drawn inside `look()`, which sets matplotlib's settings to known values and restores
+the program's own afterwards.  The colours can be told apart by people who are colour-blind
+[Okabe and Ito 2008]; mostly, a marker, a dash or a word says the same as the colour.
 """
 
 import re
@@ -87,7 +87,7 @@ SETTINGS: Any = {
 
 @contextmanager
 def look() -> Iterator[None]:
-    """A context, or a decorator, in which pictures get collwise's settings."""
+    """A context, or a decorator: collwise's settings, and no warnings of missing glyphs."""
     with matplotlib.rc_context(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from")
         matplotlib.rcdefaults()
@@ -129,7 +129,7 @@ def note(text: str, *, title: str = "") -> Figure:
 
 
 def _lay_out(figure: Figure) -> None:
-    """Compute the figure's layout once; otherwise saving it would draw the picture twice."""
+    """Lay the figure out and remove its layout engine; else saving would draw the picture twice."""
     if figure.get_layout_engine() is not None:
         figure.draw_without_rendering()
         matplotlib.rcParams["figure.constrained_layout.use"] = False
@@ -137,7 +137,7 @@ def _lay_out(figure: Figure) -> None:
 
 
 def svg(figure: Figure, title: str = "") -> str:
-    """The picture as one <svg> element for an HTML page; equal figures give equal text.
+    """The picture as one <svg> element for an HTML page; equal figures and titles give equal text.
 
     title: what the picture is, for those who cannot see it.
 

@@ -15,14 +15,14 @@ from collwise.measure.statistics import Interval
 MAX_PANELS = 12
 """Panels that fit one picture."""
 Times: TypeAlias = Mapping[int, tuple[Interval, Interval, float | None]]
-"""For each message size in bytes: the library's seconds, ours, and the prediction of ours."""
+"""By message size in bytes: the library's seconds, ours, and ours as predicted (or None)."""
 
 
 @style.look()
 def sweep_chart(panels: Mapping[str, Times]) -> Figure:
     """A chart of time over size, both logarithmic; a panel for each title, MAX_PANELS at most.
 
-    Sizes and times of 0 are not shown.
+    Sizes of 0 bytes, or with an interval that reaches 0 s, are left out; a note if none is left.
     """
     drawable = {
         title: {n: of for n, of in times.items() if n > 0 and min(of[0].low, of[1].low) > 0}

@@ -26,11 +26,11 @@ MAX_LABELLED_ROWS = 32
 MAX_ARROWS = 130
 """The most messages drawn as arrows from send to receipt; more are drawn as lines without heads."""
 MAX_FLIGHTS = 1200
-"""With more messages there are no arrows or lines, and successive sends of a rank are one bar."""
+"""With more messages there are no arrows or lines, and sends of a rank that touch are one bar."""
 _ARROW, _DIGIT, _MARGIN = 0.082, 0.062, 0.05
 """Inches: the widths of an arrow and of a digit in a bar's label, and of the room around them."""
 _DOT = 0.055
-"""Inches: the radius of a large dot, and of the tip of the arrow into it."""
+"""Inches that labels keep from the middle of a dot: its radius, or the tip of the arrow to it."""
 MAX_LETTERS = 104
 """A legend with more letters is too wide for one line."""
 _LEAST_BAR = 0.2
@@ -41,7 +41,7 @@ Bar = tuple[float, float, int]
 
 
 class _Message(NamedTuple):
-    """A message: its ranks, when its send starts and ends, and when it is received (time axis)."""
+    """A message: its ranks, and on the time axis the start and end of its send, and its receipt."""
 
     source: int
     target: int
@@ -125,7 +125,7 @@ def timeline(
 
 
 def _draw_rows(axes: Axes, messages: Sequence[_Message], problem: Problem, end: float) -> None:
-    """Draw a line for each rank, broad while the rank holds data: from 0 or its first receipt."""
+    """Shade each rank's row from 0 or its first receipt on; draw lines in rows if they are few."""
     since = {m.target: m.received for m in sorted(messages, key=lambda m: -m.received)}
     since |= {rank: 0.0 for rank in range(problem.ranks) if problem.input_of(rank)}
     holding = [(start, end, rank) for rank, start in since.items()]
@@ -136,7 +136,7 @@ def _draw_rows(axes: Axes, messages: Sequence[_Message], problem: Problem, end: 
 
 
 def _draw_sends(axes: Axes, messages: Sequence[_Message], ranks: int, end: float) -> None:
-    """Draw a bar for each send, with the receiver's rank inside where there is room."""
+    """Draw bars for sends, joined if many; write the receiver's rank inside where there is room."""
     inch = end / (style.WIDTH - 1.2)
     bars = sorted((m.start, m.sent, m.source) for m in messages)
     merged = len(messages) > MAX_FLIGHTS
@@ -157,7 +157,7 @@ def _draw_sends(axes: Axes, messages: Sequence[_Message], ranks: int, end: float
 
 
 def _label_sends(axes: Axes, messages: Sequence[_Message], inch: float) -> None:
-    """Write the receiver's rank into each bar, clear of the dots of receipts in that bar.
+    """Write the receiver's rank into each bar with room, clear of the dots of receipts there.
 
     inch: an inch in units of the time axis.
     """
@@ -221,7 +221,7 @@ def _draw_flights(axes: Axes, messages: Sequence[_Message], placement: Placement
 
 
 def _draw_receipts(axes: Axes, messages: Sequence[_Message], *, small: bool) -> None:
-    """Draw a dot for each receipt, and a larger dot for the last receipt of each rank."""
+    """Draw a large dot for each rank's last receipt, smaller ones for others if not too many."""
     last = {m.target: m.received for m in sorted(messages, key=lambda m: m.received)}
     early = [(m.received, m.target) for m in messages if m.received < last[m.target]]
     size, edge = (2.0, 0.0) if small else (5.5, 0.8)

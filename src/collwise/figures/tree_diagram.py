@@ -47,9 +47,9 @@ def tree_diagram(
 ) -> Figure:
     """The first message that each rank receives, as a tree; a node stands at the time of receipt.
 
-    A node shows its rank and the time of that receipt; an edge shows when its send starts.  With
-    more than MAX_NODES ranks, or where messages form no tree, the picture is the number of ranks
-    that have everything, over time.
+    A node shows its rank and the time of that receipt; an edge may show when its send starts.
+    With more than MAX_NODES ranks, or where messages form no tree, the picture is the number of
+    ranks that have everything, over time.
     t0: the unit of times, in exact seconds; None for seconds.
     crossings: the legend's words for messages of each level, such as "inside a node".
     """
@@ -74,7 +74,7 @@ def _first_messages(timing: Timing) -> dict[int, Transfer]:
 
 
 def _children(first: dict[int, Transfer], root: int) -> dict[int, list[int]] | None:
-    """Each rank's children, which get their first message from it, by receipt; None if no tree."""
+    """By rank, those that get their first message from it, in that order; None if no tree."""
     children: dict[int, list[int]] = {rank: [] for rank in (root, *first)}
     for rank, transfer in first.items():
         if rank != root:
@@ -113,7 +113,7 @@ def _columns(
 ) -> dict[int, int]:
     """The column of each rank, from left to right: the column of the last rank that it informs.
 
-    If the two ranks' nodes would overlap there, the informing rank gets a column on the right.
+    If it informs none, or their two nodes would overlap there, it gets a new column on the right.
     The earlier a rank is informed, the farther left of its parent it stands, so edges do not cross.
     close: the difference in height up to which nodes overlap.
     """
@@ -220,7 +220,7 @@ def _draw_tree(
 
 
 def _inches(in_line: bool, between: float, end: float) -> float:
-    """How high a picture of `end` units of time must be for two nodes to keep apart.
+    """How many inches high a picture of `end` units of time must be to keep two nodes apart.
 
     in_line: whether one node stands above the other.   between: the time from receipt to receipt.
     """

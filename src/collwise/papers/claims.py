@@ -18,14 +18,14 @@ Verdict: TypeAlias = Literal[
     "holds", "holds as fitted", "holds in shape", "does not hold", "not recoverable", "not measured"
 ]
 MAX_SHOWN = 16
-"""If a value has more numbers than this, only the first ones and the last one are shown."""
+"""If a sequence has more items than this, only the first ones and the last one are shown."""
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
 class MeasuredValue(NamedTuple):
     """The result of a measurement: the value for a claim, and what draws the picture on rank 0.
 
-    draw: None if there is no picture.
+    draw: None if there is no picture.   value: None if no claim needs one.
     """
 
     draw: "Callable[[], Figure] | None"
@@ -121,7 +121,7 @@ class Finding:
 
     @cached_property
     def because(self) -> str:
-        """Why the claim does not hold as printed, or remarks; how to measure it if it was not."""
+        """Why the claim does not hold as printed, or remarks; how to measure it if nobody has."""
         because = self.claim.because
         if self.verdict == "not measured":
             return (
@@ -166,7 +166,7 @@ def close(ours: Any, paper: Any, tolerance: float | Fraction) -> bool:
 
 
 def shown(value: Any, unit: str = "") -> str:
-    """A value as text with its unit: floats with four digits, integers, most fractions exactly."""
+    """A value as text, numbers with their unit: floats to four digits, most others exactly."""
     after = f" {unit}" if unit else ""
     if isinstance(value, Mapping):
         return ", ".join(f"{name}: {_part(x)}" for name, x in value.items()) + after

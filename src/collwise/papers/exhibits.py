@@ -19,9 +19,9 @@ Rows: TypeAlias = Sequence[Mapping[str, str]]
 class Exhibit:
     """A figure or a table of the paper, made again from our own computation.
 
-    named: "ID: TITLE".  The id is the paper's number, such as fig6 or table1, and a letter if a
-    figure has several pictures.   caption: what is to be seen.   draw: makes the picture, or the
-    rows of the table.   measure: measures it on real ranks.
+    named: "ID: TITLE".  The id is the paper's number, such as fig6 or table1, with a letter if a
+    figure has several pictures; or our own, such as t3d.   caption: what is to be seen.   draw:
+    makes the picture, or the rows of the table.   measure: measures it on real ranks.
     """
 
     named: str
@@ -32,7 +32,7 @@ class Exhibit:
 
     @property
     def id(self) -> str:
-        """The exhibit's number in the paper, such as "fig6"."""
+        """The exhibit's number in the paper, such as "fig6", or an id of our own, such as "t3d"."""
         return self.named.split(": ")[0]
 
     @property
@@ -49,7 +49,7 @@ class Simulated(Exhibit):
 
 @dataclass(frozen=True, kw_only=True)
 class Paper:
-    """A paper: its lower-case key in the bibliography, its title, its claims and its exhibits.
+    """A paper: its bibliography key in lower case, its title, its claims and its exhibits.
 
     about: its authors and year, and how the paper is run again.
     """
@@ -80,6 +80,6 @@ class Paper:
 
 
 def _named(name: str, item: str) -> bool:
-    """Whether `item` is this name, or this name without the letter at its end."""
+    """Whether `item` is this name, or this name without the letter at its end; case is ignored."""
     name, item = name.lower(), item.lower()
     return name == item or (name[:-1] == item and name[-1].isalpha())

@@ -1,4 +1,4 @@
-"""The papers' experiments on real MPI: λ over the size, trees by α, orders of ranks, combining.
+"""The papers' experiments on real MPI: λ by size, α, orders of ranks, combining, overheads.
 
 A measurement (`Measure`) is a function that all ranks of a session call.
 """
@@ -144,10 +144,10 @@ def combining(names: Mapping[str, str], lengths: Sequence[int]) -> Measure:
 
 
 def overheads(names: Sequence[str], nbytes: int) -> Measure:
-    """Return a measurement of how much time algorithms lose over their messages by mpi4py alone.
+    """Return a measurement of how much longer our requests take than bare messages of mpi4py.
 
     names: allgatherv algorithms.   nbytes: of each source's message; every second rank is a source.
-    The value: percent of time by name, with the ends of the 95 % interval.
+    The value: percent of mpi4py's time, by name, with the ends of the 95 % interval.
     """
 
     def measure(session: "Session", budget_s: float) -> MeasuredValue:

@@ -66,7 +66,7 @@ def page(reproductions: Sequence[Reproduction]) -> str:
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder, or raise InvalidArgument before a long computation."""
+    """Make the folder if it is missing.  Raises InvalidArgument if that fails."""
     with refusing(f"write into {folder}", "name another folder"):
         folder.mkdir(parents=True, exist_ok=True)
 

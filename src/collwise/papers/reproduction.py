@@ -48,7 +48,7 @@ class Reproduction:
 
 
 def chosen(key: str | None, items: Sequence[str]) -> list[Paper]:
-    """All papers if `key` is None, else the paper `key` with `items` only.  Raises UnknownName."""
+    """All papers if `key` is None; else this one, cut to `items` if any.  Raises UnknownName."""
     if key is None:
         return list(PAPERS.values())
     if key.lower() not in PAPERS:
@@ -83,9 +83,9 @@ def reproduce(
     draws: bool = True,
     progress: Progress = lambda what, done: None,
 ) -> Iterator[Reproduction]:
-    """Judge every claim and make every figure, paper by paper.
+    """Judge each paper's claims, make its figures and tables, and yield the results.
 
-    measured: the results of `measure`.   draws: whether figures and tables are wanted.
+    measured: the results of `measure`.   draws: whether figures and tables are made, too.
     """
     steps = sum(len(p.claims) + (len(p.exhibits) if draws else 0) for p in papers)
     numbers = count()

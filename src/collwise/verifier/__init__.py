@@ -41,9 +41,9 @@ def verify(
     machine: None for postal machines with λ = 1 and 9/5; a schedule that combines is then also
     timed on AT_PORTS, unless its program needs posted receives.
     topology: the network, on whose links no two messages may pass at once; None for no network.
-    InvalidSchedule names rank, step and block of the first violation.  Raises UnknownName for an
-    unknown collective, and InvalidArgument if schedule, machine and topology do not fit together:
-    for another number of ranks, or for a topology and a machine without links.
+    InvalidSchedule names rank, step and block of the first violation, if it has them.  Raises
+    UnknownName for an unknown collective, and InvalidArgument if schedule, machine and topology do
+    not fit together, such as a topology and a machine without links.
     """
     machines = ASSUMED if machine is None else (machine,)
     check_simulable("a proof of a schedule", schedule, machines[0], topology)
@@ -56,7 +56,7 @@ def verify(
 def check_flow(schedule: Schedule) -> None:
     """Prove what needs no machine: matching messages, data flow and progress.
 
-    Every send has a matching receive with the same blocks.  A rank sends only data that it holds,
+    Every send has a matching receive with the same blocks.  A rank reads only data that it holds,
     and receives no data twice into a slot.  At the end every output is complete.  If the collective
     combines, an output has every contribution once, in the order that the problem promises, and no
     element is cut.  There is no deadlock, with buffered or blocking sends.  If the program needs

@@ -31,7 +31,7 @@ class _Value(NamedTuple):
 
 
 class Expressions:
-    """All expressions so far, by number; numbers r < p are the contributions of ranks r."""
+    """All expressions so far, by number; numbers below `ranks` are these ranks' contributions."""
 
     def __init__(self, ranks: int) -> None:
         self.values = [_Value(1 << rank, True) for rank in range(ranks)]
@@ -108,7 +108,7 @@ def expressions_of(schedule: Schedule) -> tuple[tuple[str, ...], ...]:
 def _evaluate(
     lists: Lists, problem: Problem, partition: Partition, expressions: Expressions
 ) -> list[list[int]]:
-    """For each rank, the expression numbers in its output at the end, piece by piece."""
+    """For each rank, its output's expression numbers by piece; rejects double contributions."""
 
     @cache
     def in_pieces(blocks: tuple[Block, ...]) -> tuple[Block, ...]:

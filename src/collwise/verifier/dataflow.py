@@ -137,8 +137,8 @@ def _reject_partners(lists: Lists, a: int, b: int) -> NoReturn:
 def check_holdings(lists: Lists, problem: Problem, partition: Partition) -> None:
     """Check that ranks read only data that they hold, and that each output is complete at the end.
 
-    A receive must bring data that its slot has never held.  Operations are checked in list order.
-    Raises InvalidSchedule.
+    A receive must bring data that its slot has never held.  An output slot takes only the blocks
+    of the rank's output.  Operations are checked in list order.   Raises InvalidSchedule.
     """
     strange = ~reduce(or_, partition.inputs)
     for rank, (operations, output) in enumerate(zip(lists, partition.outputs, strict=True)):
@@ -210,7 +210,7 @@ def _reject_held_already(
 ) -> NoReturn:
     """Raise InvalidSchedule for a receive whose blocks overlap earlier ones, or each other.
 
-    before: the set of pieces that the slot had before this receive.
+    before: the set of pieces that the slot had at any time before this receive.
     """
     op = lists[rank][step]
     assert isinstance(op, Recv)

@@ -10,7 +10,7 @@ from collwise.verifier.violations import Lists, reject
 _Port: TypeAlias = tuple[int, type[Message]]
 """One of the two ports of a rank: (rank, Send or Recv)."""
 _Step: TypeAlias = tuple[int, int, int]
-"""A send or receive in a rank's list: (step, peer, receives of the rank to complete before it)."""
+"""A send or receive of a rank: (step, peer, how many of the rank's receives a send waits for)."""
 
 
 def check_progress(
@@ -77,10 +77,10 @@ class _Run:
         return bool(receives) and receives[-1][1] == peer
 
     def _receive(self, rank: int) -> int | None:
-        """Do a rank's next receive; None if its message is not there yet.
+        """Do a rank's next receive; None if there is none, or its message is not there yet.
 
-        Returns a rank that may go on now: the sender of the receive that follows, or if there is
-        none, of this one.
+        Returns a rank that may go on now: the one from which the rank receives next, or after the
+        last receive, the sender of this message.
         """
         receives = self.receives[rank]
         if not receives:

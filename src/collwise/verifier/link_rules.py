@@ -13,12 +13,12 @@ from collwise.verifier.violations import Lists, reject_timing
 
 
 def check_links(lists: Lists, timing: Timing, machine: Machine, topology: Topology | None) -> None:
-    """Prove that a timing obeys the law of a network; do nothing for a machine without links.
+    """Prove that a timing obeys the law of a network; do nothing if the machine has none.
 
     Every message takes the topology's route.  Its header and tail pass each link at the times that
     the machine's law demands.  If a message waited for a link, another message held that
     link until the waiting message entered.  No two messages hold a link at the same time.
-    Raises InvalidSchedule with the rank and step of a send.
+    Raises InvalidSchedule, with the rank and step of a send unless passages are missing.
     """
     if not (isinstance(machine, Wormhole) or (isinstance(machine, Hockney) and topology)):
         return

@@ -34,14 +34,14 @@ class _Rules(NamedTuple):
     processing: Fraction
     """How long the message keeps the receiver's processor busy in LogGP; 0 in other laws."""
     receipt: Fraction
-    """The least time at a port from the previous receipt to this one, a read or `gap`."""
+    """The least time at a port from the previous receipt to this one; in LogGP, to the next."""
 
 
 class _Event(NamedTuple):
     """A send, receipt or combine of a rank.   step: its place in the list.   begin, end: in ticks.
 
-    gap: the least ticks from a send to the port's next, or to a receipt from the port's previous
-    one; in LogGP, from a receipt to the next.
+    gap: the least ticks from a send to the port's next, or from the port's previous receipt to
+    this one; in LogGP, from this receipt to the next.
     """
 
     begin: int
@@ -59,13 +59,12 @@ def check_ports(
 
     No send begins while its port is busy, or before its data is received.  No message is received
     before its latency is over, or less than its t0 after the previous message.  Ports work in list
-    order.  In LogGP, however, a rank receives in the order of arrival, and the rank's processor
-    does one thing at a time.  On a network, no link carries two messages at once
-    (`link_rules.check_links`).  With levels, a port that a group shares passes one message at a
-    time.
-    In shared memory, the sends of one publication begin together, and keep the port busy as a
-    single send does.  Two receipts are at least the time of a read apart.
-    Raises InvalidSchedule with rank and step.
+    order, but combines may overtake sends.  In LogGP, however, a rank receives in the order of
+    arrival, and the rank's processor does one thing at a time.  On a network, no link carries two
+    messages at once (`link_rules.check_links`).  With levels, a port that a group shares passes one
+    message at a time.  In shared memory, the sends of one publication begin together, and keep the
+    port busy as a single send does; two receipts are at least the time of a read apart.
+    Raises InvalidSchedule, with rank and step where the violation has them.
     """
     lists = schedule.lists
     for t in timing.transfers:
@@ -136,8 +135,8 @@ def check_ports(
 def _rules(machine: Machine, size: int, hops: int) -> _Rules:
     """The rules for messages of `size` bytes, in exact seconds.
 
-    hops: the number of links on the message's route; on a machine with levels, the level that the
-    message crosses.
+    hops: the number of links on the message's route, 1 without a topology; on a machine with
+    levels, the level that the message crosses.
     """
     gap, latency = machine.at(hops, size) if isinstance(machine, Levels) else machine.message(size)
     if isinstance(machine, LogGP):

@@ -1,4 +1,4 @@
-"""Simulated runs on the preset "delta": λ by message size, and broadcasts on its mesh."""
+"""Simulated runs on the preset "delta": λ by message size, and broadcasts on an 8 × 8 mesh."""
 
 from fractions import Fraction
 from functools import cache
@@ -67,7 +67,7 @@ def sweep(nbytes: int, orders: tuple[tuple[int, ...], ...] = ORDERS) -> dict[flo
 
 
 def model_sweep(nbytes: int) -> dict[float, float]:
-    """Milliseconds of the α-broadcast by α in the postal model: no message waits for a link."""
+    """Milliseconds of the α-broadcast, by α, in the postal model, where nothing waits for links."""
     algorithm = cw.ALGORITHMS["broadcast/alpha"]
     return {
         x / 100: 1e3 * float(algorithm.predict(BLOCKING, 64, nbytes, alpha=Fraction(x, 100)))

@@ -1,4 +1,4 @@
-"""Claims of sections 2.2 and 2.6: measurements on the Delta, simulated on its preset."""
+"""Claims about the Delta (mostly §2.2, §2.6), simulated on its preset; three measured on MPI."""
 
 from collections.abc import Mapping
 from fractions import Fraction

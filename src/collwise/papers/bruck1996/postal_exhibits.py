@@ -1,4 +1,4 @@
-"""The figures and tables of [Bruck1996], from our own computation."""
+"""The figures and tables of [Bruck1996], computed here; some are also measured on MPI."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -56,7 +56,7 @@ def _over_size(lines: list[Curve], y: str, title: str, logarithmic: str) -> Figu
 
 
 def _latencies(ways: dict[str, bool]) -> Figure:
-    """Figs 3 and 5: λ by each experiment.   ways: maps the name of a way to send to `blocking`."""
+    """Figs 3 and 5: λ by each experiment.   ways: `blocking`, by the name of the way of sending."""
     lines = [
         Curve(
             f"{way}experiment {i + 1}",

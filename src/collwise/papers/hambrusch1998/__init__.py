@@ -1,4 +1,4 @@
-"""[Hambrusch1998]: allgathervs from s of p ranks on a Paragon's mesh, in simulation."""
+"""[Hambrusch1998]: allgathervs from s of p ranks, mostly simulated on a Paragon's mesh."""
 
 from collwise.papers.exhibits import Paper
 from collwise.papers.hambrusch1998 import moving_claims, source_exhibits, spreading_claims

@@ -24,7 +24,7 @@ LEFT_AND_IDEAL = (*runs.IDEAL, "left_diagonal")
 DRAWS = 3
 """How many random draws of the sources outside ideal places are averaged."""
 MOVED_MS, MANY_MOVED_MS = (1.0, 2.0), 7.5
-"""Milliseconds that moving took in the paper: up to some 150 sources, and for more (§5.2)."""
+"""Milliseconds that moving took in the paper: 1 to 2 up to some 150 sources, else 7.5 (§5.2)."""
 Case = tuple[runs.Shape, tuple[int, ...], int]
 """A mesh, its sources, and the bytes of each one's message."""
 
@@ -131,7 +131,7 @@ def _moving() -> str:
 
 
 def _saved_ms(cases: Mapping[str, Sequence[Case]]) -> Callable[[], Numbers]:
-    """Return a function that gives the mean milliseconds that moving data first saves, by name."""
+    """Return a function: for each name in `cases`, mean milliseconds saved by moving data first."""
     return lambda: {n: mean(runs.saved_from(*c)[0] for c in some) for n, some in cases.items()}
 
 
@@ -141,7 +141,7 @@ def _at_their_cost(cost_ms: float) -> Callable[[Numbers], bool]:
 
 
 def _cheap_moves(cost_ms: float, more: Callable[[], str] = str) -> Callable[[Numbers], str]:
-    """Return a function that says what moving would save if it took `cost_ms`, as in the paper."""
+    """Return a function: text on what moving would save if it took `cost_ms`, then `more()`."""
 
     def because(saved: Numbers) -> str:
         at_cost = {name: x + _added()[1] - cost_ms for name, x in saved.items()}

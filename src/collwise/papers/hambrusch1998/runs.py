@@ -1,7 +1,7 @@
-"""Runs on a Paragon's mesh, simulated: the curves from which claims are judged and figures drawn.
+"""Simulated runs on a Paragon's mesh and a T3D: curves for judging claims and drawing figures.
 
-Every transfer waits for ports and links, on the machine of the preset "paragon", whose notes say
-which of its numbers are estimates.  Times are in milliseconds.
+A transfer waits until its ports and links are free.  The machines are the presets "paragon" and
+"t3d", whose notes say which of their numbers are estimates.  Times are in milliseconds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -133,7 +133,7 @@ def of_80_kb() -> Curves:
 
 @cache
 def by_shape() -> dict[int, dict[str, float]]:
-    """Fig 7: times of br_lin by number of equal sources and shape of the mesh; 120 ranks, 4 KB."""
+    """Fig 7: times of br_lin by number of sources (placed equally) and mesh; 120 ranks, 4 KB."""
     return {
         s: {f"{r}×{c}": time_on("br_lin", (r, c), "equal", s, 4096) for r, c in MESHES}
         for s in (5, 15, 30, 60)

@@ -1,4 +1,4 @@
-"""The figures of [Hambrusch1998], simulated on the preset "paragon"."""
+"""The figures of [Hambrusch1998]: sources, and times simulated on "paragon" and "t3d"."""
 
 from collections.abc import Mapping
 
@@ -26,7 +26,7 @@ def _chart(curves: runs.Curves, x: str, y: str = TIME, title: str = "", logs: st
 
 
 def _by_name(times: Mapping[str, Mapping[str, float]], x: str, title: str) -> Figure:
-    """A chart with names on the x axis.  times: milliseconds by name, then by algorithm."""
+    """A chart with names on the x axis.  times: milliseconds by name, then by curve."""
     names = list(times)
     lines = [
         Curve(a, {float(i): times[name][a] for i, name in enumerate(names)}, "points")

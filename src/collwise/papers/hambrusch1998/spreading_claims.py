@@ -1,4 +1,4 @@
-"""Claims of sections 4 and 5.1: the five algorithms as they are, where nothing is moved first.
+"""Claims on the five algorithms as they are, where nothing is moved first: most of §4 and §5.1.
 
 What the paper judges by eye is judged here by numbers: CLEARLY for "clearly, heavily,
 considerably", FLAT for "almost flat" and "little increase", ABOUT for "the same".
@@ -59,7 +59,7 @@ def _growth(machine: cw.Machine, low: int, high: int, names: tuple[str, ...]) ->
 def _kept(names: tuple[str, ...]) -> float:
     """Percent of pairs of algorithms that keep their order if messages differ in length.
 
-    Only pairs that are more than 5 % apart with equal lengths count.
+    A pair counts for each distribution on which it is more than 5 % apart with equal lengths.
     """
     times = runs.of_different_lengths()
     return 100 * mean(
@@ -81,7 +81,7 @@ def _copying(names: tuple[str, ...], low: int, high: int) -> str:
 
 
 def _who_loses(lost: Mapping[str, tuple[float, float, float]]) -> str:
-    """Say which algorithms lose more than 5 % beyond doubt.   lost: median, interval by name."""
+    """Say which algorithms lose more than 5 % beyond doubt.   lost: (median, low, high) by name."""
     sure = [name for name, (_, low, _) in lost.items() if low > 5]
     return f"Even the low end of its interval is above 5 % for {shown(sure)} of {len(lost)}."
 

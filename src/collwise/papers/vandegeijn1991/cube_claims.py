@@ -1,4 +1,4 @@
-"""Claims on closed forms, the routines as printed, the optimal strategy, and all ports."""
+"""Claims on closed forms, printed routines, the best strategy, the iPSC/860 and all ports."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -115,7 +115,7 @@ def _to_root_apart() -> list[cw.hybrid.Strategy]:
 
 
 def _wrong_sums(*, to_root: bool) -> list[cw.hybrid.Strategy]:
-    """The strategies with which the routine of Fig 4, or Fig 6, leaves a wrong sum."""
+    """The strategies with which Fig 4's routine, or Fig 6's if `to_root`, leaves a wrong sum."""
 
     def run(own: list[range], d: int) -> None:
         if not d:

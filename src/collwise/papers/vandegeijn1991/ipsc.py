@@ -31,7 +31,7 @@ VERSIONS: dict[str, tuple[str, ClosedForm]] = {
     "Version 3": ("halving_doubling", cw.hybrid.version3),
     "hybrid": ("hybrid", _best_time),
 }
-"""Maps each Version to the name of its algorithm and the closed form of its time in µs."""
+"""Maps each Version, and the hybrid, to its algorithm's name and the formula of its time."""
 
 
 def unpadded_cost(nitems: int) -> Fraction:

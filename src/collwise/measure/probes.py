@@ -105,7 +105,7 @@ class Probe(AnyProbe):
         """The operations of one rank, in order.
 
         P_0 sends from its input.  Every message is received into the output, so a rank's receives
-        must complete in this order.  P_k never sends to itself: if it is also an earlier target, the
+        must complete in this order.  P_k never sends to itself: if it is also another target, its
         message to that target goes to P_0, and the time stays the same.
         """
         block = (Block(0, 0, self.nbytes),)

@@ -236,7 +236,7 @@ class Race:
 
     @cached_property
     def winner(self) -> str:
-        """The winner's label: `best` if its gain `is_clear`; `library` if not, or if `impossible`."""
+        """The winner's label: `library`, unless `best` `is_clear` and the race not `impossible`."""
         if self.best == self.library or self.impossible:
             return self.library
         gain = self.speedup(self.best)

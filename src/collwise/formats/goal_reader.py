@@ -189,7 +189,7 @@ class _Reader:
         self.needs.append([])
 
     def _relate(self, number: int, rank: int, later: str, how: str, earlier: str) -> None:
-        """Check, and note if needed, that `later` waits for the end (irequires: start) of `earlier`.
+        """Check and, if needed, note that `later` waits for the end (or start) of `earlier`.
 
         later, earlier: labels of operations.   how: "requires" or "irequires".
         """

@@ -59,7 +59,7 @@ class Rule(NamedTuple):
 
     @property
     def composed(self) -> bool:
-        """Whether of several nodes one had several ranks, so that the library composes algorithms."""
+        """Whether there were several nodes, and several ranks on any: the library then composes."""
         return not _FLAT.fullmatch(self.ranks_per_node)
 
     def __str__(self) -> str:
@@ -78,8 +78,8 @@ class RuleFormat(NamedTuple):
     path: "" for the first file, such as ".han" for one beside it.   comment: the pattern of a line
     of comments.   variables: returns the environment variables that put rules in force, from the
     first file's path.   in_order: by method, the algorithms that are right if an operator does not
-    commute; if a method is missing, all count as right.   clash: returns why the files cannot hold a
-    rule beside another one; "" if they can.
+    commute; if a method is missing, all count as right.   clash: returns why the files cannot hold
+    a rule beside another one; "" if they can.
     """
 
     vendor: str

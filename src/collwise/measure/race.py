@@ -95,7 +95,7 @@ def own_algorithm(name: str) -> str | None:
 
 
 def by_library(name: str) -> bool:
-    """Whether a name is LIBRARY, for the library's default, or names its own other algorithm."""
+    """Whether a name is LIBRARY, the library's default, or that of another of its algorithms."""
     return name == LIBRARY or own_algorithm(name) is not None
 
 
@@ -236,7 +236,7 @@ class Race:
 
     @cached_property
     def winner(self) -> str:
-        """The winner's label: `library`, unless `best` `is_clear` and the race not `impossible`."""
+        """The winner: `best` if clearly faster (`is_clear`) and not `impossible`, else `library`."""
         if self.best == self.library or self.impossible:
             return self.library
         gain = self.speedup(self.best)

@@ -47,9 +47,7 @@ SIZES = (
     *(65536, 131072, 262144, 524288, 1048576),
 )
 """Bytes: powers of four; powers of two where libraries have their eager limits; and sizes just
-below and above the content of a packet of 1,500 bytes, so that plans know which pieces of a message
-fit.
-"""
+below and above the content of a packet of 1,500 bytes, so that plans know which pieces fit."""
 
 FEWEST_SIZES = 5
 """The least number of usual sizes to measure, however small the messages of interest are."""

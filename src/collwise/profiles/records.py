@@ -204,7 +204,7 @@ class Measurements(ProfileRecord, frozen=True, kw_only=True):
     combining: tuple[CombineTime, ...] = ()
     levels: tuple[MeasuredLevel, ...] = ()
     groups: dict[str, tuple[Index, ...]] = msgspec.field(default_factory=dict)
-    """Maps each host to the number of its group at each inner level above nodes, innermost first."""
+    """Maps each host to its groups' numbers at the inner levels above nodes, innermost first."""
     reading: tuple[ReadTime, ...] = ()
     """Times of reads, if memory carries data inside nodes; sizes ascend."""
 
@@ -337,7 +337,7 @@ class RaceResult(ProfileRecord, frozen=True, kw_only=True):
 
     @property
     def key(self) -> tuple[str, str, int, int, int, int, str]:
-        """The problem, form and placement of the race; no two results of a profile have equal keys."""
+        """The problem, form and placement of the race; no two results in a profile share a key."""
         problem = self.collective, self.form, self.ranks, self.nbytes, self.root, self.sources
         return *problem, self.ranks_per_node
 

@@ -59,7 +59,7 @@ class Rule(NamedTuple):
 
     @property
     def composed(self) -> bool:
-        """Whether there were several nodes, and several ranks on any: the library then composes."""
+        """Whether any of several nodes had several ranks; the library then composes algorithms."""
         return not _FLAT.fullmatch(self.ranks_per_node)
 
     def __str__(self) -> str:

@@ -10,7 +10,7 @@ LATE_SHARE, LATE_S = 0.05, 200e-6
 """The report warns of late packets if the 95th percentile of lateness exceeds both this share of
 the shortest latency and this time."""
 BUSY = 0.8
-"""The report warns of a switch that used more than this share of a core for 0.25 s."""
+"""The report warns of a switch that used more than this share of a core in its busiest 0.25 s."""
 
 
 class Window(NamedTuple):

@@ -176,7 +176,7 @@ def fit_together(nbytes: int, protocol: Mapping[int, Samples]) -> Fit | None:
     t0 is taken from a straight line over the sizes, which is neither negative nor falling.  The
     line is fitted to the estimates of all sizes, weighted by their standard errors.  Its value at
     this size has a normal distribution, and the reported t0 is the mean of the part above 0. λt0
-    follows from t0 and the size's own samples (None if a median is 0), and is at least t0.
+    follows from t0 and the size's own samples, at least t0.  None, too, if a median of these is 0.
     """
     own = _medians(protocol[nbytes])
     sizes, values, errors = [], [], []

@@ -139,10 +139,10 @@ def level_team(placement: Placement, level: int) -> tuple[int, ...]:
 
 
 def port_team(placement: Placement, level: int) -> PortTeam | None:
-    """The ranks that measure the port of a group of `level`, and as many of a group beside it.
+    """The ranks that measure the port of a group of `level`: some of it, and as many of another.
 
-    None if there are not two such ranks in each.  The ranks of a group are in different groups of
-    the level below, so no two share a port of that level.
+    Those of one group are in different groups of the level below, so no two share a port of that
+    level.  None unless two groups inside one outer group have at least two such ranks each.
     """
     by_group: dict[int, list[tuple[int, ...]]] = {}
     for ranks in placement.members[level - 1]:

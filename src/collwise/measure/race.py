@@ -236,7 +236,7 @@ class Race:
 
     @cached_property
     def winner(self) -> str:
-        """The winner: `best` if clearly faster (`is_clear`) and not `impossible`, else `library`."""
+        """The winner: `library`, or `best` if clearly faster (`is_clear`) and not `impossible`."""
         if self.best == self.library or self.impossible:
             return self.library
         gain = self.speedup(self.best)

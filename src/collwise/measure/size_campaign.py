@@ -72,7 +72,7 @@ BATCH = 1024
 def usual_sizes(largest: int | None = None) -> tuple[int, ...]:
     """The sizes to measure by default.   largest: None for all SIZES.
 
-    Otherwise the last is the first size >= `largest`, if any, but there are at least FEWEST_SIZES.
+    Otherwise the sizes end at the first one >= `largest`, but there are at least FEWEST_SIZES.
     """
     if largest is None:
         return SIZES
@@ -105,8 +105,8 @@ class SizeCampaign(Campaign[Measurement]):
     """Measures t0 and λ over message sizes, in the given modes of sending, within a time budget.
 
     ranks: >= 2.   sizes: bytes, >= 1; None for the usual ones up to `largest`.   seed: of random
-    targets and order.   budget_s: seconds after which no probe begins, but for what may take
-    PATIENCE × as long.   modes: modes of sending, as values of `blocking`.
+    targets and order.   budget_s: seconds after which no probe begins, apart from the
+    exceptions of PATIENCE.   modes: modes of sending, as values of `blocking`.
     repetitions: the largest number for one probe.
     Raises InvalidArgument for values out of range.
     """

@@ -82,7 +82,7 @@ class Tried:
 
 
 class _Try(NamedTuple):
-    """A schedule that the search may simulate.   number: decides between equal estimates."""
+    """A schedule that the search may simulate.   number: the smaller goes first in a tie."""
 
     expected: Fraction
     """The estimate: a lower bound of the time in seconds; with levels, a rough time."""

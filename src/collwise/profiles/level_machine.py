@@ -87,7 +87,7 @@ def level_machine(
 
 
 def _as_far_as(law: Machine, other: Machine) -> Machine:
-    """`law`; if only one size was measured, its costs then grow with the size as those of `other`.
+    """`law`; if it has one size only, its costs are made to grow with the size as those of `other`.
 
     On a slow network there may be time for one size of a level: it tells nothing of longer ones.
     """

@@ -139,7 +139,7 @@ def start(
 
     quiet: whether to drop the ranks' standard output.   limit_s: seconds after which the ranks are
     ended, and NoMPI is raised.   environment: variables that the ranks get in addition.
-    SIGTERM, SIGHUP or Ctrl-C end the ranks first, then this process.   stdin: of the launcher.
+    SIGTERM, SIGHUP or Ctrl-C end the ranks first, then this process.   stdin: the launcher's.
     """
     command = command_line(ranks, arguments)
     # In a session of their own, so that Ctrl-C reaches this process alone, which ends the ranks.

@@ -187,7 +187,7 @@ def _holds(test: str, ranks: int, hierarchy: str) -> bool:
 def _by_size(
     size: str, rules: Sequence[Rule], default: Table, chooses: Callable[[Rule], Table]
 ) -> Table:
-    """A table that chooses by size.   size: the name of its tests.   default: where no rule holds."""
+    """A table that chooses by size.   size: the name of its tests.   default: where no rule is."""
     chosen = Table()
     for rule in rules:
         if rule.first:

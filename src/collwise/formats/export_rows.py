@@ -20,9 +20,9 @@ class Listed(NamedTuple):
     """One operation of a rank.
 
     kind: "send", "recv" or "calc" (it computes).   place: the operation's number in the rank's
-    list, unique.   peer: the other rank of a message.   size: bytes of a message, or nanoseconds of
-    a calc, rounded.   tag: how many messages the sender sent to the receiver before this one.
-    needs: the places of the receives and calcs that the operation waits for.
+    list, unique.   peer: the other rank of a message, or NONE.   size: bytes of a message, or
+    nanoseconds of a calc, rounded.   tag: how many messages the sender sent to the receiver before
+    this one.   needs: the places of the receives and calcs that the operation waits for.
     """
 
     kind: str

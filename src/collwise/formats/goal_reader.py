@@ -189,7 +189,7 @@ class _Reader:
         self.needs.append([])
 
     def _relate(self, number: int, rank: int, later: str, how: str, earlier: str) -> None:
-        """Record that `later` waits for the end of `earlier`, or (irequires) for its start.
+        """Check and, if needed, note that `later` waits for the end (or start) of `earlier`.
 
         later, earlier: labels of operations.   how: "requires" or "irequires".
         """

@@ -7,9 +7,9 @@ operators and counts for which a rule's algorithm is wrong.
 
 With several ranks on each of several nodes the library composes: a second table chooses how.  An
 algorithm then runs among one rank of each node, the leaders, and inside nodes.  The library asks
-the first table for these parts, so a rule stands there for as many leaders as there were nodes, and
-for as many ranks as a node had.  The table cannot tell how many ranks the leaders' nodes have.  Nor
-can it tell leaders from a program's communicator with one rank on each of as many nodes.
+the first table for these parts, so a rule stands there twice: for as many ranks as there were
+nodes, and for as many as a node had.  The table cannot tell how many ranks the leaders' nodes have.
+Nor can it tell leaders from a program's communicator with one rank on each of as many nodes.
 Only one composition lets an algorithm run among all ranks: the one of communicators without
 hierarchy.  Rules that were raced with it need a second file, which replaces the second table.
 """
@@ -162,7 +162,7 @@ def _parts(rules: Sequence[Rule], part: int) -> list[Rule]:
 
 
 def reached(table: Table, ranks: int, hierarchy: str) -> Table:
-    """The part of a table that serves communicators of `ranks` ranks, without tests of the ranks.
+    """The part of a table that serves communicators of `ranks` ranks, without tests of them.
 
     hierarchy: "parent" if the library splits these communicators by nodes, else "any".
     """
@@ -187,7 +187,7 @@ def _holds(test: str, ranks: int, hierarchy: str) -> bool:
 def _by_size(
     size: str, rules: Sequence[Rule], default: Table, chooses: Callable[[Rule], Table]
 ) -> Table:
-    """A table that chooses by message size.   size: the name of its tests.   default: elsewhere."""
+    """A table that chooses by size.   size: the name of its tests.   default: where no rule is."""
     chosen = Table()
     for rule in rules:
         if rule.first:

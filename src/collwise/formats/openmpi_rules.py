@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from collwise.formats.selection_rules import Installed, Rule, RuleFormat, by_method
 
 _NUMBERS = {"Allreduce": 2, "Bcast": 7, "Reduce": 11, "Reduce_scatter_block": 13}
-"""Open MPI's numbers of collectives, but for Allgatherv, whose algorithms no program can try."""
+"""Open MPI's numbers of collectives, without Allgatherv: no program can try its algorithms."""
 _HAN = ".han"
 """The suffix of the path of coll/han's file."""
 _PLACES = {"segment", "chains", "fanout"}
@@ -24,7 +24,7 @@ _IN_ORDER: Mapping[str, Sequence[str]] = {
     "Reduce_scatter_block": ("basic_linear", "recursive_doubling", "butterfly"),
 }
 """The algorithms that combine in the order of ranks where an operator does not commute.  A rule is
-in force for all operators, and the library does not look."""
+in force for all operators: the library does not check them."""
 _CALLING = {("Allreduce", "nonoverlapping"), ("Reduce_scatter_block", "basic_linear")}
 """The algorithms that call other collectives, which coll/tuned served in the race."""
 
@@ -64,7 +64,7 @@ def _text(lines: Sequence[str]) -> str:
 def _lines(
     by_ranks: Mapping[int, Sequence[Rule]], fewest: int, default: str, said: Callable[[Rule], str]
 ) -> list[str]:
-    """Lines that give an algorithm from each number of ranks on, from each size in bytes on.
+    """Lines with the algorithm for each range of ranks and of bytes, by where the ranges begin.
 
     fewest: the first number of ranks.   default: the algorithm where there is no rule.   said:
     returns the text for a rule's algorithm.

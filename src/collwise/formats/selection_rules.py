@@ -24,8 +24,8 @@ class Installed(NamedTuple):
     """An installed MPI library's description of itself (`mpi/library/description.py`).
 
     library: name and version.   algorithms: by MPI's method and the algorithm's name.   tables: the
-    JSON tables by which it chooses.   accepted: the algorithms that such a table may name.   Both
-    are empty unless it is an MPICH.
+    JSON tables by which it chooses.   accepted: the algorithms that such a table may name.
+    Tables and accepted are empty unless it is an MPICH.
     """
 
     library: str
@@ -59,7 +59,7 @@ class Rule(NamedTuple):
 
     @property
     def composed(self) -> bool:
-        """Whether several nodes had several ranks, so that the library composes algorithms."""
+        """Whether any of several nodes had several ranks; the library then composes algorithms."""
         return not _FLAT.fullmatch(self.ranks_per_node)
 
     def __str__(self) -> str:
@@ -78,8 +78,8 @@ class RuleFormat(NamedTuple):
     path: "" for the first file, such as ".han" for one beside it.   comment: the pattern of a line
     of comments.   variables: returns the environment variables that put rules in force, from the
     first file's path.   in_order: by method, the algorithms that are right if an operator does not
-    commute; empty if rules can tell operators apart.   clash: returns why the files cannot hold a
-    rule beside another one; "" if they can.
+    commute; if a method is missing, all count as right.   clash: returns why the files cannot hold
+    a rule beside another one; "" if they can.
     """
 
     vendor: str

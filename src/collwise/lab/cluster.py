@@ -89,7 +89,7 @@ class Cluster:
     def start(self) -> None:
         """Make the hosts and the switch, and wait until they are ready.
 
-        Raises LabUnavailable if the system refuses, InvalidArgument for a second call.
+        Raises the errors that the class names, and InvalidArgument if the hosts are there already.
         """
         if self._process is not None:
             raise InvalidArgument("starting a lab", "it runs already", "start it once")

@@ -31,7 +31,7 @@ message in many short segments waits for several round trips, so its size would 
 """
 
 _BURST_S = 0.5e-3
-"""A port may send at once what its rate lets through in this time; the switch keeps the rate."""
+"""A port may send at once two packets and what its rate lets through in this time."""
 
 _SYSCTL = {
     "net/ipv6/conf/all/disable_ipv6": "1",

@@ -1,4 +1,4 @@
-"""The Linux system calls that a lab needs, under their own names.
+"""The Linux system calls and network settings that a lab needs.
 
 Python has `os.unshare` and `os.setns` only since 3.12, and no `mount` or `prctl` at all.
 """

@@ -10,7 +10,7 @@ LATE_SHARE, LATE_S = 0.05, 200e-6
 """The report warns of late packets if the 95th percentile of lateness exceeds both this share of
 the shortest latency and this time."""
 BUSY = 0.8
-"""The report warns of a switch that used more than this share of a core."""
+"""The report warns of a switch that used more than this share of a core in its busiest 0.25 s."""
 
 
 class Window(NamedTuple):
@@ -52,7 +52,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The first 1,000 quarters of a second of the command."""
     least_latency_s: float
     quiet: bool
-    """Whether waiting ranks sleep (the poll shim)."""
+    """False if the poll shim, which lets waiting ranks sleep, is missing though it was wanted."""
 
     @property
     def drops(self) -> int:

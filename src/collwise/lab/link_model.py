@@ -24,8 +24,8 @@ class LinkModel:
     """All ports of a network, and the packets in flight.
 
     rates: bits per second of each host's port.   latencies_ns[i][j]: one way, from host i to j.
-    trunk_rates: bits per second of each trunk.   trunks[i][j]: the number of the trunk from host i
-    to j, or None.
+    trunk_rates: bits per second of each trunk.   trunks: None without any trunk; otherwise
+    trunks[i][j] is the number of the trunk from host i to j, or None.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class LinkModel:
         return ends
 
     def _transmit(self, port: int, packet: bytes, at: int, lag: int) -> tuple[int, int]:
-        """Return when a port begins and ends a packet that arrives from `at` to `at + lag`."""
+        """Occupy a port with a packet that arrives from `at` to `at + lag`; return (begin, end)."""
         begins = max(at, self._free[port])
         ends = max(begins + len(packet) * _NS_BITS // self._rates[port], at + lag)
         self._free[port] = ends
@@ -69,7 +69,7 @@ class LinkModel:
         return self._events[0][0] if self._events else None
 
     def deliver(self, now: int) -> list[tuple[int, int, bytes]]:
-        """All packets delivered by `now`, in order: (time, number of the target, packet)."""
+        """Take out all packets delivered by `now`, in order: (time, target's number, packet)."""
         events = self._events
         delivered = []
         while events and events[0][0] <= now:

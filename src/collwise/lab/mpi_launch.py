@@ -46,7 +46,7 @@ _OPEN_MPI = {
 def find_library(asked: Library | None) -> tuple[Library, str]:
     """The installed MPI library and its launcher's path; ("none", "") if "none" is asked for.
 
-    Raises NoMPI if no library is installed, or another one is asked for.
+    Raises NoMPI if no library is installed, or not the one that is asked for.
     """
     if asked == "none":
         return "none", ""
@@ -63,7 +63,7 @@ def find_library(asked: Library | None) -> tuple[Library, str]:
 
 
 def check_command(command: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
-    """Raise InvalidArgument unless the program is on the PATH, or is a path that `folder` has."""
+    """Raise InvalidArgument unless the program is found on the PATH, or as a path from `folder`."""
     if not command:
         remedy = "give it after --, such as -- python my_program.py"
         raise InvalidArgument("a command to run", "there is none", remedy)
@@ -86,7 +86,7 @@ def launch(
     *,
     has_shim: bool,
 ) -> tuple[list[str], dict[str, str]]:
-    """The launcher's command line for the first host, and the environment variables to set.
+    """The command line to run on the first host (the launcher's, if any), and variables to set.
 
     places: how many ranks run on each host, in order.   has_shim: whether to preload the poll shim.
     """

@@ -23,8 +23,8 @@ _HOSTS_ANYWHERE = 32
 _HOSTS_AT_MOST = 250
 
 _LATENCIES_S = (Fraction(1, 10_000), 2)
-"""The lowest and highest one-way latency that the switch can keep.  Below, its own lateness would
-distort times; above, TCP's timers would."""
+"""The lowest and highest one-way latency, in seconds, that the switch can keep.  Below, its own
+lateness would distort times; above, TCP's timers would."""
 _RATES = (64_000, 500_000_000)
 """The lowest and highest rate in bits per second.  Below, a packet takes longer than TCP waits for
 its answer; above, there are more packets than the switch can carry."""
@@ -76,7 +76,7 @@ class Network:
 
     @property
     def least_latency_ns(self) -> int:
-        """The shortest one-way latency between two hosts."""
+        """The shortest one-way latency between two hosts; of a single host, to itself."""
         rows = self.latencies_ns
         return min((rows[i][j] for i, j in combinations(range(self.hosts), 2)), default=rows[0][0])
 
@@ -96,7 +96,7 @@ class Network:
 
     @classmethod
     def load(cls, path: Path) -> "Network":
-        """Read a TOML file of groups and links.  Raises InvalidArgument, with the wrong place."""
+        """Read a TOML file of groups and links.  Raises InvalidArgument, with what is wrong."""
         return read_toml(path, _File, cls._of, "the network file", "docs/lab.md")
 
     @classmethod

@@ -99,7 +99,7 @@ def _become_realtime() -> bool:
 def forward(
     tuns: Sequence[int], addresses: Sequence[str], ports: Sequence[Any], control: socket.socket
 ) -> None:
-    """Forward packets until the other end of `control` is closed.
+    """Ask for real-time priority; forward packets until the other end of `control` is closed.
 
     tuns, addresses: the descriptor of each host's device, and its IPv4 address.   ports: the
     arguments of `LinkModel`.

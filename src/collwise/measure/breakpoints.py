@@ -3,7 +3,7 @@
 As in netgauge, sizes are taken in ascending order, and a new segment begins where the residual of
 the *next* points more than doubles [Hoefler2007].  Here the residual is the relative distance from
 the straight line through the segment so far.  The next two sizes must both lie off the line: a
-single odd size is no switch.  The comparison allows for the line's uncertainty: sizes are
+single outlier is no switch.  The comparison allows for the line's uncertainty: sizes are
 spaced geometrically, and a line through two small sizes says little about large ones.
 """
 
@@ -53,8 +53,8 @@ def find_protocols(
 def find_segments(*curves: Sequence[CurvePoint]) -> list[int]:
     """The number, from 0, of the segment of every size; a switch in any curve begins a segment.
 
-    curves: t0 and λt0 (positive) at the same ascending sizes.  A segment has at least two sizes, so
-    a switch at the second or at the last size is not found.
+    curves: t0 and λt0 (positive) at the same ascending sizes.  There are at least two sizes on
+    both sides of a switch, so a switch at the second or at the last size is not found.
     """
     count = len(curves[0])
     numbers: list[int] = []

@@ -4,8 +4,8 @@
         campaign.record(batch, run(batch), elapsed_s)
     result = campaign.result()
 
-A campaign has no clock: the caller passes the times to `record`.  On MPI only rank 0 has the
-campaign; it broadcasts each batch, and all ranks run it.
+A campaign has no clock: the caller passes the times to `record`.  On MPI only rank 0 of a
+communicator has the campaign; it broadcasts each batch, and all ranks run it.
 """
 
 from abc import ABC, abstractmethod
@@ -17,7 +17,7 @@ from collwise.measure.probe_costs import ProbeCosts
 
 Result = TypeVar("Result")
 Stage: TypeAlias = Literal["greeting", "scouting", "sampling"]
-"""The use of a batch's samples: none (greeting), to estimate costs, or for the result."""
+"""Samples have no use (greeting), estimate costs (scouting), or also give the result (sampling)."""
 Batches: TypeAlias = Iterator[tuple[Stage, Sequence[Any]]]
 
 
@@ -51,7 +51,7 @@ class Campaign(ABC, Generic[Result]):
         return list(batch)
 
     def record(self, batch: Sequence[Any], samples: Sequence[Seconds], elapsed_s: float) -> None:
-        """Take the samples of a batch: the seconds of each item, by rank 0's clock.
+        """Take the samples of a batch: the seconds of each item.
 
         elapsed_s: seconds since the campaign began, overheads included.
         """

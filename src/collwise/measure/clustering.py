@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 GAP = 2.0
-"""Two successive times of pairs that differ by at least this factor are of different levels."""
+"""Two successive times of pairs that differ by at least this factor may be of different levels."""
 REPETITIONS = 5
 """The number of times that each pair is timed; the fastest time counts."""
 NBYTES = 8

@@ -39,7 +39,7 @@ CombineSamples: TypeAlias = Mapping[CombineSetting, Sequence[Seconds]]
 
 
 class CombineCampaign(Campaign[CombineSamples]):
-    """Times all settings until the budget is used up, at least MIN_REPETITIONS times each.
+    """Times settings until the budget is used up: each MIN_REPETITIONS to MAX_REPETITIONS times.
 
     Each round times every setting once, so that noise affects all settings equally.
     """

@@ -48,9 +48,9 @@ class Fit:
     cost: Cost
     """t0 and λt0 from both experiments together, positive; λ may be below 1."""
     experiments: tuple[Cost | None, ...]
-    """t0 and λt0 from each experiment alone; None if its times do not grow with k."""
+    """t0 and λt0 from each experiment alone; None if it gives no positive ones, or if `fitted`."""
     uncertainty: tuple[float, float] | None
-    """Relative half-widths of the 95 % intervals of t0 and λ; None after a single repetition."""
+    """Relative half-widths of the 95 % intervals of t0 and λ; None if unknown."""
     repetitions: int
     """The smallest number of repetitions among the size's probe settings."""
     fitted: bool = False
@@ -58,12 +58,12 @@ class Fit:
 
     @property
     def t0_interval_s(self) -> Bounds | None:
-        """The 95 % interval of t0 in seconds; None after a single repetition."""
+        """The 95 % interval of t0 in seconds; None if unknown."""
         return self.uncertainty and _bounds(float(self.cost.gap), self.uncertainty[0])
 
     @property
     def lam_interval(self) -> Bounds | None:
-        """The 95 % interval of λ; None after a single repetition."""
+        """The 95 % interval of λ; None if unknown."""
         return self.uncertainty and _bounds(float(self.cost.lam), self.uncertainty[1])
 
     @property
@@ -80,7 +80,7 @@ class Fit:
 
     @property
     def is_significant(self) -> bool:
-        """Whether t0 differs significantly from 0; True after a single repetition."""
+        """Whether t0 differs significantly from 0; True if the uncertainty is unknown."""
         return self.uncertainty is None or self.uncertainty[0] < 1
 
 
@@ -104,9 +104,9 @@ def fit_samples(samples: Samples) -> Fit | None:
 
 
 def fit_cost(times: Mapping[ProbeSetting, Number]) -> Cost | None:
-    """The t0 and λt0 that fit these times best, exactly; None unless t0 and λt0 are positive.
+    """The t0 and λt0 that fit these times (seconds) best, exactly.
 
-    times: maps a probe setting to its time in seconds.
+    None if a time, t0 or λt0 is not positive, or if the settings cannot tell t0 from λt0.
     """
     known = {cell: exact(time, "a time") for cell, time in times.items()}
     if any(time <= 0 for time in known.values()):
@@ -153,7 +153,7 @@ def _medians(samples: Samples) -> _Medians | None:
 def find_uncertainty(samples: Samples) -> tuple[float, float] | None:
     """The relative half-widths of the 95 % intervals of t0 and λ, by the same fit in floats.
 
-    None for fewer than two repetitions, or if t0 and λ cannot be told apart.
+    None for fewer than two repetitions, a median of 0, or a fit without positive t0 and λt0.
     """
     if not samples or min(map(len, samples.values())) < 2:
         return None
@@ -176,7 +176,7 @@ def fit_together(nbytes: int, protocol: Mapping[int, Samples]) -> Fit | None:
     t0 is taken from a straight line over the sizes, which is neither negative nor falling.  The
     line is fitted to the estimates of all sizes, weighted by their standard errors.  Its value at
     this size has a normal distribution, and the reported t0 is the mean of the part above 0. λt0
-    follows from t0 and the size's own samples.
+    follows from t0 and the size's own samples, at least t0.  None, too, if a median of these is 0.
     """
     own = _medians(protocol[nbytes])
     sizes, values, errors = [], [], []

@@ -24,7 +24,7 @@ class LevelMeasurements(NamedTuple):
     """The results of all levels.
 
     inner: the results of each inner level, the innermost first.   ports: the times of the ports of
-    each inner level's groups.   outermost: the results of the last level.
+    each inner level's groups, empty if not measured.   outermost: the results of the last level.
     """
 
     inner: list[Measurement]

@@ -2,15 +2,15 @@
 
 The usual experiments (`probes`) measure t0 and λ of a level, on ranks any two of which meet at that
 level: they are in one group of the level, and in different groups of the level below.  A sender
-also waits for the port of its group, so the experiments measure the longer of t0 and g.
+also waits for the port of its group, which each message keeps busy for a time g, so the experiments
+measure the longer of t0 and g.
 
-g is the time for which a message keeps the port of its group busy.  To measure it, q ranks of one
-group send k messages each to q ranks of another.  With each further k the time grows by max(t0,
-q·g).  If g is longer than t0, `BesideProbe` measures t0: the time by which a message out of the
-group delays a message to a neighbour, which answers.
+To measure g, q ranks of one group send k messages each to q ranks of another.  The time grows by
+max(t0, q·g) when k grows by 1.  If g is longer than t0, `BesideProbe` measures t0: the time by
+which a message out of the group delays a message to a neighbour, which answers.
 
-A read of shared memory: q ranks publish k messages each, and rank 0 reads them.  With each further
-k the time grows by q reads, or by t0 if that is longer.
+To measure a read of shared memory, q ranks publish k messages each, and rank 0 reads them.  The
+time grows by q reads, or by t0 if that is longer, when k grows by 1.
 """
 
 from dataclasses import dataclass
@@ -139,9 +139,10 @@ def level_team(placement: Placement, level: int) -> tuple[int, ...]:
 
 
 def port_team(placement: Placement, level: int) -> PortTeam | None:
-    """The ranks that measure the port of a group of `level`; None if no two can send at once.
+    """The ranks that measure the port of a group of `level`: some of it, and as many of another.
 
-    All senders are in different groups of the level below, so no two share a port of that level.
+    Those of one group are in different groups of the level below, so no two share a port of that
+    level.  None unless two groups inside one outer group have at least two such ranks each.
     """
     by_group: dict[int, list[tuple[int, ...]]] = {}
     for ranks in placement.members[level - 1]:

@@ -1,6 +1,6 @@
 """Measures the ports that ranks share, and reads of shared memory: campaigns, and their fits.
 
-The campaign begins a size, except the smallest, only if the budget suffices for it.
+Each campaign begins with the smallest size; it begins others only if the budget suffices.
 """
 
 from abc import abstractmethod
@@ -31,7 +31,7 @@ KS = (2, 4)
 NOTICED = 1.1
 """The port counts as free unless several senders take longer than one does by this factor."""
 FILLED = 0.8
-"""If g exceeds this share of the time per message, one rank alone may keep the port busy."""
+"""If the port's time exceeds this share of a single sender's t0, one rank may keep it busy."""
 _ERRORS = 1.96
 
 
@@ -54,7 +54,7 @@ class PortFit:
 
 
 class SlopeCampaign(Campaign[tuple[Found, ...]]):
-    """Measures, within a time budget, by how much time grows with more messages from each sender.
+    """Measures how much longer more messages from each sender take, within a time budget.
 
     senders: the number of ranks that send.   sizes: bytes.   budget_s: seconds.   seed: of the
     random order of probes.
@@ -139,7 +139,7 @@ class PortCampaign(SlopeCampaign[PortFit]):
 class ReadCampaign(SlopeCampaign[ReadTime]):
     """Measures how long a read of shared memory keeps a reader busy.
 
-    A single sender may be slower than the reader; then the campaign measures the sender's t0.
+    If the only sender is slower than the reader, the campaign measures the sender's t0 instead.
     """
 
     def _of(self, nbytes: int) -> list[AnyProbe]:
@@ -187,7 +187,7 @@ def _port_time(fit: PortFit, single_s: float, most_s: float, inside_s: float) ->
     """The record of a port for one size, limited to what other measurements allow.
 
     single_s: seconds of a single sender per message, an upper limit of the rank's time.   most_s:
-    the upper end of that interval, an upper limit of the port's time.   inside_s: t0 inside the
+    the upper end of its interval, an upper limit of the port's time.   inside_s: t0 inside the
     group in seconds, a lower limit of the rank's time.
     """
     noticed = float(fit.together) > NOTICED * single_s

@@ -105,8 +105,8 @@ class Probe(AnyProbe):
         """The operations of one rank, in order.
 
         P_0 sends from its input.  Every message is received into the output, so a rank's receives
-        must complete in this order.  P_k never sends to itself: if P_k is also another target, that
-        message goes to P_0, and the time stays the same.
+        must complete in this order.  P_k never sends to itself: if it is also another target, its
+        message to that target goes to P_0, and the time stays the same.
         """
         block = (Block(0, 0, self.nbytes),)
         last = self.targets[-1]
@@ -139,9 +139,9 @@ def pick_targets(random: Random, ranks: int, k: int) -> tuple[int, ...]:
 
 
 def usual_ks(ranks: int) -> tuple[int, ...]:
-    """The numbers of targets to try with `ranks` ranks: distinct ones, up to 8.
+    """The numbers of targets to try with `ranks` ranks: 1, 2, 4 and 8, but at most ranks − 1.
 
-    Two or three ranks are too few to show a slope without repeating targets.
+    With two or three ranks it is all four, and targets repeat: fewer would show no slope.
     """
     if ranks < 4:
         return (1, 2, 4, 8)
@@ -151,8 +151,8 @@ def usual_ks(ranks: int) -> tuple[int, ...]:
 def greetings(ranks: int, nbytes: int, *, at_most: int = 256) -> Sequence[Probe]:
     """Probes that are run but not measured, because MPI libraries connect on first use.
 
-    Each of up to `at_most` probes has another rank as P_k, which sends to the ranks that follow it
-    and to rank 0.
+    Each of up to `at_most` probes has a different rank as P_k, which sends to up to 15 ranks that
+    follow it and to rank 0.
     """
     others = ranks - 1
     k = min(others, 16)

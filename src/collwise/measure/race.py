@@ -27,7 +27,7 @@ WIDEST = 4
 """A speed-up is too noisy if its interval's high end is more than this many times its low end."""
 
 APART = 0.05
-"""Ranks start together if starts differ by at most this share of the fastest competitor's time."""
+"""Starts may always differ by this share of the fastest competitor's time (see `punctual`)."""
 
 LIBRARY = "library"
 """The name under which the MPI library's own collective runs in races and plans."""
@@ -60,7 +60,7 @@ ALWAYS_RACED: tuple[Form, ...] = ("blocking", "persistent")
 LIBRARIES = tuple(dict.fromkeys(label for form in CALLS.values() for label in form.defaults))
 """The labels of all forms of the library's own collective."""
 BLOCKING = CALLS["blocking"].ending
-"""The suffix in the label of what runs as a blocking call."""
+"""The suffix of labels of competitors that run as blocking calls; LIBRARY has no suffix."""
 
 NEXT, TWICE, FEWER, HALFWAY, END = NEIGHBOURS = (
     "one element more",
@@ -95,7 +95,7 @@ def own_algorithm(name: str) -> str | None:
 
 
 def by_library(name: str) -> bool:
-    """Whether a name means the library's own collective, by its default or another algorithm."""
+    """Whether a name is LIBRARY, the library's default, or that of another of its algorithms."""
     return name == LIBRARY or own_algorithm(name) is not None
 
 
@@ -103,7 +103,7 @@ class Load(NamedTuple):
     """What the timing of a race took, in seconds.
 
     began_s, ended_s: on the monotonic clock of rank 0's host.   calls_s: of all calls, one after
-    another.   worked_s: processor time of all ranks within these calls; known on emulated hosts.
+    another.   worked_s: processor time of all ranks within these calls; 0 on real hosts.
     """
 
     began_s: float = 0.0
@@ -119,7 +119,7 @@ class Punctual(NamedTuple):
     """The repetitions in which all ranks started together.
 
     kept: their times in seconds, repetitions × competitors.   dropped: the number of other
-    repetitions.   tolerance_s: the greatest difference of starts in `kept`.
+    repetitions.   tolerance_s: the greatest difference of starts allowed.
     """
 
     kept: NDArray[np.float64]
@@ -179,7 +179,7 @@ class Race:
     (`contenders`) has samples of the first repetitions only.   predicted_s: maps a label to the
     model's time.   dropped: the number of repetitions thrown away because ranks did not start
     together.   libraries: the labels of the forms of the MPI library's own collective.
-    apart_s: the greatest difference of starts in the kept repetitions, in seconds.   bound_s: the
+    apart_s: the greatest difference of starts that was allowed, in seconds.   bound_s: the
     lower bound in seconds, with t0 and λ at the lower ends of their intervals.   load: what
     the timing took.
     """
@@ -236,7 +236,7 @@ class Race:
 
     @cached_property
     def winner(self) -> str:
-        """The label of the winner: `best` if it is clearly faster (`is_clear`), else `library`."""
+        """The winner: `library`, or `best` if clearly faster (`is_clear`) and not `impossible`."""
         if self.best == self.library or self.impossible:
             return self.library
         gain = self.speedup(self.best)

@@ -3,13 +3,13 @@
 * greeting: ranks exchange messages, so that connecting is not measured; no times are kept.
 * opening: sizes from the smallest up, a few repetitions each, so that a small budget measures small
 sizes well instead of all sizes poorly.  If the caller names the sizes, or the largest of interest,
-the largest comes second, since nothing can be extrapolated from small sizes alone: named sizes
-within PATIENCE times the budget.  The cheapest probes of a size come first, and only tell the costs
-of the others.  Probes that do not fit into the budget are not begun.  Sizes that would take much of
-the budget have no probes to many targets.
-* rounds: in each round, every size that is not yet known well enough gets half as many further
-repetitions as it has, in random order.  Rounds end when all sizes are known within the tolerance,
-or when the budget ends.  At first, sizes that take less time get more repetitions.
+the largest comes second, since nothing can be extrapolated from small sizes alone; a named one may
+take PATIENCE times the budget.  The cheapest probes of a size come first, and only tell the costs
+of the others.  Probes of larger sizes that do not fit into the budget are not begun.  Sizes that
+would take much of the budget have no probes to many targets.
+* rounds: sizes that are not yet known well enough get about half as many further repetitions as
+they have, in random order; at first, sizes that take less time get more.  Rounds end when all sizes
+are known within the tolerance, or when the budget or the repetitions are used up.
 """
 
 from collections import defaultdict
@@ -47,20 +47,18 @@ SIZES = (
     *(65536, 131072, 262144, 524288, 1048576),
 )
 """Bytes: powers of four; powers of two where libraries have their eager limits; and sizes just
-below and above the content of a packet of 1,500 bytes, so that plans know which pieces of a message
-fit.
-"""
+below and above the content of a packet of 1,500 bytes, so that plans know which pieces fit."""
 
 FEWEST_SIZES = 5
 """The least number of usual sizes to measure, however small the messages of interest are."""
 PATIENCE = 2
-"""A campaign that has no fit yet may take up to this multiple of its budget."""
+"""The largest named size, and a campaign without a fit, may take this multiple of the budget."""
 ROUND = 5
 """The least number of repetitions of a probe in a round."""
 LARGEST_SHARE = 1 / 20
-"""The largest share of the budget that one repetition of all probes of a long size may take."""
+"""A long size has fewer probes if one repetition of all would exceed this share of the budget."""
 LONG = 1.5
-"""Sizes that take more than this multiple of the smallest size's time need fewer targets."""
+"""A size is long if it takes more than this multiple of the smallest size's time."""
 LAST_SHARE = 1 / 2
 """The largest usual size is measured second only if that ends within this share of the budget."""
 MORE_OFTEN = 8
@@ -74,7 +72,7 @@ BATCH = 1024
 def usual_sizes(largest: int | None = None) -> tuple[int, ...]:
     """The sizes to measure by default.   largest: None for all SIZES.
 
-    Otherwise those up to the first >= `largest`, but at least FEWEST_SIZES.
+    Otherwise the sizes end at the first one >= `largest`, but there are at least FEWEST_SIZES.
     """
     if largest is None:
         return SIZES
@@ -100,15 +98,15 @@ class Measurement:
     asked: bool = True
     """Whether the caller named the sizes."""
     complete: bool = True
-    """Whether everything is known within the tolerance; False if the budget ended before."""
+    """Whether all sizes are known within the tolerance, in all modes of sending."""
 
 
 class SizeCampaign(Campaign[Measurement]):
-    """Measures t0 and λ over message sizes, for both modes of sending, within a time budget.
+    """Measures t0 and λ over message sizes, in the given modes of sending, within a time budget.
 
     ranks: >= 2.   sizes: bytes, >= 1; None for the usual ones up to `largest`.   seed: of random
-    targets and order.   budget_s: seconds after which no probe begins; PATIENCE × as many while t0
-    and λ are unknown.   modes: modes of sending, as values of `blocking`.
+    targets and order.   budget_s: seconds after which no probe begins, apart from the
+    exceptions of PATIENCE.   modes: modes of sending, as values of `blocking`.
     repetitions: the largest number for one probe.
     Raises InvalidArgument for values out of range.
     """
@@ -231,7 +229,7 @@ class SizeCampaign(Campaign[Measurement]):
         self._open -= {(nbytes, mode) for nbytes, mode in self._open if nbytes in unreached}
 
     def _worth_their_time(self, nbytes: int) -> list[ProbeSetting]:
-        """The probe settings of a size; the largest numbers of targets are left out if too slow."""
+        """The probe settings of a size; drops the largest numbers of targets if they take long."""
         cells, limit = self._cells(nbytes), LARGEST_SHARE * self.budget_s
         if self._costs.of(cells[0]) <= LONG * self._costs.of(self._cells(self.sizes[0])[0]):
             return cells

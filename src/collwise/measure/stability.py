@@ -113,8 +113,8 @@ def judge(
 def known_to(points: Sequence[MeasuredSize], nbytes: int) -> tuple[str, int]:
     """How well times of messages of nbytes are known: a remark, and the number of digits to show.
 
-    The nearest measured size with non-blocking sends gives both.  With three digits the remark is
-    empty.
+    Both are those of the nearest size measured with non-blocking sends, or with blocking ones if
+    there are no others.  With three digits the remark is empty.
     """
     nearest = min(points, key=lambda p: (p.mode != "nonblocking", ratio(p.nbytes, nbytes)))
     t0 = uncertainty(nearest.t0_s, nearest.t0_interval_s)
@@ -158,7 +158,7 @@ def _troubles(point: MeasuredSize) -> list[tuple[str, str]]:
 
 
 def uncertainty(value: float, interval: Bounds | None) -> float:
-    """The relative half-width of an interval, symmetric on a logarithmic scale; 0 if None."""
+    """The half-width of an interval, as log(upper end / value); 0 if it is None or not positive."""
     return round(log(interval[1] / value), 9) if interval and min(value, *interval) > 0 else 0.0
 
 

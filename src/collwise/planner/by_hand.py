@@ -127,7 +127,7 @@ def _own_choice(collective: str, label: str, most: int | None) -> Choice:
 
 
 def own_choice(collective: str, label: str) -> Candidate | None:
-    """The candidate, predicted to take 0 s, for "library:tree(k=4)"; None for other labels."""
+    """The candidate, predicted to take 0 s, for a label "library:…"; None for other labels."""
     if not label.strip().startswith(OWN):
         return None
     choice = _own_choice(collective, label.strip(), None)

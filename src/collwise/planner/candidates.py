@@ -1,11 +1,11 @@
 """The search for the fastest candidate: schedules are simulated, those with low estimates first.
 
 The estimate is a lower bound of the time, or on machines with levels a rough time.  A candidate
-that cannot be the fastest (with levels: that is unlikely to be) is simulated only if that is quick,
-so that plans can show its time for comparison.  A simulation is stopped when its time exceeds the
-best time so far.  With levels, candidates with too many messages keep their rough times, which
-plans show with ≈.  The budget limits the number of simulated messages, not seconds, so that all
-ranks make the same choice.
+that cannot be the fastest, or with levels is unlikely to be, is simulated only if that is quick, so
+that plans can show its time for comparison.  A longer simulation is stopped when its time exceeds
+the best time so far.  With levels, candidates with too many messages may keep their rough times,
+which plans show with ≈.  The budget limits the number of simulated messages, not seconds, so that
+all ranks make the same choice.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -82,7 +82,7 @@ class Tried:
 
 
 class _Try(NamedTuple):
-    """A schedule that the search may simulate.   number: the candidate's place in the search."""
+    """A schedule that the search may simulate.   number: the smaller goes first in a tie."""
 
     expected: Fraction
     """The estimate: a lower bound of the time in seconds; with levels, a rough time."""
@@ -125,8 +125,8 @@ def tried(
 ) -> Tried:
     """Search for the fastest candidate of each of the algorithms `among`.
 
-    Where only ranks' own ports delay messages, algorithms that are neither `searched` nor `usual`
-    are left out, unless a single one is given, or the order is "fixed".
+    With the default score, where only ranks' own ports delay messages, algorithms that are neither
+    `searched` nor `usual` are left out, unless a single one is given, or the order is "fixed".
     topology: None for no contention on links.   reason: why contributions have to be combined in
     the problem's order.   score: predicts the time of a candidate.
     """

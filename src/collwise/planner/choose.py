@@ -230,8 +230,8 @@ def decided(
     """The plan after a race: its choice is the winner, its verdicts say how candidates did.
 
     estimate: the plan before the race.   medians_s: by label, the measured median in seconds.
-    winner: the label of a candidate, or `library`.   library: the label of the MPI library's own
-    collective.   Raises UnknownName for any other winner.
+    winner: the label of a candidate or of an algorithm of the MPI library, or `library`.   library:
+    the label of the MPI library's default.   Raises UnknownName for any other winner.
     """
     measured = tuple(
         replace(c, measured_s=medians_s.get(c.label), verdict=_race_verdict(c, medians_s, winner))

@@ -62,7 +62,7 @@ def shares(spent: Mapping[str, Fraction]) -> str:
 class Candidate:
     """One algorithm with its settings, its predicted time, and why it was chosen or not.
 
-    name: the algorithm's full name; "library" for the MPI library's own.   predicted: seconds,
+    name: the algorithm's full name; "library" for the MPI library's default.   predicted: seconds,
     exact unless `estimate`.   verdict: why the candidate was chosen, or why not.   measured_s: the
     candidate's median in a race, in seconds; None if it was not raced.
     """

@@ -102,8 +102,8 @@ def race_result(
 ) -> RaceResult:
     """The record, for a profile, of a race of `choice` against the MPI library's own collective.
 
-    choice: the best candidate.   ours, library: the intervals of its median and of the median of
-    the library's collective, in seconds.   gain: the interval of the library's time over ours.
+    choice: the best candidate.   ours: its median in seconds, with the interval.   library: that of
+    the library's collective.   gain: the library's time over ours, with the interval.
     more: other fields of `RaceResult`.
     """
     return RaceResult(
@@ -125,13 +125,13 @@ def race_result(
 def verdict(
     races: Iterable[RaceResult], problem: Problem, form: Form, instead: Form = "blocking"
 ) -> Verdict:
-    """Decide by races which algorithm runs the calls of one form that pose a problem.
+    """Decide by races which algorithm runs calls of one form for a problem.
 
     The distance of a race is the ratio of the message sizes times the ratio of the numbers of
     sources.  Among races whose two ratios are at most REACH, the nearest decides; in a tie the
-    race of the smaller size decides, then the race with fewer sources.  If there is no such race,
-    the races with as many sources of the next smaller and the next larger size decide, if both have
-    the same winner.  Otherwise the MPI library runs the call.
+    race of the smaller size decides, then the race with fewer sources.  If no race is so near, two
+    races with the problem's number of sources decide, those of the next smaller and the next larger
+    size, if both have the same winner.  Otherwise the MPI library runs the call.
     If all ranks are sources, only races with all ranks as sources count; otherwise only races with
     fewer sources count, because libraries run other algorithms then.  All ranks agree.
     Where no race decides non-blocking calls, races of the form `instead` do.  If another algorithm
@@ -165,7 +165,7 @@ def _verdict(races: Sequence[RaceResult], problem: Problem, form: Form) -> Verdi
 
 
 def sizes_decided(winners: Mapping[int, Winner]) -> list[tuple[int, int, Winner]]:
-    """The ranges of sizes that races which differ in size only decide, by the rules of `verdict`.
+    """The ranges of sizes that races decide, by the rules of `verdict`, if only their sizes differ.
 
     winners: maps the bytes of a race to its winner; 0 bytes count as 1.
     Returns the first size, the last size and the winner of each range.  Ranges ascend, and
@@ -192,7 +192,7 @@ def nearest_of_kind(races: Iterable[RaceResult], problem: Problem, form: Form) -
     """The race nearest in size and number of sources, however far; None if no race is alike.
 
     A race is alike if it has the problem's collective and number of ranks, and raced calls of the
-    same form ("blocking" or "persistent").  Both or neither must have all ranks as sources.
+    same form.  Both or neither must have all ranks as sources.
     """
     alike = [race for race in races if _same_kind(race, problem, form)]
     return min(alike, key=lambda race: _distance(race, problem), default=None)

@@ -52,8 +52,8 @@ def about(
     """A rough time in seconds on a machine with levels, and whether it is good enough to choose by.
 
     schedule: one of `algorithm`.   lists: maps some of the ranks to their operations.
-    The time of a program made of parts is the sum of the parts' times.  If all ranks do the same,
-    messages that leave a group at the same time are assumed to pass its port one after another.  A
+    An algorithm for levels is timed `by_parts`, or simulated if that is quick.  If all ranks do the
+    same, messages that leave a group at the same time are assumed to pass its port one by one.  A
     rank's messages are assumed to follow each other, too, unless many are in flight.  In other
     programs all messages are assumed to cross the outermost level, and groups to send at once.
     """
@@ -81,7 +81,7 @@ def about(
 
 
 def by_parts(program: Program, problem: Problem, machine: Levels) -> Fraction | None:
-    """A rough time of a program in seconds, from the times of its parts; None if it has no parts.
+    """A rough time of a program in seconds, from the times of its parts; None if they are unknown.
 
     Parts that follow each other add up; of parts side by side the slowest counts.  If segments move
     down or up a tree, the first few are simulated; the rest is extrapolated.
@@ -109,7 +109,7 @@ def by_parts(program: Program, problem: Problem, machine: Levels) -> Fraction | 
 def _team_time(
     program: On, task: Task, numbers: Sequence[int], problem: Problem, machine: Levels
 ) -> Fraction:
-    """Seconds that the program of one team (some of the ranks) takes if no other team runs one.
+    """Seconds that the program of one team (some of the ranks) takes.
 
     task: the program.   numbers: the numbers of the teams that run it; the first team is timed.
     """

@@ -21,7 +21,7 @@ from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 
 LOOKED_AT = 16
-"""At most this many ranks are examined to find on how many other ranks each rank depends."""
+"""The largest number of ranks whose operations are examined to see on whom they depend."""
 OVERHEADS = (Fraction(1, 16), Fraction(1, 4))
 """Extra times per message, in t0: for each, the candidate that would be the best is raced, too."""
 MOST_SLOWER = 3
@@ -31,7 +31,7 @@ MOST_SLOWER = 3
 def worth_a_race(
     estimate: Plan, algorithm: str | None = None
 ) -> tuple[Plan, tuple[Candidate, ...]]:
-    """The plan with candidates of fewer messages added, and those to race, its choice first.
+    """The plan with candidates of fewer messages added, and the candidates to race, choice first.
 
     algorithm: the only algorithm from which candidates may be added; None for all.
     """

@@ -33,8 +33,8 @@ def worth(
 ) -> Worth:
     """Estimate the seconds that tuning may save on one call that no race decides.
 
-    The MPI library runs such calls.   form: "blocking" or "persistent".   machine: None if nothing
-    was measured.   took_s: mean seconds of the calls, which bound the saving; None if unknown.
+    The MPI library runs such calls.   form: that of the call.   machine: None if nothing was
+    measured.   took_s: mean seconds of the calls, which bound the saving; None if unknown.
     If `took_s` is known and other sizes were raced, the gain of the nearest race is assumed.
     Otherwise the model compares the fastest algorithm with the fastest that MPI libraries have.
     """

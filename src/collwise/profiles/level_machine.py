@@ -87,7 +87,7 @@ def level_machine(
 
 
 def _as_far_as(law: Machine, other: Machine) -> Machine:
-    """`law`, whose costs grow with the size as those of `other` do if only one size was measured.
+    """`law`; if it has one size only, its costs are made to grow with the size as those of `other`.
 
     On a slow network there may be time for one size of a level: it tells nothing of longer ones.
     """
@@ -143,7 +143,7 @@ def check_depth(placement: Placement, measured_with: Sequence[Measurements]) -> 
 
 
 def filled(measurements: Measurements, ranks: int) -> Placement | None:
-    """A placement that fills one node after another, as the fullest in `measurements` was filled.
+    """A placement that fills nodes one by one, each as the fullest in `measurements` was filled.
 
     Returns None unless nodes are the only inner level.
     """

@@ -94,7 +94,7 @@ def _understands_placement(method: Callable[Asked, Value]) -> Callable[Asked, Va
 class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The measurements and races of a machine.  `Profile.load` reads it, `save` writes it.
 
-    A profile is immutable.  Points, verdict and machine are those of `measurements`, the newest.
+    A profile is immutable.  Points, verdict and machine are those of `measurements`.
     `at` returns a profile that uses the measurements with another number or placement of ranks.
     """
 
@@ -102,7 +102,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     measurements: Measurements
     """The measurements in use: the newest, unless `at` chose others."""
     other_placements: tuple[Measurements, ...] = ()
-    """The measurements with other placements of ranks, one for each placement, the newest first."""
+    """The measurements with other placements of ranks, one for each; as saved, the newest first."""
     race_results: tuple[RaceResult, ...] = ()
 
     format: ClassVar = FORMAT

@@ -28,7 +28,7 @@ Bounds: TypeAlias = tuple[float, float]
 
 
 class ProfileRecord(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """Base class of the parts of a profile; it refuses numbers that are not finite."""
+    """Base class of the parts of a profile; refuses NaN, infinities and reversed intervals."""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
@@ -99,7 +99,7 @@ class PortTime(ProfileRecord, frozen=True, kw_only=True):
     senders: Count
     """The number of ranks that sent at once."""
     port_s: NotNegative
-    """This time in seconds; 0 if all senders together took no longer than one sender alone."""
+    """This time in seconds; 0 if all senders together took hardly longer than one sender alone."""
     port_interval_s: Bounds | None
     rank_s: Positive | None = None
     """Seconds for which a message keeps its sender itself busy; None unless one sender fills the
@@ -204,7 +204,7 @@ class Measurements(ProfileRecord, frozen=True, kw_only=True):
     combining: tuple[CombineTime, ...] = ()
     levels: tuple[MeasuredLevel, ...] = ()
     groups: dict[str, tuple[Index, ...]] = msgspec.field(default_factory=dict)
-    """For every host, the number of its group at each level above nodes, inner levels first."""
+    """Maps each host to its groups' numbers at the inner levels above nodes, innermost first."""
     reading: tuple[ReadTime, ...] = ()
     """Times of reads, if memory carries data inside nodes; sizes ascend."""
 
@@ -337,7 +337,7 @@ class RaceResult(ProfileRecord, frozen=True, kw_only=True):
 
     @property
     def key(self) -> tuple[str, str, int, int, int, int, str]:
-        """The problem, form and placement of the race; a profile has one result for each key."""
+        """The problem, form and placement of the race; no two results in a profile share a key."""
         problem = self.collective, self.form, self.ranks, self.nbytes, self.root, self.sources
         return *problem, self.ranks_per_node
 

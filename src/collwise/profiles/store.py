@@ -34,7 +34,7 @@ def folder() -> Path:
 
 
 def chosen() -> Path | None:
-    """The file that COLLWISE_PROFILE names; None if this variable is not set."""
+    """The file that COLLWISE_PROFILE names; None if this variable is not set, or empty."""
     path = os.environ.get(ENVIRONMENT)
     return Path(os.path.expanduser(path)) if path else None  # noqa: PTH111 - never raises
 
@@ -133,10 +133,10 @@ def add_learned(fingerprint: Fingerprint, results: Iterable[RaceResult]) -> None
 
 
 def find(fingerprint: Fingerprint) -> Profile | None:
-    """The saved profile of a machine with this fingerprint; None if there is none.
+    """The saved profile of a machine with this fingerprint, or an older one without a network.
 
-    Raises DamagedProfile if the file cannot be read, or COLLWISE_PROFILE names a file that does not
-    exist, and ForeignProfile if the profile is another machine's.
+    None if there is none.  Raises DamagedProfile if the file cannot be read, or COLLWISE_PROFILE
+    names a file that does not exist, and ForeignProfile if the profile is another machine's.
     """
     try:
         path = default_path(fingerprint)

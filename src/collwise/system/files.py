@@ -68,7 +68,7 @@ def is_written_in_place(path: Path) -> bool:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Give a file new content, all or nothing.  Symbolic links are followed.
+    """Give a file new content, all or nothing; make missing folders, and follow symbolic links.
 
     Character devices, named pipes with a reader and open files such as /dev/stdout are written in
     place.  Raises OSError; a file that would be replaced is then unchanged.

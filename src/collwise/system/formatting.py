@@ -13,7 +13,7 @@ UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 
 
 class Scale(NamedTuple):
-    """A unit of time for texts and axes: name, length in seconds, number of decimals to show."""
+    """A unit of time for texts and axes, its length in seconds, and how many decimals to show."""
 
     unit: str
     length_s: Time

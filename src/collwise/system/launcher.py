@@ -1,4 +1,4 @@
-"""Finds the launcher that started this process, and starts ranks, without an MPI library."""
+"""Finds the launcher that started this process, and starts ranks; loads no MPI library."""
 
 import json
 import os
@@ -139,7 +139,7 @@ def start(
 
     quiet: whether to drop the ranks' standard output.   limit_s: seconds after which the ranks are
     ended, and NoMPI is raised.   environment: variables that the ranks get in addition.
-    A signal that ends this process ends the ranks first.
+    SIGTERM, SIGHUP or Ctrl-C end the ranks first, then this process.   stdin: the launcher's.
     """
     command = command_line(ranks, arguments)
     # In a session of their own, so that Ctrl-C reaches this process alone, which ends the ranks.
@@ -177,7 +177,7 @@ def ask(
     environment: Mapping[str, str] | None = None,
     limit_s: float | None = None,
 ) -> tuple[list[Answer], str]:
-    """Run a command; return the answers of its processes, and a line of text on what failed.
+    """Run a command; return its processes' answers, and a line that says what failed if it did.
 
     An answer is JSON after "collwise:".  The text is the first line on standard error that has
     NO_PROVIDER in it, or else the last line.  Otherwise it says that there was no message, that no

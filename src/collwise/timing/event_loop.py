@@ -269,7 +269,7 @@ class _Plain:
         return True
 
     def _serve(self, time: int, row: int) -> None:
-        """Start a message and its publication's other rows, at `time` or once all needed is free."""
+        """Start a message, and its publication's other rows, at `time`, or when all is free."""
         source, target = self.source[row], self.target[row]
         meeting = (self.partners[source], target), (self.partners[target], source)
         if self.rules.one_partner:

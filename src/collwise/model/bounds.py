@@ -79,7 +79,7 @@ def broadcast(machine: Machine, ranks: int, nbytes: int) -> Bound:
 
 
 def _pipelined(machine: Machine, ranks: int, nbytes: int, move: str) -> Bound:
-    """The bound of `broadcast`, which also holds for a reduce (a broadcast reversed in time).
+    """The largest of the five bounds of `broadcast`; they also hold for a reduce.
 
     move: what all bytes do at the root, as words for the argument; LEAVING marks a broadcast.
     A reduce may send vectors of several ranks in one message, so messages of up to p·nbytes count.
@@ -164,15 +164,15 @@ def combining_unsegmented(machine: Machine, ranks: int, nbytes: int) -> Bound:
 
 
 def reduce(machine: Machine, ranks: int, nbytes: int) -> Bound:
-    """A lower bound for every reduce of vectors of nbytes over `ranks` ranks, even segmented.
+    """A lower bound for every reduce, segmented or not, of n = nbytes over `ranks` ranks.
 
-    If combining is free, a reduce is a broadcast reversed in time, so the four bounds of
+    If combining is free, a reduce is a broadcast reversed in time, so the five bounds of
     `broadcast` hold.  Every rank's contribution must reach the root.  The root must receive at
     least nbytes.  The first byte to be complete at the root takes T_λ(p)·t0, and all other bytes
     become complete after it.
     These bounds hold in shared memory, too.  Let a rank hold at most F(t) contributions at time t.
-    The rank holds what it held before its last read (of time r), and what the sender of the message
-    that it read held λ·t0 earlier.  So F(t) ≤ F(t − r) + F(t − λ·t0), which is the postal model
+    The rank holds what it held before its last read, which took r, and what the sender of that
+    message held λ·t0 earlier.  So F(t) ≤ F(t − r) + F(t − λ·t0), which is the postal model
     with t0 = r.
     A fifth bound: every rank but the root sends at least nbytes, and every byte is combined p − 1
     times.  So some rank has to receive (p − 1)/p·n bytes at the best rate, and to combine
@@ -182,7 +182,7 @@ def reduce(machine: Machine, ranks: int, nbytes: int) -> Bound:
 
 
 def allreduce(machine: Machine, ranks: int, nbytes: int) -> Bound:
-    """A lower bound for every allreduce, segmented or not, of nbytes bytes over `ranks` ranks.
+    """A lower bound for every allreduce, segmented or not, of n = nbytes over `ranks` ranks.
 
     All bounds of a reduce hold.  Moreover, combining takes p − 1 transfers of n bytes, and telling
     all ranks the result takes p − 1 more transfers.  So some rank receives 2(p − 1)/p·n bytes.
@@ -208,12 +208,12 @@ def _combining(machine: Machine, ranks: int, nbytes: int, sent: int) -> Bound:
 
 
 def _share(machine: Machine, ranks: int, nbytes: int, sent: int, *, to_root: bool) -> Fraction:
-    """Return the seconds to receive (p − 1)/p·n bytes `sent` times, and to combine them once.
+    """The least seconds to receive (p − 1)/p·nbytes `sent` times, and to combine them once.
 
     to_root: whether only the root needs the result, so that some ranks may receive nothing.
     While the first message to a rank travels, the rank receives nothing else, and has nothing to
-    combine.  So (λ − 1)·t0 is added (which is below 0 if λ < 1).  The bound of `pace` also holds
-    for the mean over the ranks, unless some ranks receive nothing.
+    combine.  So (λ − 1)·t0 is added; with `to_root` only if λ < 1, where it is below 0.  The bound
+    of `pace` also holds for the mean over the ranks, unless some ranks receive nothing.
     """
     least, share = _least(machine, ranks * nbytes, of=nbytes), Fraction(ranks - 1, ranks) * nbytes
     idle = share * least.combining_per_byte
@@ -227,8 +227,8 @@ def reduce_scatter(machine: Machine, ranks: int, nbytes: int) -> Bound:
 
     Each rank is the root of a reduce of its block, so contributions of all ranks must reach it.
     This takes at least T_λ(p)·t0, like a broadcast.  Each rank sends its contributions to all other
-    blocks, (p − 1)/p·n bytes, and the last message must arrive.  Every byte is combined p − 1
-    times, so some rank combines (p − 1)/p·n bytes while its ports are busy.
+    blocks, (p − 1)/p·n bytes with n = nbytes, and the last message must arrive.  Every byte is
+    combined p − 1 times, so some rank combines (p − 1)/p·n bytes while its ports are busy.
     Source: [PatarasukYuan2009], the first half of their argument for allreduce.
     """
     if ranks == 1 or nbytes == 0:
@@ -294,7 +294,7 @@ class _Least(NamedTuple):
     combining_per_byte: Fraction
 
     def informing(self, ranks: int) -> Fraction:
-        """Return T_λ(p)·t0 with these costs.
+        """Return T_λ(p)·t0 with these costs, or λ·t0 if t0 is 0.
 
         If λ is below SMALLEST_LATENCY, a shorter t0 is used, which can only lower the bound.
         """

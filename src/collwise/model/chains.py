@@ -37,10 +37,10 @@ from collwise.model import postal
 from collwise.model.pace import SAFE, Line
 
 STEPS, MOST_STEPS, LATEST = 64, 1 << 18, 1 << 10
-"""Time a is divided into STEPS steps, or into fewer so that steps × chain lengths × longest length
-stays within MOST_STEPS.  If the bound might exceed LATEST · a, none is computed."""
+"""Time a has STEPS steps, or fewer, so that all steps × the number of chain lengths × the longest
+length stay within MOST_STEPS.  If the bound might exceed LATEST · a, none is computed."""
 SIZES = 64
-"""The number of intervals into which message sizes are divided; tiny messages have fewer."""
+"""About the number of intervals of message sizes; fewer where their costs are equal in steps."""
 SHORTEST, LONGEST = Fraction(1, 50), 64
 """The bound is computed only for b·n between these, in units of a; elsewhere it is useless."""
 EACH = 6

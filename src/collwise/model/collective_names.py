@@ -1,7 +1,7 @@
 """Aliases of collectives: names that users may write, but that collwise never shows."""
 
 ALIASES = {"s_to_p": "allgatherv"}
-"""[Hambrusch1998] calls an allgatherv in which only some ranks have data an s-to-p broadcast."""
+"""In [Hambrusch1998], "s-to-p broadcast" means an allgatherv with data on only some ranks."""
 
 
 def shown_name(name: str) -> str:

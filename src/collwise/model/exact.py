@@ -16,7 +16,7 @@ fractions stay few, so that their plans can be cached.
 
 
 def seconds(x: Fraction) -> float:
-    """Return an exact time in seconds as the nearest float; every float time is made here."""
+    """Return an exact time in seconds as the nearest float."""
     return float(x)
 
 

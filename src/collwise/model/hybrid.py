@@ -119,7 +119,7 @@ def best(nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number) -> 
     k is the least integer, 0 <= k < d, with n(k(β + γ) + γ) >= 2^(d−k)·α, or d if there is none.  A
     k for which the factor k(β + γ) + γ is 0 does not count, since halving gains nothing then.
     Returns (S_0, …, S_(d−1)); S_j = 1 means halving.  Of equally fast strategies it is the one that
-    halves most often, except for a halving that does not count (if α = γ = 0, the last one).
+    halves most often, but for halvings that do not count (if α = γ = 0: the last; all if β = 0).
     Arguments and errors are those of `version1`.
     Source: [vandeGeijn1991] Theorem 1, Note 3.
 
@@ -134,7 +134,7 @@ def best(nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number) -> 
 def corollary4(nitems: Number, d: int, alpha: Number, beta: Number, gamma: Number) -> Fraction:
     """T(S̄, n, d), the time of `best`: 2(d−k)α + (1 − 2^(k−d))n(2β + γ) + k(α + 2^(k−d)n(β + γ)).
 
-    d: dimensions of the cube.   k: the last direction in which S̄ halves, or d.   Values >= 0.
+    d: dimensions of the cube.   k: the last direction in which S̄ halves, or d.   All are >= 0.
     Source: [vandeGeijn1991] Corollary 4.
     """
     n, d, alpha, beta, gamma = _checked(nitems, d, alpha, beta, gamma)
@@ -171,7 +171,7 @@ def best_for(
 
     cost, combine: from a number of items >= 1 to the time of a message, or of combining; not
     falling.   nitems: >= 0.   d: dimensions of the cube, >= 0.   to_root: one root gets the result.
-    Returns the strategy for which `time_for` is least; it halves where both are equally fast.
+    Returns the strategy of the least `time_for`; it halves if that is as fast (but not 0 items).
     For costs α + mβ and mγ with α > 0, and n a multiple of 2^d, the result is that of `best`.
     O(d²) steps, O(d) values of the curves.   Raises InvalidArgument for values out of range.
     Source: our own, for the rule of [vandeGeijn1991] §6 (`short_message_rule`).

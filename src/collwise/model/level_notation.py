@@ -211,7 +211,7 @@ def _of_file(number: int, level: _Level) -> tuple[Machine, TimesBySize | None]:
 
 
 def _times(given: str | list[tuple[int, str]] | None, asked: str) -> TimesBySize | None:
-    """Read the times of a port or of a read from text, or from pairs of bytes and a time."""
+    """Read the times of a port or a read from text, or pairs of bytes and a time; None if None."""
     if given is None or isinstance(given, str):
         return None if given is None else _line(given, asked)
     return tuple((nbytes, _time(time, asked)) for nbytes, time in given)

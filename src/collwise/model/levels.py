@@ -88,7 +88,7 @@ class Levels(KeptHash, Machine):
         return min(level.law.receipt(nbytes) for level in self.by_level)
 
     def receipt_at(self, level: int, nbytes: int) -> Fraction:
-        """The least seconds from one receipt at a rank to that of nbytes sent at this level.
+        """The least seconds between two receipts at a rank, the second of nbytes at this level.
 
         This is t0, or the time of a read in shared memory.   level: from 1 to the number of levels.
         """
@@ -131,7 +131,7 @@ class Levels(KeptHash, Machine):
         return replace(self, by_level=tuple(slower))
 
     def gap_outside(self, nbytes: int) -> Fraction:
-        """Seconds between two messages at the last level: t0, or the groups' port's if longer."""
+        """Seconds between two messages at the last level: the longer of t0 and the port's time."""
         depth = len(self.by_level)
         port = self.port(depth - 1, nbytes) if depth > 1 else Fraction(0)
         return max(self.at(depth, nbytes).gap, port)
@@ -162,7 +162,7 @@ class Levels(KeptHash, Machine):
         return tuple(map(self.crossing, range(1, len(self.by_level) + 1)))
 
     def oddities(self, nbytes: int) -> tuple[str, ...]:
-        """Sentences that warn of an outer level faster than an inner one, which is seldom meant.
+        """Sentences that warn of levels faster than the next inner one, which is seldom meant.
 
         nbytes: the message size at which the levels are compared.
         """
@@ -202,7 +202,7 @@ def crossing(names: Sequence[str], level: int) -> str:
 class OneLevel(PortsOnly):
     """A postal machine on which all messages cost what they cost at one level of `machine`.
 
-    level: the level of all messages, which also pass the ports of inner levels.   overhead: exact
+    level: the level of all messages; they also pass the ports of inner levels.   overhead: exact
     seconds that each message takes more than on `machine`.   crowd: the number of ranks of a group
     that send through the group's port at the same time.
     """

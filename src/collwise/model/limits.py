@@ -1,6 +1,6 @@
 """Limits of searching, planning and simulating, each with its unit and its reason.
 
-All ranks must choose the same plan, so limits count messages, pieces or ranks, never seconds.  A
+All ranks must choose the same plan, so limits count messages, ranks and the like, not seconds.  A
 limit that is used in several places suits the slowest one.  Limits of a picture, a file or a table
 are defined where they are used. *Work* is the number of messages (`timing.messages_played`), each
 counted AS_LISTS times if operation lists have to be written out for it.
@@ -23,7 +23,7 @@ MAX_PLAYED = 1 << 19
 MAX_SIMULATED = 1 << 24
 """The most work of one simulation that a user asked for: half a minute, and some gigabytes."""
 LISTED_RANKS = 1 << 20
-"""The most ranks whose operations are listed (up to p each); beyond, only trees are timed."""
+"""With more ranks, work is estimated without operation lists, so that plans time only trees."""
 SEARCHED_RANKS = 4096
 """The most ranks for which settings are searched, and schedules are compared message by message."""
 MAX_INSIDE = 1024
@@ -33,7 +33,7 @@ more ranks, these algorithms may be chosen or rejected by rough times.
 MAX_LOOKS = 256
 """The most ranks for which algorithms without levels are also tuned as if no port were shared."""
 RING_RANKS = 1024
-"""The most ranks of a ring: with more, the latencies of its p − 1 steps exceed what it can save."""
+"""The most ranks for which rings are tried: with more, p − 1 latencies exceed what they save."""
 GATHERED_RANKS = 64
 """The most ranks of which each may send to all others, or gather vectors of any size from all."""
 MAX_GATHERED = 1 << 20

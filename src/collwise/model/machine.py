@@ -1,8 +1,8 @@
 """Machines: what one message costs.  This module knows no schedules.
 
-In every model `message(nbytes)` says for how long the sender is busy (`gap`) and how long after the
-send began the receiver has the message (`latency`).  These two are the postal model's t0 and λ·t0
-[Bruck1996 §2.1]; LogGP maps onto them as in [Culler1993].
+`message(nbytes)` says for how long the sender's port is busy (`gap`), and how long after the send
+began the receiver has the message (`latency`); it gives the least where both depend on the ranks.
+These two are the postal model's t0 and λ·t0 [Bruck1996 §2.1]; for LogGP see [Culler1993].
 Times are exact Fractions in seconds; `collwise.model.exact.seconds` turns them into floats.
 `measured_machine` has machines with measured t0 and λ, and `levels` has machines with nodes and
 racks.
@@ -38,7 +38,7 @@ class Cost(NamedTuple):
 
     @property
     def lam(self) -> Fraction:
-        """λ, the latency in units of t0 (1 where messages cost nothing)."""
+        """λ, the latency in units of t0 (1 if t0 is 0)."""
         return self.latency / self.gap if self.gap else Fraction(1)
 
 
@@ -56,7 +56,7 @@ class Machine:
 
     kind: str = ""
     law: ClassVar[Law | None] = None
-    """The law that messages obey; the simulator and the checks depend on it."""
+    """The law that messages obey in the simulator and the checks, which refuse None."""
     independent_ports: bool = True
     """False if only simulation gives the times of schedules: messages delay each other elsewhere
     than at ranks' own ports, cost more between some ranks, or are published in shared memory."""
@@ -75,19 +75,19 @@ class Machine:
         raise NotImplementedError
 
     def receipt(self, nbytes: int) -> Fraction:
-        """The least seconds between two receipts at one rank; the second message has nbytes."""
+        """The least seconds between two receipts at one port; the second message has nbytes."""
         return self.message(nbytes).gap
 
     def combine(self, nbytes: int) -> Fraction | None:
-        """Seconds for combining two vectors of nbytes, with both ports busy; None if free."""
+        """Seconds for which combining two vectors of nbytes keeps the ports busy; None if free."""
         return None
 
     def sizes(self) -> tuple[int, ...]:
-        """Message sizes in bytes at which the cost bends or jumps; empty for a straight line."""
+        """Message sizes in bytes at which the cost may bend or jump; () for a straight line."""
         return ()
 
     def combining_sizes(self) -> tuple[int, ...]:
-        """Vector sizes in bytes at which the cost of combining bends; empty for a straight line."""
+        """Vector sizes in bytes at which the cost of combining may bend; () for a straight line."""
         return ()
 
     def planning_lam(self, nbytes: int) -> Fraction:
@@ -97,22 +97,22 @@ class Machine:
     def with_overhead(self, overhead_s: Number) -> "Machine":
         """A machine like this one on which every message takes overhead_s seconds longer.
 
-        With levels, messages between outermost groups do, and others in proportion to their t0.
-        A machine whose law has no such term (LogGP, wormhole) is returned unchanged.  Raises
-        InvalidArgument if overhead_s < 0.
+        With levels, `gap_outside(1)` grows so much, and each level's times in proportion to its t0,
+        by at most as much.   LogGP and wormhole machines, and those of `ports_only`, are returned
+        unchanged.   Raises InvalidArgument if overhead_s < 0.
         """
         (overhead,) = not_negative_times(overhead_s=overhead_s)
         return self._slower(overhead)
 
     def _slower(self, seconds: Fraction) -> "Machine":
-        """A machine whose messages take `seconds` longer; this one if its law has no such term."""
+        """Return this machine; some classes return one whose messages take `seconds` longer."""
         return self
 
     def ports_only(self) -> "Machine":
-        """A machine with the same costs on which only ranks' own ports delay messages.
+        """A machine with the costs of `message` on which only ranks' own ports delay messages.
 
         If ranks receive in the order of their lists, no schedule takes longer on the new machine.
-        A machine is returned unchanged if its ranks share memory, or if it is such a machine.
+        A machine whose ranks share memory, or whose ports are independent, is returned unchanged.
         """
         return self if self.independent_ports or self.shares_memory else PortsOnly(self)
 
@@ -122,7 +122,7 @@ class Machine:
 
     @staticmethod
     def postal(*, t0_s: Number, lam: Number) -> "Postal":
-        """A postal machine: a send takes t0_s seconds; messages arrive lam·t0_s after its start.
+        """A postal machine: a send takes t0_s seconds; its message arrives lam·t0_s after it began.
 
         Raises InvalidArgument if t0_s <= 0 or lam < 1.  Source: [BarNoyKipnis1994].
         """
@@ -205,8 +205,8 @@ class Machine:
         ports: for every level but the last, the seconds (or pairs of bytes and seconds) for which a
         message into or out of a group keeps the group's shared port busy, such as a network card;
         None if the group has no shared port.   names: words for a group at every level but the
-        last; by default "node", "rack" and "site".
-        Raises InvalidArgument for laws of other kinds, and for another number of levels.
+        last; by default "node", "rack", "site", then "group".   Raises InvalidArgument for laws of
+        other kinds, and if laws and placement differ in the number of levels.
         """
         from collwise.model.levels import with_levels
 
@@ -323,7 +323,7 @@ class ExchangeOnly(Hockney):
 
 @dataclass(frozen=True)
 class LogGP(Machine):
-    """LogGP by the rules of LogGOPSim: the one processor of a rank sends, receives and computes."""
+    """LogGP by the rules of LogGOPSim: a rank's one processor sends and receives."""
 
     L: Fraction
     o: Fraction
@@ -342,7 +342,7 @@ class LogGP(Machine):
         return max(self.o, self.g) + max(checked_nbytes(nbytes) - 1, 0) * self.G
 
     def sizes(self) -> tuple[int, ...]:
-        """The least size in bytes at which a message's gap exceeds the overhead; () if none."""
+        """The size in bytes from which on the gap exceeds o; () if o <= g or G = 0."""
         return (int((self.o - self.g) / self.G) + 2,) if self.G and self.o > self.g else ()
 
     def describe(self) -> str:  # noqa: D102

@@ -44,11 +44,11 @@ class Measured(KeptHash, Machine):
     """The postal model with t0 and λ as functions of the size, piecewise by protocol.
 
     segments: one tuple of points per protocol (eager, rendezvous, …), with ascending sizes and
-    times that never fall. t0 and λ·t0 are straight lines between the points of a segment.  The last
-    line of a segment goes on up to the first point of the next segment; that of the last segment
-    has no end.  Below the first point t0 and λ·t0 are constant.
-    combining: ascending pairs (bytes, exact seconds) for combining two vectors, with straight lines
-    between them.  Build a machine with `measured`.
+    times that never fall. t0 and λ·t0 are straight lines between the points of a segment, constant
+    with one point.  The last line of a segment goes on up to the first point of the next
+    segment; that of the last segment has no end.  Below the first point t0 and λ·t0 are constant.
+    combining: ascending (bytes, exact seconds) for combining two vectors, with straight lines
+    between them; () if it is free.  Build a machine with `measured`.
     """
 
     segments: tuple[tuple[Point, ...], ...]
@@ -102,7 +102,7 @@ class Measured(KeptHash, Machine):
     def with_combining(self, times: Iterable[tuple[int, Number]]) -> "Measured":
         """A machine like this one with other times for combining: ascending (bytes, seconds).
 
-        A time below an earlier one is raised to the largest time before it.
+        Times are rounded to picoseconds; one below an earlier one is raised to the largest before.
         """
         points, most = [], Fraction(0)
         for nbytes, time_s in times:
@@ -160,7 +160,7 @@ def interpolated(
 ) -> list[Fraction]:
     """The values at size nbytes on the straight lines through points of (bytes, value, …).
 
-    Below the first point values are constant; beyond the last point the last line goes on.
+    Values are constant below the first point, or with one point; beyond the last, the line goes on.
     """
     if nbytes <= points[0][0] or len(points) == 1:
         return list(points[0][1:])

@@ -195,7 +195,7 @@ class Placement(KeptHash):
 
     @property
     def depth(self) -> int:
-        """The number of levels; 1 where all ranks are one group only."""
+        """The number of levels, the last one included."""
         return len(self.groups) + 1
 
     def meeting(self, one: int, other: int) -> int:
@@ -235,7 +235,7 @@ class Placement(KeptHash):
         return self.groups[level - 1][rank] if level < self.depth else 0
 
     def sizes(self, level: int) -> list[int]:
-        """For each group of a level, how many groups of the next inner level, or ranks, it has."""
+        """How many groups of the next inner level (ranks at level 1) each group of a level has."""
         level = self._level(level)
         if self.depth == 1:
             return [self.ranks]

@@ -48,7 +48,7 @@ class Preset:
         return self.make(*(sizes or self.sizes))
 
     def describe(self) -> str:
-        """The machine as text: a line with the origin of each of its numbers."""
+        """The machine as text: name, summary, usual network, and the origin of each number."""
         usual = f"  network: {self.topology().describe()} if no sizes are given"
         notes = [f"  {name}: {note}" for name, note in self.notes.items()]
         return "\n".join([f"{self.name}: {self.summary}", usual, *notes])

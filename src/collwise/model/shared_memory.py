@@ -24,7 +24,7 @@ class Memory(KeptHash, Machine):
 
     publishing: a machine whose t0 is the time for which a publication keeps the sender busy, and
     whose λ·t0 is the time from the start until an idle reader has the bytes.   reading: seconds, by
-    size, for which a read keeps its reader busy.
+    size, for which a read keeps its reader busy; () if reads take no time.
     """
 
     publishing: Postal | Measured
@@ -38,7 +38,7 @@ class Memory(KeptHash, Machine):
         return True
 
     def message(self, nbytes: int) -> Cost:
-        """The cost of a publication: the sender is busy for t0; a reader has it after λ·t0."""
+        """The cost of a publication: its sender is busy for t0; idle readers have it after λ·t0."""
         return self.publishing.message(nbytes)
 
     def receipt(self, nbytes: int) -> Fraction:
@@ -56,7 +56,7 @@ class Memory(KeptHash, Machine):
         return self.publishing.combining_sizes()
 
     def planning_lam(self, nbytes: int) -> Fraction:
-        """The λ to plan combining trees with: a message's latency over a read (t0 if that is 0)."""
+        """The λ for combining trees: the latency over a read's time, or over t0 if reads take 0."""
         read = self.receipt(nbytes) or self.message(nbytes).gap
         return rounded_latency(self.message(nbytes).latency / read)
 

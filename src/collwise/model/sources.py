@@ -117,17 +117,17 @@ def picture(shape: Shape, sources: Iterable[int]) -> str:
 
 
 def _evenly(count: int, room: int) -> list[int]:
-    """`count` <= room numbers from 0 … room − 1, 0 first, with gaps that differ by at most 1."""
+    """`count` numbers of 0 … room − 1, 0 first; gaps differ by at most 1.   count: <= room."""
     return [i * room // count for i in range(count)]
 
 
 def _row(rows: int, columns: int, count: int) -> Iterable[int]:
-    """⌈s/c⌉ evenly spaced rows, row 0 among them; the last is filled from the left, partly."""
+    """⌈s/c⌉ evenly spaced rows, the first 0; the last may be filled in part, from the left."""
     return rows_of((rows, columns), count, _evenly(-(-count // columns), rows))
 
 
 def _column(rows: int, columns: int, count: int) -> Iterable[int]:
-    """⌈s/r⌉ evenly spaced columns, column 0 among them; the last is filled from the top, partly."""
+    """⌈s/r⌉ evenly spaced columns, the first 0; the last may be filled in part, from the top."""
     return [rank % rows * columns + rank // rows for rank in _row(columns, rows, count)]
 
 
@@ -164,9 +164,9 @@ def _band(rows: int, columns: int, count: int) -> Iterable[int]:
     """Right diagonals in b = ⌈c/r⌉ evenly spaced bands, each at most ⌈s/(b·r)⌉ diagonals wide.
 
     The paper gives only the number and the width of bands.  Here the first diagonals of all bands
-    are filled from the top, then the second ones to their right, and so on; the last diagonal is
-    filled partly.  So no band stays empty while others are full.  If some bands touch, since c/b is
-    no integer, the wider gaps take the remaining diagonals.
+    are filled from the top, then the second ones to their right, and so on; the last diagonal may
+    be filled in part.  So no band stays empty while others are full.  If some bands touch, since
+    c/b is no integer, the wider gaps take the remaining diagonals.
     """
     bands = -(-columns // rows)
     firsts = _evenly(bands, columns)

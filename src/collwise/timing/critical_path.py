@@ -10,12 +10,12 @@ COMBINING = 0
 
 
 def time_by_level(timing: Timing, machine: Levels) -> dict[int, Fraction]:
-    """Maps each level to the exact seconds of messages at this level on the critical path.
+    """Maps each level on the critical path to the exact seconds of this level's messages there.
 
     The seconds add up to the completion time.  The critical path goes from the last event back to
-    the first.  It goes from each message or combine to the one that it waited for: that one brought
-    the data, used the same port, or kept the group's shared port busy.  A message's time counts for
-    the level at which its ends meet; a combine's time counts under COMBINING.
+    the first: from each message or combine to the earlier row that it waited for, which brought the
+    data, used the same port, or kept the group's shared port busy.  A message's time counts for the
+    level at which its ends meet; a combine's time counts under COMBINING.
     """
     level = machine.placement.meeting
     ends: dict[tuple[int, Fraction], tuple[int, Fraction, int]] = {}

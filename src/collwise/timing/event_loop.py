@@ -1,11 +1,12 @@
 """The event loop: exact times of a schedule's rows under a machine's law.
 
-A row is a message or a combine.  A port serves rows in list order; a combine is in the queues of
-all ports of its rank.  A message is *requested* when it is next at its send port (in a rendezvous
-also at its receive port) and its sender has the data.  If messages compete for shared resources,
-requests are served by (time, source, target); at equal times, arrivals at groups' shared ports
-come first, outer levels before inner ones.  Otherwise any order gives the same times.  Sends of the
-same bytes in shared memory start together.  The loop is in C; `_Plain` serves without a compiler.
+A row is a message or a combine.  A port serves rows in list order, with two exceptions: LogGP
+receives in order of arrival, and if nothing else can go on in a rendezvous, combines go before
+earlier sends.  A combine is in the queues of all ports of its rank.  A message is *requested* when
+it is next at its send port (in a rendezvous also at its receive port) and its sender has the data.
+Where messages compete for links, partners or groups' ports, requests are served by (time, source,
+target); at equal times, arrivals at groups' ports come first, outer levels before inner ones.
+Sends of the same bytes in shared memory start together.  The loop is in C; `_Plain` replaces it.
 """
 
 from collections import defaultdict
@@ -35,8 +36,8 @@ class Columns(NamedTuple):
 
     asked, start, received: ticks, or NEVER.  From `asked` on, a message waits for links only; it
     starts at `start`.  At `received`, a message is received or a combine ends.
-    served: the row's number in the order of service.   waited, holder: the link that the row waited
-    for longest, and the row that held it; NONE for no wait.
+    served: a started message's number in the order of service; 0 for other rows.   waited: the link
+    that the row waited for longest, or NONE.   holder: the row that held this link, or NONE.
     """
 
     asked: Ticks
@@ -55,7 +56,7 @@ class Played(NamedTuple):
 
 
 def play(rows: Rows, law: Law, limit: int | None = None) -> Played:
-    """Simulate all rows under a law; raise PastLimit for an event after `limit` (ticks or None)."""
+    """Simulate all rows under a law; raise PastLimit for an event after tick `limit`, if given."""
     if _event_loop is not None and law.gap.dtype == np.int64:
         played = _play_c(rows, law, LARGEST if limit is None or limit > EXACT else max(limit, -1))
         if played is not None:
@@ -64,7 +65,7 @@ def play(rows: Rows, law: Law, limit: int | None = None) -> Played:
 
 
 def _play_c(rows: Rows, law: Law, limit: int) -> Played | None:
-    """Simulate the rows in C; None if times do not fit into int64."""
+    """Simulate the rows in C, as `play` does; None if a time exceeds 2^61 ticks."""
     ports, ranks = law.ports, len(law.ports.own_sends) - 1
     columns = [rows.source, rows.target, rows.place_at_source, rows.place_at_target]
     columns += [ports.send, ports.receive, law.gap, law.reach, law.entry, law.absorb]
@@ -124,7 +125,7 @@ class _Port:
 
 
 class _Plain:
-    """The event loop in Python, with times of any size."""
+    """The event loop in Python: for times of any size, and where there was no compiler."""
 
     def __init__(self, rows: Rows, law: Law, limit: int | None) -> None:
         self.rules, self.limit, self.routes = law.rules, limit, law.links
@@ -212,7 +213,7 @@ class _Plain:
         return Played(Columns(*(np.array(c, dtype=object) for c in columns)), NEVER in ends)
 
     def _end(self, row: int, time: int) -> None:
-        """Complete a row at `time`; rows that wait for its data may become ready."""
+        """Complete a row at `time`, which may make waiting rows ready, or raise PastLimit."""
         self.received[row] = time
         if self.limit is not None and time > self.limit:
             raise PastLimit
@@ -221,10 +222,7 @@ class _Plain:
             self.missing[reader] -= 1
 
     def _next_combine(self, rank: int, *, sending: bool) -> int:
-        """The combine that is next at all receive ports of the rank, or NONE.
-
-        sending: whether the combine must also be next at all send ports of the rank.
-        """
+        """The combine next at all the rank's receive ports (if `sending`, all ports), or NONE."""
         ports = [*self.receives[rank], *(self.sends[rank] if sending else ())]
         heads = {port.head() for port in ports}
         row = heads.pop()
@@ -271,7 +269,7 @@ class _Plain:
         return True
 
     def _serve(self, time: int, row: int) -> None:
-        """Start a message at `time`, or later, as soon as everything that it needs is free."""
+        """Start a message, and its publication's other rows, at `time`, or when all is free."""
         source, target = self.source[row], self.target[row]
         meeting = (self.partners[source], target), (self.partners[target], source)
         if self.rules.one_partner:

@@ -1,4 +1,4 @@
-"""The laws of machines as data: what messages cost, which resources they use, rules at ties.
+"""The laws of machines as data: what messages cost, which resources they use, rules of service.
 
 One event loop (`event_loop`) serves all laws; `docs/design.md` states them.  A `Law` has rules, and
 for each row of a schedule (a message or a combine) its costs, and the ports and links that it uses.
@@ -23,7 +23,7 @@ from collwise.schedule.rows import LARGEST, NONE, Rows
 from collwise.system.integers import Ints
 
 Ticks: TypeAlias = NDArray[Any]
-"""A column of times in ticks: int64s or Python integers, the same type throughout a schedule."""
+"""A column of integers, most often times in ticks: int64s or Python integers."""
 EXACT = LARGEST >> 2
 """If no cost exceeds this many ticks, costs are int64s; otherwise all are Python integers."""
 
@@ -119,15 +119,15 @@ class Law:
 
 
 def only_own_ports(machine: Machine, topology: Topology | None) -> bool:
-    """Whether messages are delayed only by ranks' own ports, which are served in list order."""
+    """Whether it is sure that only ranks' own ports, served in list order, delay messages."""
     return machine.independent_ports and topology is None
 
 
 def one_stands_for_all(machine: Machine, topology: Topology | None) -> bool:
     """Whether one rank may be timed for all if all ranks' lists are equal up to renumbered peers.
 
-    True if only ranks' own ports delay messages, and messages cost the same between all ranks.
-    True, too, if all ranks share one memory.
+    False with a topology.  Otherwise True if only ranks' own ports delay messages, which cost the
+    same between all ranks, or if all ranks share one memory.
     """
     flat = machine.independent_ports or (machine.shares_memory and not isinstance(machine, Levels))
     return flat and topology is None
@@ -141,8 +141,8 @@ def receives_in_order(machine: Machine) -> bool:
 def with_links(machine: Machine, topology: Topology | None) -> Topology | None:
     """The topology if the machine's messages hold the topology's links, else None.
 
-    Raises InvalidArgument if the machine knows no links, unless the topology links all pairs of
-    ranks directly.
+    Raises InvalidArgument for a topology on a machine that knows no links, unless the topology is a
+    complete graph.
     """
     if topology is None or isinstance(machine, Hockney | Wormhole):
         return topology
@@ -236,7 +236,8 @@ def _kinds(
 ) -> tuple[list[tuple[int, int, int]], Ints]:
     """A list of the distinct (bytes, level, number of links) of rows, and each row's index in it.
 
-    The level of a combine is −1.   levels: the machine, or None if it has no levels.
+    The level of a combine is −1, that of a message without levels 0; without `links`, each row has
+    one link.   levels: the machine, or None if it has no levels.
     """
     at = np.where(rows.combines, NONE, 0)
     if levels is not None:
@@ -271,11 +272,10 @@ def _costs(
     level: int,
     hops: int,
 ) -> tuple[Fraction, ...]:
-    """A row's gap, reach, entry, absorb and header (see `Law`), then a time for each inner level.
+    """A row's gap, reach, entry, absorb and header (see `Law`), then its times at shared ports.
 
-    All are exact seconds.  The time for an inner level is how long the row keeps a shared port of
-    this level busy.   level: the message's; −1 for a combine.   hops: number of links on its
-    route.
+    All are exact seconds.  The times at shared ports say for each level but the last how long the
+    row keeps a port of this level busy.   level: the message's, or −1.   hops: links of its route.
     """
     zero = Fraction(0)
     if level == NONE:
@@ -304,7 +304,7 @@ def _costs(
 def in_ticks(rows: Sequence[Sequence[Fraction]]) -> tuple[list[list[int]], Fraction]:
     """A table of times as columns of integer ticks, and the length of a tick in seconds, exactly.
 
-    rows: exact seconds.   The tick is the longest one of which all times are multiples.
+    rows: exact seconds.   The tick is the longest with all times as multiples; 1 s if all are 0.
     """
     ratios = [x.as_integer_ratio() for row in rows for x in row]
     unit = Fraction(gcd(*(n for n, _ in ratios)), lcm(*(d for _, d in ratios))) or Fraction(1)
@@ -319,7 +319,7 @@ def _one_port(rows: Rows, ranks: int) -> Ports:
 
 
 def _links(rows: Rows, topology: Topology) -> Links:
-    """The links on the route of every message; combines have none."""
+    """The links on the routes of messages; combines, and receives without a send, have none."""
     routes: dict[tuple[int, int], Sequence[int]] = {}
     by_row: list[Sequence[int]] = []
     for source, target in zip(rows.source.tolist(), rows.target.tolist(), strict=True):
@@ -336,7 +336,7 @@ def _links(rows: Rows, topology: Topology) -> Links:
 
 
 def _ports_of_links(rows: Rows, ranks: int, links: Links | None) -> Ports:
-    """The ports of an all-port machine: a rank has one per link, and one for rows without a link.
+    """The ports of an all-port machine: one per link that a rank uses, one for rows without links.
 
     Without a topology (links: None), every pair of ranks has a link of its own.
     """

@@ -37,7 +37,7 @@ class Transfer(NamedTuple):
 
 
 class Combining(NamedTuple):
-    """One combine, with times in exact seconds, on a machine where combining takes time.
+    """One combine, with times in exact seconds.
 
     place: the combine's position in the rank's list.
     """
@@ -141,7 +141,7 @@ class Timing:
     def _order(self) -> Ints:
         """The indices of the rows that are messages, in the order of receipt.
 
-        On machines whose messages hold links, the order is that of reserving links.
+        If messages hold links of a topology, the order is that of reserving links.
         """
         rows, played = self.rows, self.played
         messages = np.flatnonzero((rows.target != NONE) & (played.received >= 0))
@@ -153,9 +153,9 @@ class Timing:
 
     @cached_property
     def transfers(self) -> tuple[Transfer, ...]:
-        """Every message with its times, in the order of receipt.
+        """The messages that are received, with their times, in the order of receipt.
 
-        On machines whose messages hold links, they are in the order in which they reserved links.
+        If messages hold links of a topology, they are in the order in which they reserved links.
         """
         order, rows, start = self._order, self.rows, self.played.start
         what = rows.source, rows.target, rows.place_at_source, rows.place_at_target, rows.nbytes
@@ -165,7 +165,7 @@ class Timing:
 
     @cached_property
     def combines(self) -> tuple[Combining, ...]:
-        """Every combine that takes time, ordered by rank and position in its list."""
+        """All combines, ordered by rank and place; () where `Machine.combine` returns None."""
         rows, order = self.rows, np.flatnonzero(self.rows.combines)
         order = order[np.lexsort((rows.place_at_source[order], rows.source[order]))]
         what = rows.source, rows.place_at_source, rows.nbytes
@@ -175,7 +175,7 @@ class Timing:
 
     @cached_property
     def passages(self) -> tuple[Passage, ...]:
-        """One passage for each of `transfers`; empty without links, unless on a `Wormhole`."""
+        """One passage for each of `transfers`; () if the law's `tells_passages` is False."""
         law, order, played = self.law, self._order, self.played
         if not law.tells_passages:
             return ()
@@ -207,7 +207,7 @@ class Timing:
         return None if link == NONE else LinkWait(link, int(number[self.played.holder[row]]))
 
     def link_busy(self) -> dict[int, Fraction]:
-        """Maps each used link to the total time for which messages held it, in exact seconds."""
+        """Maps each used link to the exact seconds for which messages held it; {} without links."""
         law = self.law
         if law.links is None:
             return {}

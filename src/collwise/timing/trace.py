@@ -35,7 +35,7 @@ from collwise.timing.tree_times import about_shapes, tree_completion
 def check_simulable(asked: str, schedule: object, machine: object, topology: object = None) -> None:
     """Raise InvalidArgument unless schedule, machine and topology (or None) fit together.
 
-    asked: the purpose, for the error text.
+    asked: the purpose, for the error text.   Whether messages hold links, `with_links` checks.
     """
     if not isinstance(schedule, Schedule):
         seen, remedy = f"the schedule is {shown(schedule)}", "give a collwise.Schedule"
@@ -58,8 +58,8 @@ def ideal(schedule: Schedule, machine: Machine, topology: Topology | None = None
 
     topology: the network between the ranks, for machines whose messages hold links (Hockney's,
     wormhole); without one, every pair of ranks has a link of its own.
-    Raises InvalidArgument for a topology of another size, or on a machine that knows no links;
-    InvalidSchedule if ranks wait for each other in a circle, or for a message nobody sends.
+    Raises InvalidArgument if schedule, machine and topology do not fit together; InvalidSchedule if
+    an operation never completes, such as a receive of a message nobody sends.
     """
     return _time_schedule(schedule, machine, topology, None, one_for_all=False)
 
@@ -78,11 +78,11 @@ def completion(
     topology: Topology | None = None,
     limit: Fraction | None = None,
 ) -> Fraction | None:
-    """When the last rank finishes, in exact seconds; None if later than `limit` seconds.
+    """When the last rank finishes, in exact seconds; None if later than `limit` seconds, if given.
 
     topology: the network; None if every pair of ranks has a link of its own.
-    Raises InvalidArgument for a topology of another size, or on a machine that knows no links;
-    InvalidSchedule if ranks wait for each other in a circle, or for a message nobody sends.
+    Raises InvalidArgument if schedule, machine and topology do not fit together; InvalidSchedule if
+    an operation never completes, such as a receive of a message nobody sends.
     """
     if only_own_ports(machine, topology):
         time = tree_completion(schedule.program, machine)
@@ -100,8 +100,8 @@ def completion(
 def completion_of_one(schedule: Schedule, machine: Machine) -> Fraction:
     """When rank 0 finishes, in exact seconds, computed from rank 0's operation list alone.
 
-    All ranks' lists must be equal up to renumbered peers.  The time is an estimate on machines
-    where anything but ranks' own ports delays messages.
+    All ranks' lists must be equal up to renumbered peers.  The time is exact if
+    `one_stands_for_all` holds without a topology, and otherwise an estimate.
     """
     return _time_schedule(schedule, machine, None, None, one_for_all=True).completion
 
@@ -116,8 +116,8 @@ def _time_schedule(
 ) -> Timing:
     """The ideal times of a schedule.  No topology: every pair of ranks has a link of its own.
 
-    limit: raise PastLimit for an event later than this, in seconds.   one_for_all: whether to time
-    only rank 0, on behalf of all ranks, if their lists are equal up to renumbered peers.
+    limit: raise PastLimit for an event later than these seconds, if given.   one_for_all: whether
+    to time only rank 0, on behalf of all ranks, if all lists are equal up to renumbered peers.
     """
     check_simulable("the ideal time of a schedule", schedule, machine, topology)
     topology = with_links(machine, topology)
@@ -163,10 +163,10 @@ def messages_played(schedule: Schedule, machine: Machine, topology: Topology | N
     """Estimated work of `completion`; the unit is one message simulated in arrays.
 
     A message simulated from operation lists counts AS_LISTS times.  The number of messages is
-    estimated from the lists of a few ranks.  If one rank is simulated for all, only its
-    messages count; beyond LISTED_RANKS ranks, one message per rank is assumed.  For a program
-    down or up a tree, where only the ranks' own ports delay messages, the work is the number of
-    shapes of subtrees.
+    estimated from the lists of a few ranks; beyond LISTED_RANKS ranks, one message per rank is
+    assumed.  Otherwise, if one rank is simulated for all, only its messages count.  For a tree
+    program (`tree_completion`), where only the ranks' own ports delay messages, the work is the
+    estimated number of shapes of subtrees.
     """
     alone = only_own_ports(machine, topology)
     if alone and (shapes := about_shapes(schedule.program)) is not None:
@@ -184,7 +184,7 @@ def messages_played(schedule: Schedule, machine: Machine, topology: Topology | N
 class Trace(Timing):
     """The result of a simulation: times in seconds, counted from a common start of all ranks.
 
-    Times whose names end in `_s` are floats; all others are exact.
+    Times whose names end in `_s` are floats; other seconds are exact.  `played` has ticks.
     """
 
     schedule: Schedule
@@ -201,7 +201,7 @@ class Trace(Timing):
 
     @cached_property
     def transfers(self) -> tuple[Transfer, ...]:
-        """Every message: when its send started, when the sender was free, when it was received.
+        """Each received message: its send's start, when the sender was free again, its receipt.
 
         The tuple is made on first use, in some microseconds for each message.
         """
@@ -209,7 +209,7 @@ class Trace(Timing):
 
     @cached_property
     def combines(self) -> tuple[Combining, ...]:
-        """Every combine that takes time, ordered by rank and position in its list."""
+        """All combines, ordered by rank and place; () where `Machine.combine` returns None."""
         return self.timing.combines
 
 
@@ -218,8 +218,8 @@ def simulate(schedule: Schedule, machine: Machine, topology: Topology | None = N
 
     topology: the network, on whose links messages wait for each other; None if every pair of ranks
     has a link of its own.
-    Raises InvalidSchedule if ranks wait for each other in a circle, or for a message nobody sends;
-    InvalidArgument for a topology of another size, or on a machine that knows no links.
+    Raises InvalidArgument if schedule, machine and topology do not fit together; InvalidSchedule if
+    an operation never completes, such as a receive of a message nobody sends.
     """
     check_simulable("a simulation", schedule, machine, topology)
     alone = one_stands_for_all(machine, topology)

@@ -1,7 +1,7 @@
 """Computes the time of a broadcast down a tree, or a reduce up a tree, for up to 10^6 ranks.
 
-A recurrence goes over the shapes of subtrees.  Subtrees of one shape take the same time, and there
-are few shapes.  Tests check that the event loop gives the same times.
+A recurrence goes over the shapes of subtrees.  Subtrees of one shape take the same time, and most
+trees have few shapes.  Tests check that the event loop gives the same times.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ def tree_completion(program: Program, machine: Machine) -> Fraction | None:
 
 
 def about_shapes(program: Program) -> int | None:
-    """Estimated number of shapes that `tree_completion` visits; None if not a tree program."""
+    """Estimated number of shapes that `tree_completion` visits; None for other programs."""
     trees = trees_of(program)
     return None if trees is None else sum(part.tree.about_shapes() for part in trees)
 

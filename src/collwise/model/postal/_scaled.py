@@ -18,7 +18,7 @@ LARGEST_LATENCY = 10**98
 
 
 SMALLEST_LATENCY = Fraction(1, 1024)
-"""The least λ that is accepted; below it, every broadcast of a realistic size goes down a chain."""
+"""The least λ that any function accepts; below it, up to 1024 ranks would form a chain."""
 
 
 def latency(
@@ -57,8 +57,8 @@ def reached_scaled(t: int, num: int, den: int) -> int:
 def time_scaled(n: int, num: int, den: int) -> int:
     """T_λ(n)·den, the scaled least time to reach n >= 1 ranks, by bisection.
 
-    T_λ(n) is at least λ and ⌈log2 n⌉·min(1, λ).  It is at most ⌈log2 n⌉·max(1, λ), and at most
-    n − 2 + λ, the time in which one rank sends n − 1 messages.
+    T_λ(1) is 0.  For n >= 2, T_λ(n) is at least λ and ⌈log2 n⌉·min(1, λ).  It is at most
+    ⌈log2 n⌉·max(1, λ), and at most n − 2 + λ, the time in which one rank sends n − 1 messages.
     """
     if n == 1:
         return 0
@@ -77,9 +77,9 @@ def time_scaled(n: int, num: int, den: int) -> int:
 class Grade(NamedTuple):
     """A step of N_λ: the tree of all ranks that are reached by `time`, from two smaller trees.
 
-    time: in units of t0.   size: N_λ(time), the number of ranks.   kept, given: indices, in the
-    list of all grades, of the two smaller trees: the source goes on with `kept`, 1 after its first
-    send began, and the receiver with `given`, λ after that.   Grade 0 is one rank; both are 0.
+    time: in units of t0.   size: N_λ(time), the number of ranks.   kept, given: indices of the two
+    smaller trees in the list of all grades.  When the first send begins, the source goes on with
+    `kept` 1 later, and the receiver with `given` λ later.   Grade 0 is one rank; both are 0.
     """
 
     time: Fraction

@@ -83,7 +83,7 @@ def alpha_intersection(n: int, lam: Number) -> AlphaRange | None:
     """(low, high): each α in [low, high) splits any 2 … n ranks optimally; None if no α does.
 
     n: the largest number of ranks, >= 2.   lam: latency in units of t0, >= 1, exact.
-    The bounds are exact ratios.  It takes time linear in the number of T_λ up to n, about log² n.
+    The bounds are exact.  Finding them takes time linear in the number of values T_λ, about log² n.
     Raises InvalidArgument if n < 2 or lam < 1.
     Source: [Bruck1996] §2.4 (Figs 6, 7), §2.5.
 

@@ -4,10 +4,10 @@ For an integer latency k, every rank does the same, relative to its own number i
 running values.  After round r, T_i combines the N_ε(r) contributions d_i, d_(i+1), …, and S_i
 combines the same contributions without d_i.  In round r every rank sends T or S as it was after
 round r − 1.  The receiver appends the message to both of its values in round r + k − 1.  So N_ε(r)
-= N_ε(r−1) + N_ε(r−k) − ε_(r−k).  The deficiency ε_j is 1 if S is sent instead of T; it makes N_ε
-end at n instead of N_k(t) above it.
+= N_ε(r−1) + N_ε(r−k) − ε_(r−k).  The deficiency ε_j is 1 if round j + 1 sends S instead of T.  The
+ε_j make N_ε end at n instead of N_k(t), the most ranks that t = T_k(n) rounds can serve.
 
-The paper exchanges the two (S where ε is 0), which combines too few contributions for every n >= 2.
+The paper exchanges S and T (S where ε is 0), which combines too few contributions for every n >= 2.
 Its scheme for n = N_k(t) alone is right, and runs downwards from i.
 """
 
@@ -76,7 +76,7 @@ def census_rounds(n: int, lam: Number) -> tuple[CensusRound, ...]:
     No message is sent in a round in which S would be sent but is still empty.  Every T_i combines
     every contribution exactly once, from d_i up to d_(i−1).  This order differs between ranks, so
     the operator must be commutative.
-    Raises InvalidArgument if n < 1, lam < 1, or lam is no integer.
+    Raises InvalidArgument as `deficiencies` does.
     Source: [Bruck1996] §3.1, with S and T exchanged.
 
     >>> for message in census_rounds(4, 2):
@@ -107,7 +107,7 @@ def census_time(n: int, k: int, lam: Number) -> Fraction:
     have arrived.  For k = λ the time is T_λ(n).  For k = ⌊λ⌋ it is qλ + r, where T_k(n) = qk + r
     and 0 <= r < k, at most `delay_send_time`.  For k = ⌈λ⌉ it is at most T_k(n) − (k − λ); this is
     less than `delay_receive_time` if λ is no integer and n >= 2.
-    Raises InvalidArgument if n < 1, k is no integer >= 1, or lam < 1.
+    Raises InvalidArgument if n < 1, k is no integer >= 1, lam < 1, or T_k(n) > MAX_ROUNDS.
 
     >>> census_time(64, 2, "2.5"), census_time(64, 3, "2.5")
     (Fraction(25, 2), Fraction(12, 1))
@@ -148,8 +148,8 @@ def delay_send_time(n: int, lam: Number) -> Fraction:
     """λ/⌊λ⌋·T_⌊λ⌋(n), in units of t0: the census's time if a send takes λ/⌊λ⌋ instead of 1.
 
     n: number of ranks, >= 1.   lam: latency in units of t0, >= 1, exact.
-    This is an upper bound of `census_time`.   Raises InvalidArgument if n < 1 or lam < 1.
-    Source: [Bruck1996] §3.3.
+    This is an upper bound of `census_time` for k = ⌊λ⌋.
+    Raises InvalidArgument if n < 1 or lam < 1.   Source: [Bruck1996] §3.3.
     """
     n, value = checked_integer(n, "delay_send_time(n, lam)", "n"), latency(lam)
     return value / floor(value) * time_scaled(n, floor(value), 1)

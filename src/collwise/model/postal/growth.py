@@ -17,7 +17,7 @@ def reached(t: Number, lam: Number) -> int:
     """N_λ(t): the most ranks, the source included, that can hold the message at time t.
 
     t: time in units of t0, >= 0, exact (a float is its shortest decimal).
-    lam: latency in units of t0, >= 1/1024, exact (below 1 in LogP, where a gap may be that long).
+    lam: latency in units of t0, >= 1/1024, exact (below 1 in LogP, where a gap may be longer).
     Returns a number of ranks: Σ_j C(⌊t − jλ⌋ + j, j) over 0 <= j <= t/λ.
     Raises InvalidArgument if t < 0 or lam < 1/1024.
     Source: [BarNoyKipnis1994], [Bruck1996] §2.1 (recursion); the sum counts paths of j hops.

@@ -1,4 +1,4 @@
-"""The complete graph, in which no two messages share a link."""
+"""The complete graph: only messages with the same source and target share a link."""
 
 from dataclasses import dataclass
 from functools import cached_property

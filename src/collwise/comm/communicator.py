@@ -93,7 +93,8 @@ class Comm(ObjectForms):
         self._learning = Learning(decision.learn) if decision.learn else None
         self._serve(decision, world, self.Get_rank())
         self._dispatch.agree_on_own()
-        if self._served and decision.progress and len(world.hosts) > 1:
+        # A rank may record for itself: what is made here depends on what all ranks know.
+        if decision.progress and len(world.hosts) > 1 and decision.served(len(world.hosts)):
             self._dispatch.duplicate.exists()  # so that non-blocking calls have plans at once
 
     @classmethod

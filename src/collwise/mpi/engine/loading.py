@@ -1,4 +1,4 @@
-"""Which engine serves in this process, and why: Python's if it was chosen or C's cannot.
+"""Which engine serves in this process, and why: Python's if chosen, or if C's cannot serve.
 
 The extension is not compiled for an MPI library.  At run time it gets what mpi4py knows: the width
 of handles, where they are in its objects, and where MPI's functions are.  If anything is not as

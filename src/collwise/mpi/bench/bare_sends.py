@@ -18,7 +18,7 @@ def bare_sends(
 
     Returns a function that performs the collective, and one that frees the types.
     operations: this rank's.   result: the buffer for all blocks; it must hold this rank's own
-    blocks when the function is called.   places: where each rank's blocks begin in it, in bytes.
+    blocks when the function is called.   places: where each rank's blocks begin there, in bytes.
     A send and the next receive become one `Sendrecv` if both are with the same rank.
     """
     types: list[MPI.Datatype] = []

@@ -1,7 +1,7 @@
 """A clock that all ranks share, and common starts by it.
 
-All processes on one kernel share the monotonic clock, also in containers and on emulated hosts.  On
-another kernel, the offset to rank 0's clock is taken from the fastest of some exchanges, assuming
+Processes on one kernel and in one time namespace share the monotonic clock, on emulated hosts, too.
+On other hosts, the offset to rank 0's clock is taken from the fastest of some exchanges, assuming
 half a round trip each way.
 """
 
@@ -26,8 +26,8 @@ _LONGEST_TRIPS = 20
 class CommonClock:
     """Rank 0's clock, as every rank can read it.  Making one is collective over `comm`.
 
-    offset_s: what is added to this rank's own clock.   uncertainty_s: the largest error of the
-    offset, half of the fastest round trip (0 on rank 0's kernel).   trip_s: seconds of a message
+    offset_s: seconds to add to this rank's own clock.   uncertainty_s: the largest error of the
+    offset, half of the fastest round trip (0 with rank 0's clock).   trip_s: seconds of a message
     from rank 0 (0 on its host).
     """
 
@@ -78,9 +78,9 @@ class StartingLine:
     So no rank starts while others, or the network, are busy with what was timed before: a rank that
     only sends is done long before its messages have arrived.
 
-    The notice, which is the time between the announcement and the start, doubles if more than a
-    tenth of the ranks' arrivals were after the start, and shrinks if fewer than 2 % were.
-    apart: whether messages from rank 0 take a while to some ranks.
+    The notice is the time between the announcement and the start.  It doubles, up to a limit, if
+    more than a tenth of the starts found a rank late, and shrinks if fewer than 2 % did.
+    apart: whether a rank is on another host than rank 0.
     """
 
     def __init__(self, comm: MPI.Intracomm, clock: CommonClock, *, oversubscribed: bool) -> None:
@@ -120,7 +120,7 @@ class StartingLine:
         return began, in_time
 
     def adapt(self, late: float) -> None:
-        """Change the notice.   late: the share of arrivals that were late."""
+        """Change the notice.   late: the share of starts that found a rank late."""
         if late > 0.1:
             self.notice_s = min(self.notice_s * 2, self._longest_notice_s)
         elif late < 0.02:
@@ -128,7 +128,7 @@ class StartingLine:
 
 
 def _kernel() -> str:
-    """A text that is equal for all processes with the same monotonic clock."""
+    """A text that is equal for processes with the same monotonic clock, and differs for others."""
     with suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
         return boot + os.readlink("/proc/self/ns/time")  # noqa: PTH115

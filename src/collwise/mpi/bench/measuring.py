@@ -39,7 +39,7 @@ _TAG = 0
 _SETTLING_S = 20e-6
 
 Report = Callable[[float], None]
-"""Called on rank 0 with the share of the work that is done, from 0 to 1."""
+"""Called on the first of the ranks that measure, with the share of the work done, from 0 to 1."""
 
 
 def run_campaign(
@@ -53,7 +53,7 @@ def run_campaign(
     report: Report = lambda done: None,
     levels: NamedPlacement | None = None,
 ) -> Profile:
-    """Measure t0, λ and combining on `comm`; the profile is the same on all ranks.  Collective.
+    """Measure t0, λ, reading and combining; the profile is the same on all ranks.  Collective.
 
     budget_s: seconds, of which combining takes a small share at the end.   sizes: bytes of
     messages; by default the usual ones, up to `largest`.   levels: where the ranks are; only some
@@ -234,7 +234,7 @@ class Prober:
         return 0.0 if self._rank else elapsed
 
     def _bind(self, messages: Sequence[Message], *, rebindable: bool = False) -> Bound:
-        """Bind messages, all sent or all received.   rebindable: whether to run one by one."""
+        """Bind messages, all sent or all received.   rebindable: whether they run one by one."""
         numbers = tuple(range(len(messages)))
         groups = [(number,) for number in numbers] if rebindable else [numbers] if numbers else []
         instructions = [act for group in groups for act in (Start(group), Await(group))]

@@ -26,7 +26,7 @@ class NamedPlacement:
 
     names: what a group of each level is called, such as "node", innermost level first; the last
     level, where all ranks are one group, has no name.   groups: for each host, the numbers of its
-    groups at the levels beyond nodes; empty if ranks of one host belong to different groups.
+    groups at the levels beyond nodes; empty without such levels, or if a host is in several groups.
     """
 
     placement: Placement
@@ -72,7 +72,7 @@ def worth_measuring(world: World, placement: Placement) -> NamedPlacement:
 
 
 def pair_times(comm: MPI.Intracomm, members: Sequence[int]) -> np.typing.NDArray[np.float64]:
-    """A matrix of members' round trips in seconds on rank 0, zeros on others.  Collective."""
+    """A matrix of members' fastest round trips in seconds on rank 0, else zeros.  Collective."""
     rank = comm.Get_rank()
     mine = np.zeros(len(members))
     data = np.zeros(NBYTES, dtype=np.uint8)

@@ -1,6 +1,6 @@
 """Races on MPI: common starts, competitors shuffled and interleaved, the slowest rank's time.
 
-Every competitor's result is checked on every rank, before and after the timing.
+A competitor's result is checked on all its ranks before the timing, and afterwards if it stayed.
 """
 
 import gc
@@ -34,17 +34,17 @@ log = logging.getLogger("collwise")
 _FOR_INTERVALS = 20
 """The fewest repetitions after which narrow confidence intervals may end a race."""
 _TRIALS, _TRIAL_SHARE = 5, 0.25
-"""A competitor that is behind after this many repetitions, or this share of the budget, leaves."""
+"""Competitors may leave for being behind after so many repetitions or this share of the budget."""
 _ROOM, _ROOM_S, _FEWEST_IN_CHUNK = 1.5, 1e-3, 3
-"""Between hosts, where agreeing on a start takes long, ranks agree on the starts of this many
-repetitions or more at once.  Each call starts _ROOM × the slowest call so far plus _ROOM_S seconds
-after the call before it."""
+"""Between hosts, where agreeing on a start takes long, ranks agree once for several repetitions, at
+first for at least _FEWEST_IN_CHUNK.  Between a call's start and the next start, _ROOM × the
+slowest time of its competitor so far plus _ROOM_S seconds pass."""
 _CHUNK_S = 0.05
 _MAX_IN_CHUNK = 50
 
 
 class RaceHarness:
-    """Everything that a race runs on: a private communicator with a common clock.
+    """What races run on: a private communicator with a common clock, and its `OwnCalls`.
 
     Making one is collective.
 
@@ -59,7 +59,7 @@ class RaceHarness:
 
     @cached_property
     def fewer(self) -> PrivateCommunicator | None:
-        """A communicator of all ranks but the last; None there.  The first access is collective."""
+        """A communicator of all ranks but the last; None on the last.  First access: collective."""
         last = self.private.rank == self.private.size - 1
         team = self.comm.Split(MPI.UNDEFINED if last else 0, self.private.rank)
         if last:
@@ -100,16 +100,16 @@ def race(
     op, dtype: the operator and the elements of vectors.   budget_s: seconds for this race.
     repetitions: the most to time.   bare_sends: race messages by plain calls of mpi4py, too.
     own: for each label, the name and settings of one of the library's own algorithms; the label
-    names the form of the call.  Only the first ones are raced if _TRIAL_SHARE of the time allows no
-    more.
+    names the form of the call.  Those that fail their check are left out.  Only the first ones are
+    raced if _TRIAL_SHARE of the time allows no more.
     forms: the forms of calls to race.   if_time: further forms, raced if _TRIAL_SHARE of the time
     allows to try all competitors of all forms.
     neighbours: for each label, another problem, of as many ranks or one less, on which the
     library's blocking call is timed; with any, COMPOSITIONS race, too.   only: the labels of all
     that is timed; None for everything.
-    behind: a competitor leaves early if it takes this many times as long as the best of its form.
-    within: the race ends once medians are known to ± this share.
-    Raises WrongResult, on all ranks, if a competitor leaves a wrong byte on any rank, and
+    behind: competitors that take this many times as long as the best of their form may leave early.
+    within: the race ends once medians are known to ± this share; 0 for no such end.
+    Raises WrongResult, on all ranks, if another competitor leaves a wrong byte on any rank, and
     UnknownName for an operator that races do not support.
     """
     begin = time.perf_counter()
@@ -120,7 +120,7 @@ def race(
         others[label] = None if private is None else Workload(private, other, op, dtype)
 
     def checked(some: Iterable[Competitor]) -> list[Competitor]:
-        """The competitors that can run here; raises WrongResult on all ranks."""
+        """Keep those that can run here; raises WrongResult on all ranks if a result is wrong."""
         able = []
         for one in some:
             on = others.get(one.label, workload)
@@ -180,7 +180,7 @@ def race(
 
 
 def _room(harness: RaceHarness, default: Competitor, budget_s: float) -> int:
-    """Tell how many competitors _TRIAL_SHARE of the time allows to try, from common starts."""
+    """Time the default, to tell how many competitors _TRIAL_SHARE of the time allows to try."""
     began_s = time.perf_counter()
     for _ in range(_TRIALS):
         harness.line.line_up()
@@ -197,7 +197,7 @@ def _own_competitors(
     default: Competitor,
     budget_s: float,
 ) -> list[Competitor]:
-    """Make competitors of the library's own algorithms that can run; of few if time is short."""
+    """Make competitors of own algorithms that can run; of the first few only if time is short."""
     began_s = time.perf_counter()
     default.run()
     each_s = harness.comm.allreduce(time.perf_counter() - began_s, MPI.MAX) + harness.line.notice_s
@@ -224,13 +224,13 @@ def time_competitors(
     behind: float = inf,
     within: float = 0.0,
 ) -> tuple[dict[str, tuple[float, ...]], Punctual, Load]:
-    """Time competitors: the slowest rank's seconds in the repetitions that all began together.
+    """Time competitors: the slowest rank's seconds in repetitions that all ranks began together.
 
     Times count from the first rank's start, so no rank looks faster because another was late.
     Returns (times by label, what `punctual` kept, the load).   budget_s: seconds by rank 0's clock.
-    behind: a competitor leaves if it takes this many times as long as the best of its form
-    (blocking or persistent).
-    within: the timing ends early once medians are known to ± this share.
+    behind: competitors that take this many times as long as the best of their form leave, except
+    those that `contenders` keeps.
+    within: the timing ends early once medians are known to ± this share; 0 for no such end.
     """
     comm, line, now = harness.comm, harness.line, harness.clock.now
     tried = behind == inf
@@ -308,7 +308,7 @@ def _stay(
 
 
 def _narrow(times_s: NDArray[np.float64], within: float) -> bool:
-    """Whether the medians of all competitors are known to ± `within`, a share above 0."""
+    """Whether the medians of all competitors are known to ± `within`, a share; False for 0."""
     return within > 0 and all(median_interval(c).uncertainty <= within for c in times_s.T)
 
 

@@ -56,13 +56,13 @@ COMPOSITIONS: Mapping[str, tuple[str, ...]] = {
     ),
     "Allgatherv": ("Allgather own whole", "Gatherv own parts root + Bcast whole root"),
 }
-"""For each MPI method, sequences of other calls with the same result; each call is followed by the
-names of its arguments.  The method should take no longer than any sequence [Traeff2010].  Allgather
+"""By MPI method, sequences of other calls with the same result; each call is followed by the names
+of its arguments.  The method should take no longer than any sequence [Traeff2010].  Allgather
 needs equal contributions."""
 
 
 class Competitor(NamedTuple):
-    """Something that performs the collective on the workload's buffers."""
+    """A labelled way to perform a collective, such as a schedule or the library's call."""
 
     label: str
     run: Callable[[], object]
@@ -72,7 +72,7 @@ class Competitor(NamedTuple):
 class Workload:
     """The buffers to race one problem with, and methods that make the competitors.
 
-    op, dtype: operator and element type if the collective combines; others move bytes.
+    op, dtype: operator and element type if the collective combines; otherwise bytes are moved.
     buffers: as the MPI method takes them.   result: this rank's output, to be compared with
     `expected`; None if this rank gets no output.
     Raises UnknownName for an operator that races do not support.
@@ -114,17 +114,17 @@ class Workload:
         return np.zeros(nbytes // self._type.itemsize, self._type)
 
     def _data(self, rank: int, salt: int) -> _Values:
-        """The data that a rank contributes; another `salt` gives other data.
+        """The data that a rank contributes.   salt: shifts the data's pattern.
 
-        Vectors are of small integers, which no type rounds or overflows; bytes have a prime period,
-        so that neighbouring blocks of any usual length differ.
+        Elements of vectors are 1 or 2, which no type rounds; bytes have a prime period, so that
+        neighbouring blocks of any usual length differ.
         """
         length = self._lengths[rank] // self._type.itemsize
         count = np.arange(length, dtype=np.int64) * 31 + salt + 7 * rank
         return (count % 5 // 3 + 1 if self.kind.combines else count % 251).astype(self._type)
 
     def fill(self, salt: int) -> None:
-        """Fill this rank's input with known data, and the place of its result with wrong data."""
+        """Fill the input with known data and the result with wrong data, and set `expected`."""
         data = {rank: self._data(rank, salt) for rank in self._lengths}
         first, *others = data.values()
         if self._ufunc is None:
@@ -167,7 +167,7 @@ class Workload:
         return made
 
     def compositions(self) -> list[Competitor]:
-        """The competitors that make COMPOSITIONS, labelled such as "Reduce + Bcast"."""
+        """The competitors that call COMPOSITIONS, labelled such as "Reduce + Bcast (blocking)"."""
         rank, ranks, whole = self.private.rank, self.problem.ranks, self.result
         length = self.problem.nbytes // self._type.itemsize
         if whole is None or self.kind.output == "own block":
@@ -206,8 +206,8 @@ class Workload:
         Collective.
 
         label: names the form of the call, see `form_of`.
-        An algorithm is not raced if the library replaces it on all ranks, if it leaves wrong data,
-        or if ranks end with different bits.
+        An algorithm is not raced if it cannot be called here, if it leaves wrong data, or if ranks
+        end with different bits.
         """
         method, form = self.kind.methods[0], form_of(label)
         switched = calls.find(method, form, name, settings, local=False)
@@ -246,10 +246,10 @@ class Workload:
         return refused or competitor
 
     def _as_comm(self, form: Form, make: "_Making", *, planned: bool) -> Callable[[], object]:
-        """Wrap a call as `Comm` does, and complete it: C serves it from the second time, if it can.
+        """Wrap a call as `Comm` does, and wait for its request; C serves later calls, if it can.
 
-        make: makes the call in Python; returns its request, None if it blocks, and what C needs for
-        the next one.   planned: whether `make` executes a plan, rather than the library's default.
+        make: makes the call in Python; returns (its request, None if it blocks; what C needs for
+        the next call, or None).   planned: False for the library's default call.
         """
 
         def slow(_: str, fast_key: bytes | None, *__: Any) -> Any:
@@ -275,7 +275,7 @@ class Workload:
         return [*self.buffers, *operator, *[self.problem.root] * self.kind.rooted]
 
     def bare_sends(self, label: str, schedule: Schedule) -> Competitor:
-        """The competitor that sends an allgather schedule's messages by plain calls of mpi4py."""
+        """The competitor that sends a schedule's messages by mpi4py; combining is not supported."""
         places = dict(
             zip(self._lengths, accumulate(self._lengths.values(), initial=0), strict=False)
         )
@@ -291,7 +291,7 @@ class Workload:
         return Competitor(label + BY_HAND, run, free)
 
     def check(self, competitor: Competitor) -> None:
-        """Run a competitor once; raises WrongResult on all ranks if a rank's result is wrong."""
+        """Run a competitor on known data; raise WrongResult on all ranks if a result is wrong."""
         self.fill(sum(competitor.label.encode()))
         competitor.run()
 
@@ -310,7 +310,7 @@ class Workload:
 
 
 def idle(label: str) -> Competitor:
-    """The competitor of a rank that takes no part."""
+    """A competitor that does nothing, on a rank that takes no part."""
     return Competitor(label, lambda: None)
 
 

@@ -24,7 +24,7 @@ class Buffer:
     """A user's buffer: `[data, count, type]` in any of mpi4py's forms.
 
     parts: how many blocks the buffer has; the user's count is for one block.   nbytes: the bytes of
-    its data without gaps; MPI requires them to be equal on all ranks.   unit: the element type.
+    its data without gaps.   count: the elements of all blocks.   unit: the element type.
     """
 
     __slots__ = ("address", "count", "keep", "nbytes", "unit")
@@ -130,7 +130,7 @@ def span_of(address: int, nbytes: int, unit: ElementType) -> Span:
 
 
 def elements_in(length: int, unit: ElementType) -> int:
-    """How many elements fill `length` bytes; raises ValueError if bytes remain."""
+    """How many elements fill `length` bytes; raises ValueError unless a whole number does."""
     if not length:
         return 0
     if unit.extent <= 0 or length % unit.extent:
@@ -193,7 +193,7 @@ _capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
 def _check_absolute(data: Any, count: int, unit: ElementType) -> None:
-    """Raise for elements without an address, unless their type has absolute addresses."""
+    """Raise if data is None, or has no address and a type without absolute addresses."""
     if data is None:
         raise ValueError(f"message: buffer is None but count is {count}")
     if not unit.datatype.Get_true_extent()[0]:
@@ -210,8 +210,8 @@ def combined_buffers(
 ) -> tuple[Buffer, Buffer | None]:
     """The send and receive buffers of a collective that combines; one for both if in place.
 
-    has_output: whether this rank receives a result.   parts: how many blocks the vector has: the
-    number of ranks if each rank gets a block, otherwise 1.
+    has_output: whether this rank gets a result; if not, the receive buffer is None.   parts: how
+    many blocks the vector has: the number of ranks if each rank gets a block, otherwise 1.
     """
     if has_output and is_in_place(sendbuf):
         received = Buffer(recvbuf, writable=True, parts=parts)
@@ -224,7 +224,7 @@ def parts_of(spec: Any, pairs: Any = (list, tuple)) -> tuple[Any, Any, Any, Any]
     """Split a buffer specification, in any of mpi4py's forms, into its four parts.
 
     Returns (data, count, displacement, type) as the user passed them; None for what is left out.
-    pairs: the Python types that (count, displacement) may have.
+    pairs: the Python types that the pair (count, displacement) may have.
     """
     if not isinstance(spec, list | tuple):
         if spec is not MPI.BOTTOM and (spec is None or isinstance(spec, str | int)):
@@ -250,7 +250,7 @@ def _index(name: str, value: Any) -> int:
 
 
 def checked_index(value: Any) -> int:
-    """Return `value` as an integer; raises OverflowError if it needs more than 64 bits."""
+    """Return `value` as an integer; raises OverflowError beyond ±(2**63 - 1)."""
     number = index(value)
     if abs(number) > _LARGEST:
         raise OverflowError(f"message: {number} is too large")

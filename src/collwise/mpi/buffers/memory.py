@@ -42,7 +42,7 @@ class ElementType(NamedTuple):
         """The unit for elements of an MPI type.
 
         Raises MPI.Exception for a type that was never committed: here, rather than in the middle
-        of a collective.  MPI.DATATYPE_NULL has elements without bytes, so its calls go to MPI.
+        of a collective.  MPI.DATATYPE_NULL has elements without bytes; MPI gets such calls.
         """
         if datatype == MPI.DATATYPE_NULL:
             return ElementType(datatype, 0, 0, contiguous=False)
@@ -58,7 +58,7 @@ class ElementType(NamedTuple):
 
 
 def _bytes_in_order(datatype: MPI.Datatype) -> bool:
-    """Whether elements of this type are consecutive bytes, in the order in which they are sent."""
+    """Whether elements of this type surely are consecutive bytes, in the order of sending."""
     lower, extent = datatype.Get_extent()
     if lower or extent != datatype.Get_size():
         return False
@@ -123,7 +123,7 @@ class Memory:
         return joined
 
     def message(self, blocks: Iterable[Block]) -> Region:
-        """The region of a message of blocks, in this order; of a derived type if there are gaps."""
+        """The region of a message of blocks, in order; of a derived type unless they adjoin."""
         regions = self.regions(blocks)
         if len(regions) == 1:
             return regions[0]
@@ -195,5 +195,5 @@ class ScratchLayout:
             self.nbytes += -(-needed // _ALIGNMENT) * _ALIGNMENT
 
     def placed_at(self, address: int) -> dict[int, int]:
-        """The address of position 0 of every slot, if the memory begins at `address`."""
+        """The address of position 0 of each slot in scratch, if the memory begins at `address`."""
         return {slot: address + start for slot, start in self._starts.items()}

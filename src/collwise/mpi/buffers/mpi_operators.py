@@ -21,7 +21,7 @@ _EXACT: Mapping[Kind, str] = {"arithmetic": _INTEGERS, "bitwise": _INTEGERS, "lo
 OPERATORS: Mapping[str, MPI.Op] = MappingProxyType(
     {name: getattr(MPI, name.upper()) for name, known in KNOWN.items() if known.kind != "user"}
 )
-"""The predefined operators, by the names that planning uses."""
+"""The predefined operators of reductions, by the names that planning uses."""
 _NAMES = {op.handle: name for name, op in OPERATORS.items()}
 _FITTING: dict[tuple[int, int], bool] = {}
 
@@ -60,7 +60,7 @@ def planning_type(datatype: MPI.Datatype) -> str:
 
 
 def can_combine(op: MPI.Op, datatype: MPI.Datatype) -> bool:
-    """Whether an operator fits a type; if not, the library's own call raises.
+    """Whether an operator fits a type; if not, the library's own call serves or raises.
 
     Equal on all ranks.  A user's operator fits every type of positive size and extent.
     """

@@ -1,7 +1,7 @@
 """Receive buffers with a part for every rank: counts and displacements, in any of mpi4py's forms.
 
 An Allgatherv has counts and displacements by rank; an Allgather has equally many elements from each
-rank, one after another.  MPI requires only the bytes of every rank to be equal on all ranks.
+rank, one after another.  MPI wants all ranks to give a rank's part the same number of bytes.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -56,7 +56,7 @@ SPECS: Mapping[str, Callable[[Any, int], VectorSpec]] = {
     "Allgather": allgather_spec,
     "Allgatherv": allgatherv_spec,
 }
-"""For each MPI method, the function that reads its receive buffer, given the number of ranks."""
+"""By MPI method, the function that reads its receive buffer, given the number of ranks."""
 
 
 def lengths_of(spec: VectorSpec, ranks: int) -> tuple[int, ...]:
@@ -66,7 +66,7 @@ def lengths_of(spec: VectorSpec, ranks: int) -> tuple[int, ...]:
 
 
 def contribution(sendbuf: Any, rank: int, lengths: Sequence[int]) -> Buffer:
-    """A rank's send buffer; raises InvalidArgument unless it has lengths[rank] bytes."""
+    """A rank's send buffer; raises InvalidArgument unless its data has lengths[rank] bytes."""
     buffer = Buffer(sendbuf, writable=False)
     if buffer.count and buffer.unit.datatype == MPI.DATATYPE_NULL:
         raise MPI.Exception(MPI.ERR_TYPE)
@@ -80,7 +80,7 @@ def contribution(sendbuf: Any, rank: int, lengths: Sequence[int]) -> Buffer:
 
 
 def _counts(spec: Any, ranks: int, length: int, unit: ElementType) -> list[int]:
-    """How many elements each rank has; if `spec` is None, equal shares, first ranks one more."""
+    """Each rank's number of elements; if `spec` is None, nearly equal shares, larger ones first."""
     if spec is None:
         each, left = divmod(elements_in(length, unit), ranks)
         return [each + (rank < left) for rank in range(ranks)]
@@ -139,7 +139,7 @@ class VectorBuffer(NamedTuple):
         return Memory(self.address, self.unit, self.starts)
 
     def spans(self) -> dict[int, Span]:
-        """Memory that belongs to each rank's part, for the ranks that have data."""
+        """The memory of each part with data, by rank; its first byte alone if there may be gaps."""
         unit, lengths = self.unit, self.lengths
         starts = self.starts.items()
         return {rank: span_of(self.address + at, lengths[rank], unit) for rank, at in starts}
@@ -148,7 +148,7 @@ class VectorBuffer(NamedTuple):
     def read(spec: VectorSpec, ranks: int) -> "VectorBuffer":
         """Read where every rank's part is.
 
-        Raises mpi4py's errors, and InvalidArgument for parts that overlap.
+        Raises mpi4py's errors, and InvalidArgument for negative counts or parts that overlap.
         """
         _, counts, displacements, _ = spec
         keep, address, length, unit = spec.locate()

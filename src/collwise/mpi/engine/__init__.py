@@ -5,7 +5,7 @@
              `kernels.h` combines, `node.h` is memory that the ranks of a node share, and
              `crossing.h` moves a program's messages through it
 `binding/`   the Python module `_engine`: programs as objects, and calls served without Python
-`own_loops`  which operators are combined by a loop in C with the library's bits
+`own_loops`  which operators a loop in C applies, where it gives the library's bits
 `loading`    whether the engine can serve in this process, and if not, why
 `node_transport`  which messages inside a node go through memory that its ranks share
 `compiled_plan`   a rank's plan as a program in C, with the methods of `BoundPlan`

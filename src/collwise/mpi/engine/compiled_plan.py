@@ -24,7 +24,7 @@ _READ: list[Any] = []
 
 
 QUICK_BYTES = 16384
-"""A program with fewer bytes in its messages keeps the GIL until it calls MPI or has to wait."""
+"""In shared memory, programs with fewer bytes may keep the GIL until they call MPI or wait."""
 
 
 class ProgramInstruction(NamedTuple):
@@ -156,7 +156,7 @@ class CompiledPlan:
     def fast_call(
         self, displacements: Mapping[int, tuple[bool, int]]
     ) -> tuple["Program", tuple[tuple[int, bool, int], ...]]:
-        """What C needs to execute the plan on other buffers of the same kind.
+        """What C needs to execute the plan on other buffers of the same layout.
 
         displacements: for each slot in a user's buffer, whether it is the receive buffer, and the
         bytes from the buffer's beginning to position 0 of the slot.  All calls of a plan have the
@@ -181,7 +181,7 @@ class CompiledPlan:
     ) -> MPI.Request:
         """Start the plan as an `MPI.Request`, where the library has progress hooks.
 
-        completed: called when the request is complete and the plan can be executed again.
+        completed: called when the plan can be executed again; after an error it is freed instead.
         C makes later requests on this plan, and calls `self.over` when one is complete.
         """
 
@@ -204,7 +204,7 @@ class CompiledPlan:
         self._keep = self.over = None
 
     def _release(self, kept: int = 0) -> None:
-        """Free requests, and types after the first `kept`, which Python's plan still uses."""
+        """Free requests, and types except the first `kept`: Python's plan still uses those."""
         for request in self._requests:
             if request != MPI.REQUEST_NULL:
                 request.Free()
@@ -238,7 +238,7 @@ class CompiledPlan:
     def _instructions(
         self, instruction: Instruction, order: list[int]
     ) -> Iterator["ProgramInstruction"]:
-        """The program's instructions for one of the plan; its messages are appended to `order`."""
+        """Yield the program's instructions for one instruction; append its messages to `order`."""
         assert COMPILED is not None
         if isinstance(instruction, Start | Await):
             kind = COMPILED.START if isinstance(instruction, Start) else COMPILED.AWAIT

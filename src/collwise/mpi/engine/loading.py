@@ -1,4 +1,4 @@
-"""Which engine serves in this process: the compiled one if it can, otherwise Python, and why.
+"""Which engine serves in this process, and why: Python's if chosen, or if C's cannot serve.
 
 The extension is not compiled for an MPI library.  At run time it gets what mpi4py knows: the width
 of handles, where they are in its objects, and where MPI's functions are.  If anything is not as
@@ -125,7 +125,7 @@ def _held() -> int:
 
 
 def _types() -> Iterator[tuple[int, int, str]]:
-    """Predefined types without gaps: handle, bytes of an element, and the buffer format for it."""
+    """Predefined types without gaps: handle, bytes of an element, and its buffer format or ""."""
     formats = {}
     for code, written in _FORMATS.items():
         datatype = MPI.Datatype.fromcode(code)

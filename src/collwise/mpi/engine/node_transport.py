@@ -17,15 +17,15 @@ log = logging.getLogger("collwise")
 MOST_RANKS = 256
 """The most ranks of a node that share memory, whose size grows with the square of the ranks."""
 MOST_BYTES = 1 << 30
-"""The most bytes of a collective in shared memory.  Some libraries cannot pack more on one rank."""
+"""The most bytes of a collective in shared memory.  Some MPI libraries cannot pack more at once."""
 
 
 class NodeTransport(NamedTuple):
     """The shared memory that carries messages inside this rank's node, on one communicator.
 
-    The memory is divided into lanes.  All blocking calls use one lane.  Each request has a lane of
-    its own; MPI carries the messages of requests for which no lane is free.   ranks: a map from the
-    node's ranks in the communicator to their numbers in the node.   node: the C object.
+    The memory is divided into lanes.  All blocking calls use one lane.  A request gets a lane of
+    its own if one is free; otherwise MPI carries its messages.   ranks: a map from the node's
+    ranks in the communicator to their numbers in the node.   node: the C object.
     """
 
     ranks: Mapping[int, int]
@@ -42,7 +42,7 @@ def why_no_memory() -> str:
 def node_transport(comm: MPI.Intracomm, nodes: Sequence[int]) -> NodeTransport | None:
     """The shared memory of this rank's node; None on all ranks of a node without such memory.
 
-    Collective.   nodes: the number of each rank's node.
+    Collective.   nodes: the number of each rank's node; empty if none shall share memory.
     """
     members: dict[int, list[int]] = {}
     for rank, node in enumerate(nodes):

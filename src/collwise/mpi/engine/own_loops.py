@@ -25,7 +25,7 @@ _NANS = {
 def needs_no_helper(elements: tuple[str, str, int] | None, form: str) -> bool:
     """Whether a plan within shared memory never calls MPI while the program does something else.
 
-    elements: the operator and element type; None if nothing is combined.   form: of the call.
+    elements: (operator, element type, bytes); None if nothing is combined.   form: the call's.
     """
     return form == "blocking" or elements is None or combines_alone(*elements[:2])
 

@@ -16,7 +16,7 @@ class BroadcastExecutor(Executor):
     """Executes one rank's part of a broadcast.
 
     Segments are bytes of the buffer, or of a packed copy if the buffer's bytes are not in the order
-    of sending.  If all messages are the whole buffer, MPI packs it if `may_call_mpi`.
+    of sending.  If all messages are the whole buffer and `may_call_mpi()`, MPI packs them itself.
     """
 
     def __init__(self, schedule: Schedule, private: PrivateCommunicator) -> None:

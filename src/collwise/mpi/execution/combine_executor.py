@@ -29,9 +29,9 @@ _OUTSIDE: Mapping[int, int] = {slot: outside for outside, slot in IN_SCRATCH.ite
 class _Variant(NamedTuple):
     """What a rank's plan depends on besides the schedule.
 
-    in_place: the input is where the output will be.   separate_output: a combine may write to a
-    third place, unlike `MPI_Reduce_local`.   on_host: the host combines in the user's memory;
-    otherwise MPI copies vectors from there to scratch, and results back.
+    in_place: the input is in the receive buffer, on the host.   separate_output: a combine may
+    write to a third place, unlike `MPI_Reduce_local`.   on_host: the host combines in the user's
+    memory; otherwise MPI copies vectors from there to scratch, and results back.
     """
 
     in_place: bool

@@ -52,8 +52,8 @@ Started: TypeAlias = tuple[MPI.Request | PersistentCollective, FastCall]
 class NobodyAdvances(NotImplementedError):
     """Nobody may advance the schedule while the program does something else.
 
-    Raised on all ranks if there are neither MPI_THREAD_MULTIPLE nor the library's progress hooks,
-    and shared memory does not carry all messages or MPI has to pack some.
+    Raised if there are neither MPI_THREAD_MULTIPLE nor the library's progress hooks, and shared
+    memory does not carry all of the rank's messages or MPI has to pack some.
     """
 
 
@@ -67,9 +67,9 @@ def bound_plan(binding: Binding) -> Bound:
 
 
 class BoundedCache(dict[K, V]):
-    """A dict of at most `most` entries, emptied when it is full.
+    """A dict of at most `most` entries; `remember` empties it first if it is full.
 
-    Values that have a `Free` are freed when they are removed.
+    Values that have a `Free` are freed then, and by `forget`.
     """
 
     def __init__(self, most: int) -> None:
@@ -77,7 +77,7 @@ class BoundedCache(dict[K, V]):
         self._most = most
 
     def remember(self, key: K, value: V) -> V:
-        """Add an entry, and return it."""
+        """Add an entry, and return its value."""
         if len(self) >= self._most:
             self.forget()
         self[key] = value
@@ -97,7 +97,7 @@ class CallBuffers:
 
     slots: the memory of the user's buffers.   variant: which of the rank's plans suits the
     buffers.   layout: what later buffers must also have in common to reuse the bound plan; None if
-    the plan is not reused, since the handle of a user's type may come to mean another type.
+    no plan is reused, as for users' types: the handle of one may come to mean another type.
     keep: what must stay alive while requests use the buffers.   unit: the element type of scratch.
     starts: where each rank's data begins in scratch; None if all begin at 0.   types: types to be
     freed with the plan.   displacements: by slot, (is it the receive buffer, bytes to position 0).
@@ -163,7 +163,7 @@ class Executor(ABC):
         """The rank's plan for buffers of a variant."""
 
     def run(self, *buffers: Any) -> FastCall:
-        """Run the collective once, on buffers as the MPI method takes them.
+        """Run the collective once, on buffers as the MPI method takes them; return its FastCall.
 
         Raises as mpi4py does for buffers that it cannot read, InvalidArgument for sizes that are
         not the schedule's, BrokenCommunicator after an interrupted collective.
@@ -204,8 +204,8 @@ class Executor(ABC):
     def nonblocking(self, *buffers: Any) -> Started:
         """Start the collective on these buffers.  All ranks do so in the same order.
 
-        Returns the request, and what C needs for the next such call.  The request is
-        an `MPI.Request` if the library has progress hooks and the operator is not a user's.
+        Returns the request and its FastCall.  The request is an `MPI.Request` if the library has
+        progress hooks, the operator is not a user's, and the compiled engine can execute the plan.
         Raises InvalidArgument, BrokenCommunicator, NobodyAdvances, and mpi4py's errors.
         """
         self.private.check()
@@ -245,7 +245,7 @@ class Executor(ABC):
         return self._bind(call_buffers, tag, rebindable=True, alone=True)
 
     def _completed(self, bound: CompiledPlan, key: Hashable, idle: list[CompiledPlan]) -> None:
-        """Keep a plan for the next call of its kind, if it is small and not many are kept."""
+        """Keep a plan for a later call if it is small and few are kept; otherwise free it."""
         count = sum(map(len, self._idle.values()))
         forgotten = self._idle.get(key) is not idle  # `Free` was called meanwhile
         if key is None or forgotten or count >= IDLE or bound.scratch.nbytes > IDLE_BYTES:
@@ -302,7 +302,7 @@ class Executor(ABC):
         return bound_plan(Binding(plan, slots, self.private.comm, tag, operator, *memory_of_it))
 
     def _transport(self, call_buffers: CallBuffers) -> NodeTransport | None:
-        """The shared memory for a call's messages; None, on the whole node, if MPI sends them."""
+        """The shared memory for a call's messages; None on the whole node if MPI sends all."""
         typed = call_buffers.operator is None or call_buffers.unit.datatype.is_predefined
         fits = typed and self.problem.nbytes <= MOST_BYTES
         return self.private.transport if fits else None
@@ -319,7 +319,7 @@ class Executor(ABC):
         return buffer
 
     def Free(self) -> None:  # noqa: N802
-        """Free the MPI objects of all bound plans; the next call binds a plan anew."""
+        """Free the MPI objects of all plans kept here; the next call binds a plan anew."""
         self._bound.forget()
         while self._idle:
             _, idle = self._idle.popitem()

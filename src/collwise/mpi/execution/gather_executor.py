@@ -1,9 +1,9 @@
 """Allgatherv and Allgather: contributions of some ranks, into a receive buffer with parts.
 
-A rank sends its own contribution from its send buffer, and copies it into place while messages are
-on their way.  Other contributions are forwarded from the receive buffer.  Data is packed only
-if the bytes of the receive buffer's elements are not in order, and the schedule cuts contributions
-or MPI may not be called while messages move (`may_call_mpi`).
+A rank sends its own contribution from its send buffer if it can, and copies it into place while
+messages are on their way.  Other contributions are forwarded from the receive buffer.  Data is
+packed if the bytes of the receive buffer's elements are not in order, and the schedule cuts
+contributions or MPI may not be called while messages move (`may_call_mpi`).
 """
 
 from collections.abc import Hashable

@@ -27,7 +27,7 @@ from collwise.schedule.operations import (
 
 
 class Start(NamedTuple):
-    """An instruction that starts messages, in this order; numbers are those of the plan's table."""
+    """An instruction that starts messages, in this order; numbers index `RankPlan.messages`."""
 
     messages: tuple[int, ...]
 
@@ -104,7 +104,7 @@ def publications(plan: RankPlan, readers: Collection[int]) -> list[int]:
 
 
 def read_once(plan: RankPlan) -> list[int]:
-    """For each message, the combine instruction that may read it in shared memory; -1 if none.
+    """For each message, the number of the combine that may read it in shared memory; -1 if none.
 
     Such a message goes to scratch, and one operand of the combine is exactly this message.  Nothing
     else reads, sends or copies its bytes, so they need not be copied to the plan's memory.
@@ -143,7 +143,7 @@ def _executed(plan: RankPlan) -> tuple[list[Operation], list[int], list[int]]:
 
 
 def _in_order(operations: Sequence[Operation]) -> Iterable[tuple[int, set[int]]]:
-    """All sends, combines and copies in the order of execution, with the messages they await."""
+    """Yield (place of a send, combine or copy; places of messages it awaits), as executed."""
     data = dependencies(operations)
     local = any(isinstance(op, Combine | Copy) for op in operations)
     hazards = hazards_of(operations) if local else [set()] * len(operations)

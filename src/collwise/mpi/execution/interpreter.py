@@ -1,6 +1,6 @@
 """The Python engine: a rank's plan bound to buffers, and executed one instruction after the other.
 
-It does in Python what the engine in C (`mpi/engine/core/`) does, for blocking and persistent calls.
+It does in Python what the engine in C (`mpi/engine/core/`) does, but MPI carries all messages.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,8 +37,8 @@ class Binding(NamedTuple):
     slots: the memory of each slot.   rebindable: whether the plan serves other memory of the same
     layout, too; addresses are set before each execution.   scratch: which slots lie in scratch.
     types: derived types, to be freed in the end.   keep: what must live as long as the bound plan,
-    such as the owners of the memory.   transport: carries messages inside the node, on all
-    its ranks or on none; for the compiled engine only.
+    such as the owners of the memory.   transport: the shared memory for messages inside the node,
+    None on all its ranks if there is none; for the compiled engine only.
     """
 
     plan: RankPlan
@@ -56,9 +56,9 @@ class Binding(NamedTuple):
 class BoundPlan:
     """A rank's plan on the memory of its slots, ready to be executed any number of times.
 
-    An error before the first message is started changes nothing.  After a message that was too long
-    the remaining instructions are executed, since other ranks wait for them; then the error is
-    raised.   interrupted: whether another error ended the plan while messages were pending.
+    After a message that was too long the remaining instructions are executed, since other ranks
+    wait for them; then the error is raised.   interrupted: whether another error ended the plan
+    after its first message was started, or an interrupt such as Ctrl-C did at any time.
     """
 
     def __init__(self, binding: Binding) -> None:
@@ -90,13 +90,13 @@ class BoundPlan:
         self.end()
 
     def begin(self) -> None:
-        """Execute everything up to the first wait; `complete` and `end` continue from there."""
+        """Execute everything up to the first wait; ENGINE, `complete` and `end` continue then."""
         self._open()
         if self._at < self._plan.forwarding:
             ENGINE.add(self)
 
     def advance(self) -> bool:
-        """Continue as far as messages are complete; called by the progress engine."""
+        """Continue up to the last send if messages allow; return whether this is done or failed."""
         return self._step(self._plan.forwarding)
 
     def complete(self) -> bool:

@@ -21,8 +21,8 @@ _NAME = "a request of collwise's (lists need collwise.startall and collwise.wait
 class PersistentCollective:
     """A collective that can be started again and again: `Start`, then `Wait` or `Test`.
 
-    Made on all ranks in the same order.  It has the methods of mpi4py's persistent requests but is
-    not one of them: use `collwise.startall` and `collwise.waitall` on lists of requests.
+    Made on all ranks in the same order.  It has most methods of mpi4py's persistent requests but
+    is not one of them: use `collwise.startall` and `collwise.waitall` on lists of requests.
     A status passed to its methods is not changed.
     """
 
@@ -159,7 +159,7 @@ class NonblockingCollective(_Completing, PersistentCollective):
 
 
 _compiled: tuple[type[PersistentCollective], type[PersistentCollective]] | None = None
-"""The classes of persistent and of non-blocking requests on the compiled engine."""
+"""The classes of persistent and of non-blocking requests on the compiled engine, if it serves."""
 if COMPILED is not None:
     _Persistent: Any = COMPILED.Persistent
 
@@ -192,9 +192,9 @@ if COMPILED is not None:
 def request_of(
     private: PrivateCommunicator, bound: "Bound", *, once: bool = False
 ) -> PersistentCollective:
-    """A persistent request for a bound plan, on the plan's engine.
+    """A request for a bound plan, on the plan's engine.
 
-    once: the request is started now, and freed when it is complete.
+    once: whether it is started now, and freed when it is complete; otherwise it is persistent.
     """
     compiled = isinstance(bound, CompiledPlan) and _compiled
     request = (compiled or (PersistentCollective, NonblockingCollective))[once](private, bound)

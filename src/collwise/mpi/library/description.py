@@ -1,4 +1,4 @@
-"""Prints what the installed library says about its algorithms, as one line of JSON.
+"""Prints what the installed library says about its algorithms: a line, "collwise:" and JSON.
 
     python -m collwise.mpi.library.description
 
@@ -24,7 +24,7 @@ class _Place(ctypes.Structure):
 
 
 def _tables() -> tuple[list[str], list[str]]:
-    """The JSON tables in MPICH's library file, and the algorithms that they may name."""
+    """The JSON tables in MPICH's library file, and algorithms that they may name; else nothing."""
     place, function = _Place(), ctypes.CDLL(MPI.__file__).MPI_Bcast
     ctypes.CDLL(None).dladdr(ctypes.cast(function, ctypes.c_void_p), ctypes.byref(place))
     path = place.file if MPI.get_vendor()[0] == "MPICH" else b""
@@ -35,7 +35,7 @@ def _tables() -> tuple[list[str], list[str]]:
 
 
 def description() -> str:
-    """In JSON, the library's name and version, blocking algorithms, and tables."""
+    """In JSON, the library's name and version, blocking algorithms with settings, and tables."""
     algorithms = {
         method: {
             name: [one.value, {short: value.read() for short, value in one.parameters.items()}]

@@ -3,9 +3,9 @@
 This works under any library.  `combined` uses a user's operator that gives each pair of operands a
 number; from these pairs follows the expression of every result.  `summed` shows how MPI.SUM rounds.
 In `broadcast_tree` one rank enters the broadcast late, and the others tell it when they are done.
-A rank that was done before the late one entered does not depend on it.  This needs no clock.
+A rank that was done before the late one entered does not depend on it.  This needs no common clock.
 
-All functions are collective, and return the same on all ranks.  Meanwhile nobody else may send
+These three are collective, and return the same on all ranks.  Meanwhile nobody else may send
 messages on the communicator.   comm: the communicator whose methods are called; it may be a
 `collwise.Comm`.
 """
@@ -42,8 +42,8 @@ class Combination(NamedTuple, Generic[T]):
     by_rank: for each rank, the distinct values in its result, in the order of elements; empty for a
     rank without a result.  `combined` has expressions such as "((0 1) 2)": 0 is rank 0's
     contribution, and the left operand comes first.  `summed` has numbers.
-    ranks_agree: whether all ranks have equal results, element by element; True unless the method is
-    Allreduce.   elements_agree: whether all elements of each rank's result are equal.
+    ranks_agree: for Allreduce, whether all ranks have equal results, element by element; for other
+    methods True.   elements_agree: whether all elements of each rank's result are equal.
     For a commutative operator, (0 1) and (1 0) count as equal.
     """
 
@@ -53,7 +53,7 @@ class Combination(NamedTuple, Generic[T]):
 
     @property
     def values(self) -> tuple[T, ...]:
-        """The distinct values on all ranks."""
+        """The distinct values in the results of all ranks together."""
         return tuple(dict.fromkeys(value for here in self.by_rank for value in here))
 
 
@@ -150,7 +150,7 @@ def _numbers(left: NDArray[np.uint64], right: NDArray[np.uint64]) -> NDArray[np.
 
 
 def _result(comm: MPI.Intracomm, method: str, nbytes: int, value: Any, op: MPI.Op) -> NDArray[Any]:
-    """Call `method`; returns the result on this rank.   value: all elements of its vector."""
+    """Call `method`; returns the result on this rank.   value: each element of its vector."""
     blocks = comm.Get_size() if method == "Reduce_scatter_block" else 1
     items = -(-nbytes // (ELEMENT * blocks))
     result = np.zeros(items, value.dtype)
@@ -180,7 +180,7 @@ def broadcast_tree(comm: MPI.Intracomm, nbytes: int, root: int = 0) -> Broadcast
     """The tree by which Bcast sends `nbytes` bytes, as delays show it.
 
     In a round each rank but the root is late once.  Rounds go on until two in a row show nothing
-    new.  A rank that was done before a late rank began, in any round, does not depend on it.
+    new, at most ROUNDS.  A rank that was done before a late rank began does not depend on it.
     If senders wait for their receivers (beyond the library's eager size), no tree is seen.
     """
     ranks, data = comm.Get_size(), np.zeros(nbytes, "u1")
@@ -200,7 +200,7 @@ def broadcast_tree(comm: MPI.Intracomm, nbytes: int, root: int = 0) -> Broadcast
 
 
 def _quiet(comm: MPI.Intracomm, data: NDArray[Any], root: int) -> float:
-    """The seconds that a late rank waits for one more rank to be done."""
+    """The seconds that a late rank waits, in the first round, for one more rank to be done."""
     longest_s = 0.0
     for _ in range(3):
         comm.Barrier()
@@ -215,7 +215,7 @@ def _quiet(comm: MPI.Intracomm, data: NDArray[Any], root: int) -> float:
 def _late_after(
     comm: MPI.Intracomm, data: NDArray[Any], root: int, quiet_s: float
 ) -> frozenset[int]:
-    """The ranks that were not done while this rank was late.  Each but the root is late once."""
+    """The ranks that were not done while this rank was late.  All but the root are late once."""
     plain, late = MPI.Intracomm(comm), frozenset[int]()
     for turn in (rank for rank in range(comm.Get_size()) if rank != root):
         if comm.Get_rank() == turn:
@@ -230,7 +230,7 @@ def _late_after(
 def _enter_late(
     comm: MPI.Intracomm, broadcast: Callable[[], object], quiet_s: float
 ) -> frozenset[int]:
-    """Enter the broadcast when no further rank has finished it for `quiet_s` seconds.
+    """Enter the broadcast when all others, or no further one for `quiet_s` seconds, finished it.
 
     Returns the ranks that had not finished by then.
     """

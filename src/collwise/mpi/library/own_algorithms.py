@@ -30,11 +30,11 @@ _RANKS: Mapping[str, int] = {"two_proc": 2}
 """Algorithms that run on a single number of ranks only, with that number."""
 _LARGEST = 2**31 - 1
 _RADIX = 4
-"""Algorithms with a radix are raced with the library's own radix, and with this one."""
+"""Algorithms with a radix are raced with the library's radix and, on more ranks, with this one."""
 _FLAT = re.compile(r"\b(\d+) NM only")
 """Finds the number of MPICH's composition that treats all ranks alike, whatever their nodes."""
 _COMPOSITIONS = re.compile(r"\b(\d+) [A-Z]")
-"""Finds the numbers of MPICH's compositions in a description: each stands before its words."""
+"""Finds the numbers of MPICH's compositions in a description: words follow each number."""
 _LISTED = re.compile(r"^\s*(\w+)\s+-\s", re.MULTILINE)
 
 
@@ -42,7 +42,7 @@ class OwnAlgorithm(NamedTuple):
     """One of the library's own algorithms for a collective, in one form of its calls.
 
     variable, value: to choose the algorithm, this value is written to this variable.   parameters:
-    for the name of each of its settings, the variable.   duplicated: whether the library reads
+    by name of a setting, its variable.   duplicated: whether the library reads
     variables when a communicator is made, so that the algorithm needs a duplicate.
     """
 
@@ -54,7 +54,7 @@ class OwnAlgorithm(NamedTuple):
 
     @property
     def flat(self) -> int | None:
-        """The composition that treats all ranks alike; None if the library has none."""
+        """The number of the composition that treats all ranks alike; None if there is none."""
         composition = self.parameters.get("composition")
         found = None if composition is None else _FLAT.search(composition.description)
         return None if found is None else int(found[1])
@@ -184,10 +184,10 @@ def _read(naming: _Naming, method: str, form: Form, variable: Variable) -> Catal
 def worth_racing(
     method: str, ranks: int, *, composed: bool, form: Form = "blocking"
 ) -> list[tuple[str, Mapping[str, int]]]:
-    """Names and settings of the algorithms of one form of calls that are worth a race.
+    """Names and settings of the library's algorithms that are worth a race, in one form of calls.
 
-    composed: whether several nodes have several ranks, so that the library composes algorithms.
-    Then each algorithm is also raced without composition, if the library allows that.
+    composed: whether there are several nodes, some with several ranks.  Then each algorithm is
+    also raced without composition, if the library allows that.
     """
     found: list[tuple[str, Mapping[str, int]]] = []
     known = catalogue(method, form)
@@ -204,7 +204,7 @@ def worth_racing(
 
 
 def refusing(name: str) -> tuple[tuple[Variable, int], ...]:
-    """The variables and values that make the library raise an error rather than replace `name`.
+    """Variables and values that make the library raise an error rather than replace an algorithm.
 
     Empty if the library cannot do so.  Also empty for MPICH's smp, which calls the collective again
     on some of the ranks; an error in that call would hang the other ranks.  For compositions, which
@@ -223,8 +223,8 @@ def refusing(name: str) -> tuple[tuple[Variable, int], ...]:
 def _parameters(naming: _Naming, method: str) -> Iterator[tuple[str, str, Variable]]:
     """Yield each control variable that holds a setting of `method`.
 
-    Yields (the algorithm that the variable's name contains, in lower case, or "", our name of the
-    setting, the variable).
+    Yields (the algorithm in the variable's name, in lower case, or ""; our name of the setting;
+    the variable).
     """
     pattern = re.compile(naming.parameter.format(naming.case(method)))
     for name, variable in variables().items():

@@ -3,12 +3,12 @@
 A variable of the library chooses the algorithm for the whole process.  If a second thread made the
 same collective meanwhile, on any communicator, it would run another algorithm than the other ranks
 of that communicator.  So all ranks agree, when the first such call is made or when a communicator
-is wrapped, that each of them has one Python thread and that all have the same variables.  A
-switched call holds a lock of the process, shared by all communicators of collwise; after the first
-switched call, the library's other calls hold it, too.  Set COLLWISE_SWITCH=always if no other
-thread makes collectives, and COLLWISE_SWITCH=never if threads that start later do.  Where a
-duplicate of a communicator keeps the algorithm with which it was made, the number of threads does
-not matter.
+is wrapped, that each of them has one Python thread, or MPI below MPI_THREAD_MULTIPLE, and that all
+have the same variables.  A switched call holds a lock of the process, shared by all communicators
+of collwise; after the first switched call, collwise's other calls of the library hold it, too.  Set
+COLLWISE_SWITCH=always if no other thread makes collectives, and COLLWISE_SWITCH=never if threads
+that start later do.  Where a duplicate of a communicator keeps the algorithm with which it was
+made, the number of threads does not matter.
 """
 
 import logging
@@ -39,7 +39,7 @@ log = logging.getLogger("collwise")
 SWITCH = "COLLWISE_SWITCH"
 """The environment variable that says whether the library's variables may be switched."""
 LIMIT_S = 60.0
-"""Seconds that a call waits for a switched call of another thread."""
+"""The most seconds that a call waits for a switched call of another thread."""
 MOST_DUPLICATES = 10
 """Largest number of duplicates of a communicator, each made with other algorithms."""
 _WHERE_MADE: Mapping[str, int] = {"coll_tuned_use_dynamic_rules": 1, "coll_han_priority": 0}
@@ -48,7 +48,7 @@ _WHERE_MADE: Mapping[str, int] = {"coll_tuned_use_dynamic_rules": 1, "coll_han_p
 _lock = threading.Lock()
 """The lock of switched calls; unused with the compiled engine, which has a lock of its own."""
 _guarded = threading.Event()
-"""Set once a variable of the whole process has been switched."""
+"""Set once a call may switch a variable of the whole process."""
 Writes: TypeAlias = tuple[tuple[Variable, int], ...]
 
 
@@ -140,7 +140,7 @@ class OwnCalls:
         return "no duplicate could be made for it" if made is None else Switched(made)
 
     def composed(self, method: str, form: Form, name: str, settings: Mapping[str, Any]) -> bool:
-        """Whether the library runs an algorithm on one rank of each node, and others inside nodes.
+        """Whether the library runs the algorithm on one rank per node, and other ones inside nodes.
 
         Collective.
         """
@@ -193,7 +193,7 @@ class OwnCalls:
         return self.refused != ""
 
     def _duplicate(self, writes: Writes) -> MPI.Intracomm | None:
-        """A duplicate, made while the variables have these values; None if a rank cannot."""
+        """A duplicate made while variables have these values; None if a rank fails.  Collective."""
         made = None
         wanted = (*_needed(), *writes)
         with alone():
@@ -284,10 +284,10 @@ def changed(writes: Writes) -> Iterator[None]:
 
 
 def _shared(algorithm: OwnAlgorithm) -> Writes:
-    """The (variable, value) pairs that choose the algorithm of this value in every collective.
+    """The (variable, value) pairs that choose algorithms whose value equals this algorithm's.
 
-    They are of blocking collectives that have such an algorithm.  All pairs are written before a
-    duplicate is made, so that the collectives share it.
+    They are of all blocking collectives that have such an algorithm.  All pairs are written before
+    a duplicate is made, so that the collectives share it.
     """
     every = (
         one

@@ -26,7 +26,7 @@ class Variable:
     """A control variable whose value is one integer.
 
     index: the library's number of the variable.   nbytes: bytes of its value, 1 or 4.   choices:
-    the value that each word means, if the library enumerates the values.
+    the value that each word means; empty unless the library enumerates the values.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Variable:
 
 
 def variables() -> Mapping[str, Variable]:
-    """The library's integer variables, by name; if there are none, `missing` says why."""
+    """The library's integer variables, by name; empty if `missing` says why they are missing."""
     return _found()[0]
 
 
@@ -105,7 +105,7 @@ def _found() -> tuple[Mapping[str, Variable], str]:
 
 
 def _variable(index: int) -> Variable | None:
-    """The variable of this number; None if its value is no single integer, or if it is gone."""
+    """The variable of this number; None if it is gone, or no MPI_INT or MPI_C_BOOL."""
     name, description = (ctypes.create_string_buffer(_MOST_TEXT) for _ in range(2))
     lengths = ctypes.c_int(_MOST_TEXT), ctypes.c_int(_MOST_TEXT)
     verbosity, bind, scope = (ctypes.c_int() for _ in range(3))

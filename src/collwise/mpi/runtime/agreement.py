@@ -1,4 +1,4 @@
-"""Agreement of ranks: all of them get the same results and errors, so none waits for ever."""
+"""Agreement of ranks: if one of them fails, all raise the same error, so none waits for ever."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ def on_root(
 
 
 def _outcome(act: Callable[[], object]) -> bytes:
-    """A pickle of the pair (result of `act`, None), or (None, the error that `act` raised)."""
+    """A pickle of (result of `act`, None) or (None, its error, if need be as a RuntimeError)."""
     try:
         return MPI.pickle.dumps((act(), None))
     except Exception as problem:

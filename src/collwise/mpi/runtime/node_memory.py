@@ -16,8 +16,8 @@ _TOKEN_BYTES = 16
 class Mapped(NamedTuple):
     """Memory that the ranks of a node share.
 
-    readers: this rank's read-only mapping.   writers: this rank's writable mapping; None if this
-    rank may not write.   problems: for each node whose ranks share no memory, the reason.
+    readers, writers: this rank's read-only and writable mappings; None without shared memory, and
+    `writers` if the rank may not write.   problems: by node without shared memory, the reason.
     """
 
     readers: mmap.mmap | None

@@ -29,7 +29,7 @@ log = logging.getLogger("collwise")
 
 MOST = 256
 """The most duplicates in a process.  The library's collectives serve further communicators: MPI
-libraries allow about 2,000 communicators, and the program needs most of them."""
+libraries allow about 2,000 communicators, and the program may need most of them."""
 NO_ROOM = f"there are {MOST} duplicates of other communicators, or no room for one"
 BLOCKING_TAG = 0
 """All blocking calls share this tag: MPI requires all ranks to make them in one order."""
@@ -201,7 +201,7 @@ class PrivateDuplicate:
         self.when_broken: list[Callable[[], object]] = []
 
     def exists(self, *, local: bool = False) -> bool:
-        """Whether there is a duplicate, which this call makes unless a rank has MOST already.
+        """Whether there is a duplicate; the first call makes it if all ranks have room for it.
 
         Equal on all ranks.   local: whether to make no duplicate, and not to wait for other ranks.
         """

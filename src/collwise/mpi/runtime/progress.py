@@ -2,10 +2,10 @@
 
 A rank in the middle of a chain has to forward data between `Start` and `Wait`.  If it did so only
 in `Wait`, some programs would deadlock, although they are legal and complete with MPI's own.  So
-every collwise call advances all running schedules.  A helper thread advances them if there is no
-such call for about a millisecond.  The compiled engine does the same in C, with a helper thread of
-its own.  Below MPI_THREAD_MULTIPLE a helper may not call MPI: it moves only data in memory that
-ranks of a node share, and the library's own collectives serve other calls.
+calls of collwise advance all running schedules.  A helper thread advances them if there is no such
+call for about a millisecond.  The compiled engine does the same in C, with a helper thread of its
+own.  Below MPI_THREAD_MULTIPLE a helper may not call MPI.  Then the library's hooks, if it has any,
+advance schedules; otherwise only those in shared memory advance, and the library serves the rest.
 """
 
 import atexit
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 0.001
 END_LIMIT_S = 5.0
-"""Seconds that MPI_Finalize waits for collectives that the program did not complete."""
+"""The most seconds that MPI_Finalize waits for collectives that the program did not complete."""
 _IDLE_ROUNDS = 100
 
 
 class ProgressEngine:
-    """Advances the running schedules of this process.
+    """Advances the schedules that the Python engine runs in this process.
 
     A thread that advances schedules holds `lock`, and never blocks in MPI while it does.
     """
@@ -60,7 +60,7 @@ class ProgressEngine:
                     self.remove(one)
 
     def remove(self, schedule: "BoundPlan") -> None:
-        """Remove a schedule that is complete or has failed."""
+        """Advance a schedule no longer; it may have been removed before."""
         with self.lock:
             if schedule in self.running:
                 self.running.remove(schedule)
@@ -126,7 +126,7 @@ def wait_with_progress(requests: Iterable[Any]) -> None:
 
 
 def before_mpi_ends(act: Callable[[], None]) -> None:
-    """Call `act` when Python ends, or in MPI_Finalize, which deletes COMM_SELF's attributes.
+    """Call `act` when Python ends and in MPI_Finalize, which deletes COMM_SELF's attributes.
 
     If the compiled engine has progress hooks, MPICH waits for running collectives before it deletes
     those attributes.  `MPI.Finalize` is then wrapped, so that it calls `act` first.

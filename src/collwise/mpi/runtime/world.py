@@ -51,7 +51,7 @@ class World(NamedTuple):
     engine: str = ""
     """Which engine executes plans on rank 0."""
     nodes: tuple[int, ...] = ()
-    """The number of each rank's node: ranks that share memory and a processor name."""
+    """Each rank's node number: ranks of one node share memory and a processor name."""
     level_placement: Placement | None = None
     """Where the ranks are in the levels of a profile; None until that is known."""
     transport: str = TRANSPORTS[0]
@@ -69,7 +69,7 @@ class World(NamedTuple):
 
     @property
     def ranks_per_node(self) -> str:
-        """Nodes x ranks on each: "2x8" is 2 nodes with 8 ranks each."""
+        """Hosts x ranks on each: "2x8" is 2 hosts of 8 ranks, "1x8 1x4" one of 8 and one of 4."""
         return ranks_per_node_of(Counter(self.hosts).values())
 
     @property
@@ -83,7 +83,7 @@ class World(NamedTuple):
 
     @property
     def crowding(self) -> tuple[str, ...]:
-        """A line that warns that ranks share cores; empty unless a node is oversubscribed."""
+        """One line, which warns that ranks share cores; empty unless `oversubscribed`."""
         cores = formatting.count(self.cores, "core")
         line = f"note     {len(self.hosts)} ranks share {cores}: expect noise"
         return (line,) * self.oversubscribed

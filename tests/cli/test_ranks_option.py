@@ -34,6 +34,7 @@ TUNED = {
     "openmpi": ("--json",),
 }
 RACE = ("bench", "--budget", "0.3", "--bytes", "64")
+REFUSED = "reduce_scatter_allgather"
 ATTEMPTS = 4
 """To show what noise of a busy machine hides for a while."""
 
@@ -95,6 +96,16 @@ def test_bench_under_a_launcher(mpi: Library, measured: Path) -> None:
     calls = [form["call"] for form in found["forms"].values()]
     assert [call for call in calls if call != "Ibcast"] == ["Bcast", "Bcast_init"]  # if time allows
     assert {c["label"] for c in found["competitors"]} >= {"library", found["algorithm"]}
+
+
+@on_one("mpich")
+def test_what_only_some_ranks_would_refuse(mpi: Library, measured: Path) -> None:
+    """MPICH runs the algorithm on one rank of each of two nodes, which refuse one element."""
+    asked = "--collective", "allreduce", "--bytes", "8", "--algorithm", f"library:{REFUSED}"
+    nodes = environment(mpi, measured, MPIR_CVAR_NUM_CLIQUES="2")
+    ended = run(alone(mpi, *RACE[:-2], "-n", "3", *asked, "--json"), measured, nodes)
+    [race] = ended.document("bench")["cells"]
+    assert f"library:{REFUSED} (blocking)" in {c["label"] for c in race["competitors"]}
 
 
 @on_one("openmpi")

@@ -202,6 +202,15 @@ def for_one_call(comm: MPI.Intracomm) -> None:
 
 
 @check
+def one_rank_records(comm: MPI.Intracomm) -> None:
+    """Nothing collective depends on a record."""
+    ours = cw.Comm(comm.Dup(), profile=False, record=comm.rank == 0)
+    works(ours)
+    assert bool(ours.calls()) == (comm.rank == 0)
+    ours.Free()
+
+
+@check
 def what_was_called(comm: MPI.Intracomm) -> None:
     ours = cw.Comm(comm.Dup(), machine=MACHINE, algorithms={"broadcast": "chain"}, record=True)
     assert ours.calls() == []

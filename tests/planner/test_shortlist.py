@@ -109,6 +109,20 @@ def test_fewer_messages_are_raced_too(machine: Machine) -> None:
     assert len({candidate.label for candidate in estimate.candidates}) == len(estimate.candidates)
 
 
+def test_where_ranks_share_cores_one_with_less_work_is_raced_too() -> None:
+    """The choice sends to all others at once: of 16 on two cores, each waits for eight."""
+    machine = measured([[(8, "40e-6", 33), (65536, "5.3e-3", "1.25")]])
+    plain = plan("allreduce", ranks=16, nbytes=8, machine=machine)
+    _, alone = worth_a_race(plain)
+    _, crowded = worth_a_race(plain, ranks_per_core=Fraction(8))
+    assert crowded[0] == alone[0] == plain.choice
+    [more] = {one.label: one for one in crowded if one not in alone}.values()
+    slower = machine.with_overhead("280e-6")
+    times = [ideal(c.schedule(plain.problem), slower).completion for c in (more, *alone)]
+    assert max(times[0], plain.choice.predicted) < min(times[1:])
+    assert more.predicted == ideal(more.schedule(plain.problem), machine).completion
+
+
 def test_where_no_fewer_messages_are_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
     for machine, nbytes in ((HOCKNEY, 8), (POSTAL, 1 << 20)):
         few = plan("broadcast", ranks=8, nbytes=nbytes, machine=machine)

@@ -3,7 +3,8 @@
 In the model a message occupies a port for t0 and is never late.  On real hosts many short messages
 take longer, and a rank that waits for many other ranks is delayed by the latest one.  So a race
 also includes candidates with somewhat fewer messages and with far fewer, and a candidate in which
-every rank receives from only one rank, or sends to only one.
+every rank receives from only one rank, or sends to only one.  Where ranks share cores, their
+messages wait for each other's processor time, so the best candidate for that is raced, too.
 """
 
 from dataclasses import replace
@@ -13,6 +14,7 @@ from collwise.algorithms.registry import ALGORITHMS
 from collwise.model.exact import exact
 from collwise.model.levels import Levels
 from collwise.model.limits import SEARCHED_RANKS
+from collwise.model.machine import Machine
 from collwise.planner.candidates import predicted
 from collwise.planner.choose import plan_for, why_not
 from collwise.planner.plans import Candidate, Plan
@@ -29,14 +31,18 @@ MOST_SLOWER = 3
 
 
 def worth_a_race(
-    estimate: Plan, algorithm: str | None = None
+    estimate: Plan, algorithm: str | None = None, *, ranks_per_core: Fraction = Fraction(1)
 ) -> tuple[Plan, tuple[Candidate, ...]]:
     """The plan with candidates of fewer messages added, and the candidates to race, choice first.
 
     algorithm: the only algorithm from which candidates may be added; None for all.
+    ranks_per_core: how many ranks share each core.
     """
     picked = [estimate.choice]
-    fewer = [_with_fewer_messages(estimate, algorithm, share) for share in OVERHEADS]
+    fewer = [_with_fewer_messages(estimate, algorithm, more) for more in _overheads(estimate)]
+    if ranks_per_core > 1 and estimate.problem.ranks <= SEARCHED_RANKS:
+        waiting_s = _gap(estimate.machine, 1) * (ranks_per_core - 1)
+        fewer.append(_with_fewer_messages(estimate, algorithm, waiting_s))
     added = {candidate.label: candidate for candidate in fewer if candidate is not None}
     if added:
         others = (c for c in estimate.candidates if c.label not in added)
@@ -69,31 +75,40 @@ def shortlist(estimate: Plan, most: int = 3, within: float = 1.5) -> tuple[Candi
 
 
 def _with_fewer_messages(
-    estimate: Plan, algorithm: str | None, share: Fraction
+    estimate: Plan, algorithm: str | None, overhead_s: Fraction
 ) -> Candidate | None:
-    """The candidate that would be the best if each message took `share` × t0 longer.
+    """The candidate that would be the best if each message took `overhead_s` seconds longer.
 
-    t0 is that of the root's first message in the chosen schedule (with levels, `gap_outside`).
     algorithm: the only one to consider; None for all.
-    None if it is the choice, if it is predicted to take over MOST_SLOWER times as long, if the
-    root's first message is the whole vector or does not exist, or if there are too many ranks.
+    None if it is the choice, or if it is predicted to take over MOST_SLOWER times as long.
     """
     problem, machine, best = estimate.problem, estimate.machine, estimate.choice
-    nbytes = _first_message_of_root(estimate)
-    if not nbytes or nbytes >= problem.nbytes:
-        return None
-    if isinstance(machine, Levels):
-        gap = machine.gap_outside(nbytes)
-    else:
-        gap = machine.message(nbytes).gap
-    slower = machine.with_overhead(gap * share)
     net, why = estimate.topology, estimate.reason
+    slower = machine.with_overhead(overhead_s)
     fewer = plan_for(problem, slower, algorithm, topology=net, reason=why).choice
     time = predicted(ALGORITHMS[fewer.name], problem, machine, fewer.settings, net)
     if time > MOST_SLOWER * best.predicted or fewer.label == best.label:
         return None
     fewer = replace(fewer, predicted=time)
     return replace(fewer, verdict=f"{why_not(fewer, best)}: the best if messages cost more")
+
+
+def _overheads(estimate: Plan) -> list[Fraction]:
+    """OVERHEADS in seconds: shares of t0 of the root's first message in the chosen schedule.
+
+    Empty if that is the whole vector or does not exist, or if there are too many ranks.
+    """
+    nbytes = _first_message_of_root(estimate)
+    if not 0 < nbytes < estimate.problem.nbytes:
+        return []
+    return [_gap(estimate.machine, nbytes) * share for share in OVERHEADS]
+
+
+def _gap(machine: Machine, nbytes: int) -> Fraction:
+    """The time t0 of a message; with levels, between ranks of different groups."""
+    if isinstance(machine, Levels):
+        return machine.gap_outside(nbytes)
+    return machine.message(nbytes).gap
 
 
 def _first_message_of_root(estimate: Plan) -> int:

@@ -227,7 +227,8 @@ class Session:
         planned = algorithm if named is None else None
 
         def plan() -> tuple[Plan, Sequence[Candidate], float]:
-            worth = worth_a_race(task.plan(profile, planned, placement), planned)
+            made = task.plan(profile, planned, placement)
+            worth = worth_a_race(made, planned, ranks_per_core=self.world.ranks_per_core)
             return *worth, task.least_s(profile, placement)
 
         # One rank plans for all: on emulated hosts, and on nodes that are full, ranks share cores.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from collwise.comm.recording import Calls
-from collwise.measure.race import LIBRARY
+from collwise.measure.race import LIBRARY, by_library
 from collwise.report.tables import Table, attributes, optional_time
 from collwise.system import formatting
 from collwise.tuning.occurred import FORMAT
@@ -36,10 +36,13 @@ def calls_lines(calls: Sequence[Calls], tuning: str) -> list[str]:
     if not calls:
         return ["no collective was called"]
     total = sum(group.times for group in calls)
-    ours = sum(group.times for group in calls if group.algorithm != LIBRARY)
+    changed = sum(group.times for group in calls if group.algorithm != LIBRARY)
+    ours = sum(group.times for group in calls if not by_library(group.algorithm))
     saved = sum(group.saved_s or 0 for group in calls)
     lines = [f"{formatting.count(ours, 'call')} of {total} served by plans of collwise"]
-    if ours:
+    if changed > ours:
+        lines[0] += f", {changed - ours} by algorithms of the library that won races"
+    if changed:
         lines[0] += f"; {formatting.time(saved)} saved, according to the races that decided"
     if any(group.asked and group.ranks > 1 and group.saved_s is None for group in calls):
         known = [group for group in calls if group.worth.seconds is not None]

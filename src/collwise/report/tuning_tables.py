@@ -134,8 +134,8 @@ def _first_steps(tuning: Tuning) -> list[str]:
     ranks = formatting.count(tuning.profile.provenance.ranks, "rank")
     return [
         *lines,
-        f"next     trees are all alike on {ranks}, and differ from {FEWEST_FOR_TREES} on; emulated"
-        " hosts show it: collwise lab --hosts 8 -- collwise tune",
+        f"next     on {ranks} the best tree is the same for every λ; from {FEWEST_FOR_TREES} on it"
+        " depends on λ, as emulated hosts show: collwise lab --hosts 8 -- collwise tune",
     ]
 
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { MOST_LEVELS = 16, OFTEN = 1 << 16 };
+enum { MOST_LEVELS = 32, OFTEN = 1 << 16 };
 enum outcome { DONE, STUCK, PAST_LIMIT, TOO_LATE, FAILED };
 static const int64_t NEVER = -1, NONE = -1, LATEST = (int64_t)1 << 61;
 

@@ -264,7 +264,7 @@ def time_competitors(
             comm.Allreduce(MPI.IN_PLACE, began, MPI.MIN)
             for latest in (last, ended, late):
                 comm.Allreduce(MPI.IN_PLACE, latest, MPI.MAX)
-            line.adapt(float(late.mean()))
+            line.adapt(float(late[:, racing].mean()))
             times = np.where(racing, ended - began, np.nan)
             every.append(np.stack([times, last - began]))
             calls_s += float(np.nansum(times))

@@ -240,6 +240,7 @@ def time_competitors(
     every: list[NDArray[np.float64]] = []  # of each chunk: times, and how far the starts were apart
     begin = time.perf_counter()
     plan = np.ones(1 + len(competitors), np.int64)  # repetitions to time next, and who runs
+    tried_with: Punctual | None = None  # what was kept when competitors left
     gaps_s: list[float] = []  # from a competitor's start to the next start, once that is known
     collecting = gc.isenabled()
     gc.disable()
@@ -286,13 +287,19 @@ def time_competitors(
                 if plan[0] and gaps_s and have < FEWEST:  # agreeing on more takes long, too
                     plan[0] = max(plan[0], _FEWEST_IN_CHUNK)
             comm.Bcast(plan, root=0)
+            if (plan[1:] < racing).any():
+                tried_with = kept
     finally:
         if collecting:
             gc.enable()
-    samples = {}
-    for competitor, column in zip(competitors, kept.kept[:repetitions].T, strict=True):
-        if timed := tuple(column[~np.isnan(column)].tolist()):
-            samples[competitor.label] = timed
+    samples: dict[str, tuple[float, ...]] = {}
+    for index, competitor in enumerate(competitors):
+        for some in filter(
+            None, (kept, tried_with)
+        ):  # later starts may have made earlier ones late
+            column = some.kept[:repetitions, index]
+            if timed := tuple(column[~np.isnan(column)].tolist()):
+                samples.setdefault(competitor.label, timed)
     worked_s = comm.allreduce(worked_s, MPI.SUM)
     return samples, kept, Load(began_s, time.monotonic(), calls_s, worked_s)
 

@@ -1,4 +1,4 @@
-"""Registers algorithms that combine, and defines the orders in which some of them combine."""
+"""Helpers to register algorithms that combine, and orders in which some of them combine."""
 
 from collections.abc import Callable
 from dataclasses import replace

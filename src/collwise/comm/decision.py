@@ -59,7 +59,7 @@ class OpAndType(NamedTuple):
 
 
 class CallProblem(NamedTuple):
-    """The problem that a call poses.   reason: why its vectors are combined in this order.
+    """The problem that a call poses.   reason: why `problem.order` was chosen.
 
     elements: the operator and element type, if the collective combines.
     """

@@ -25,7 +25,7 @@ def heat_map(
     *,
     good: bool = True,
 ) -> Figure:
-    """A map of ratios > 0 by (row, column), other fields empty; a note for no or too many fields.
+    """A map of ratios > 0 by (row, column); only a note if it has 0 or over MAX_FIELDS fields.
 
     good: whether more than 1 is good (blue) or bad (vermilion).
     """

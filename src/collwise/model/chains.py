@@ -44,7 +44,7 @@ SIZES = 64
 SHORTEST, LONGEST = Fraction(1, 50), 64
 """The bound is computed only for b·n between these, in units of a; elsewhere it is useless."""
 EACH = 6
-"""Chains of up to this many messages have an exponent for each length; longer ones share them."""
+"""Each chain length up to this has its own exponent; beyond, several lengths share one."""
 
 
 def all_chained(lines: Iterable[Line], ranks: int, nbytes: int, known: Fraction) -> Fraction:

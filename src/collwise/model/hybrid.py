@@ -283,7 +283,7 @@ def _measured(cost: Curve, combine: Curve, nitems: int, d: int, to_root: bool) -
 
 
 def _of(curve: Curve, name: str, m: int) -> Fraction:
-    """The curve's value for m items, 0 for m = 0.  Raises InvalidArgument if it is no cost."""
+    """The curve's value for m items, 0 for m = 0.  Raises InvalidArgument unless in [0, ∞)."""
     if not callable(curve):
         remedy = "give a function from a number of items to a time"
         raise InvalidArgument(name, f"it is {shown(curve)}", remedy)

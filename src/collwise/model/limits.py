@@ -37,7 +37,7 @@ RING_RANKS = 1024
 GATHERED_RANKS = 64
 """The most ranks of which each may send to all others, or gather vectors of any size from all."""
 MAX_GATHERED = 1 << 20
-"""The most bytes, of all vectors together, that every rank gathers beyond GATHERED_RANKS ranks."""
+"""With over GATHERED_RANKS ranks, the most bytes that each rank gathers, all vectors together."""
 SCATTERED_RANKS = 1 << 18
 """The most ranks of a reduce-scatter whose messages list one block per rank."""
 COLLECTED_STEPS = 1 << 20

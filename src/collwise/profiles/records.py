@@ -204,7 +204,7 @@ class Measurements(ProfileRecord, frozen=True, kw_only=True):
     combining: tuple[CombineTime, ...] = ()
     levels: tuple[MeasuredLevel, ...] = ()
     groups: dict[str, tuple[Index, ...]] = msgspec.field(default_factory=dict)
-    """Maps each host to its groups' numbers at the inner levels above nodes, innermost first."""
+    """For each host, the numbers of its groups beyond nodes (such as racks), innermost first."""
     reading: tuple[ReadTime, ...] = ()
     """Times of reads, if memory carries data inside nodes; sizes ascend."""
 
@@ -318,7 +318,7 @@ class RaceResult(ProfileRecord, frozen=True, kw_only=True):
     learned: bool = False
     """Whether the times were taken from a running program's own calls instead of a race."""
     own: RacedOwn | None = None
-    """None if the library's own algorithms were not raced to the end, or before version 7."""
+    """None if learned, before version 7, if none ran to the end, or a time was impossible."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -113,7 +113,7 @@ class CirculantExchange(Circular):
 
     @property
     def _gather_rounds(self) -> tuple[tuple[Step, ...], ...]:
-        """The rounds after the reduce-scatter: of an allgather, a gather at the root, or none."""
+        """Rounds after the reduce-scatter: of an allgather, of a gather at the root, or none."""
         if self.scatters:
             return ()
         radices = self._divisors if self.to_root else (self.radix,)

@@ -190,7 +190,7 @@ class Interleaved(Program):
 
     @cached_property
     def _orders(self) -> list[list[_Place]]:
-        """The order of all operations, as (piece, position): for each rank, or for rank 0 only."""
+        """For each rank (without a placement only rank 0), its (piece, position) list in order."""
         known = dict[int, _Pattern]()
         if self.placement is None:
             known = dict.fromkeys(

@@ -41,7 +41,7 @@ def exact(x: Number, what: str = "a number") -> Fraction:
     """The exact value of a number: a float by its shortest decimal (0.1 is 1/10), text as written.
 
     what: names the number in errors.
-    Raises InvalidArgument for NaN, infinities and other values that are no number.
+    Raises InvalidArgument for non-numbers, NaN, ±inf, and int or str above floats.
     """
     if isinstance(x, Fraction):
         return x

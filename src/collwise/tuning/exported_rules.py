@@ -84,7 +84,7 @@ def exported(
 
 
 def _not_for_files(race: RaceResult, profile: Profile) -> str:
-    """The reason why no library's file can express a race's result; empty if some file can."""
+    """Why a race's root, sources or placement fit no library's file; empty if they fit."""
     if race.root:
         return f"the root is rank {race.root}"
     if race.sources not in (0, race.ranks):

@@ -25,7 +25,7 @@ from collwise.profiles.records import Bounds
 from collwise.tuning.outcomes import Task
 
 STEP, FAR = 1.5, 10.0
-"""A cliff takes over STEP times as long as one element less; a slow default, FAR × its bound."""
+"""Least ratios of times: STEP, of a cliff to one element less; FAR, of a default to its bound."""
 MESSAGES = "messages"
 OWN_REMEDY = "let collwise tune or collwise export choose it"
 _COMPOSITION = "make these calls in its place"

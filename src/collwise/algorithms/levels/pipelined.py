@@ -74,7 +74,7 @@ class Timed:
     """A tree over the ranks of one team, with the times of segmented broadcasts down this tree.
 
     name: one of TREE_NAMES.   level: the level of the team; 1 is the innermost.   machine: states
-    what messages cost.   size: number of ranks in the team.   nbytes: bytes to broadcast.
+    what messages cost.   size: ranks of the team; 1 counts as 2.   nbytes: bytes to broadcast.
     """
 
     def __init__(self, name: str, level: int, machine: Levels, size: int, nbytes: int) -> None:

@@ -42,7 +42,7 @@ from collwise.schedule.reduction import SingleRank
 from collwise.schedule.rounds import DownRounds, UpRounds, highest
 
 EVEN = 4
-"""The rounds include no level whose t0 is below the outermost level's t0 divided by EVEN."""
+"""Plans try no rounds over a level whose t0 is below the outermost's divided by EVEN."""
 APART, TRIED = 16, 12
 """APART: each number of pieces considered exceeds the one before by about 1/APART, at least by 1.
 TRIED: of all settings, plans try up to this many, those with the least rough times."""

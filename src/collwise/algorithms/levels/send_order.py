@@ -40,7 +40,7 @@ class Order(NamedTuple):
     """An order of sends.   sends: (source, target) pairs, in the order in which they were decided.
 
     finish: when the last message arrives, in ticks.   options: the number of options of each
-    decision; empty if every decision had only the option of the rule.
+    decision; empty if no decision had more than one.
     """
 
     sends: list[tuple[int, int]]

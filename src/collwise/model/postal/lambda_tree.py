@@ -55,7 +55,7 @@ def greedy_tree(n: int, lam: Number) -> tuple[Edge, ...]:
 
 @dataclass(frozen=True, slots=True)
 class GradedTree:
-    """λ-trees of all sizes N_λ(t) up to the first for `doubling`'s n ranks; they share sub-trees.
+    """λ-trees of all sizes N_λ(t) up to the first one >= `doubling`'s n; they share sub-trees.
 
     lam: latency in units of t0.   grades: by ascending time and size.
     """

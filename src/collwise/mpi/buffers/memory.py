@@ -94,7 +94,7 @@ class Region(NamedTuple):
 
 
 class Memory:
-    """The memory of a slot (a buffer of a schedule); position 0 is at `address`, maybe outside it.
+    """The memory of a slot (a buffer of a schedule); its origin, `address`, may lie outside it.
 
     starts: for each rank, the bytes from `address` to the rank's data; None if all are 0.
     The address may change from call to call; regions stay the same.

@@ -7,6 +7,8 @@ of every source whose broadcast makes this rank send in that round [Traeff2022].
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -32,30 +34,46 @@ class AllRounds(Program):
         return [around_a_circle(self.problem.ranks)] if self.problem.all_give_alike else None
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
-        ranks, sources = self.problem.ranks, self.problem.sources
+        ranks = self.problem.ranks
+        virtual = [(rank - source.rank) % ranks for source in self.problem.sources]
         operations: list[Operation] = []
-        for turns in zip(*(self.rounds.of((rank - s.rank) % ranks) for s in sources), strict=True):
-            pairs = list(zip(turns, sources, strict=True))
-            if blocks := self._blocks([turn.sent for turn in turns]):
-                to = next(turn.to + s.rank for turn, s in pairs if turn.sent is not None)
-                operations.append(Send(to % ranks, blocks))
-            if blocks := self._blocks([turn.received for turn in turns]):
-                by = next(turn.source + s.rank for turn, s in pairs if turn.received is not None)
-                operations.append(Recv(by % ranks, blocks))
+        for step, sent, received in self._pieces:
+            if blocks := self._blocks(sent[virtual].tolist()):
+                operations.append(Send((rank + step) % ranks, blocks))
+            if blocks := self._blocks(received[virtual].tolist()):
+                operations.append(Recv((rank - step) % ranks, blocks))
         return operations
 
-    def _blocks(self, pieces: Sequence[int | None]) -> tuple[Block, ...]:
+    @cached_property
+    def _pieces(self) -> list[tuple[int, Ints, Ints]]:
+        """For each round: the distance to receivers, and pieces that virtual ranks send and get.
+
+        Both arrays have an entry per virtual rank: a piece's number, or −1 for none.
+        """
+        rounds = []
+        for source, target, piece in self.rounds.every():
+            sent, received = np.full((2, self.problem.ranks), -1)
+            sent[source] = received[target] = piece
+            step = int(target[0] - source[0]) if len(source) else 0
+            rounds.append((step, sent, received))
+        return rounds
+
+    def _blocks(self, pieces: Sequence[int]) -> tuple[Block, ...]:
         """The blocks of one message: piece number `pieces[i]` of the i-th source.
 
-        None stands for no piece of this source.  Empty pieces are left out.
+        −1 stands for no piece of this source.  Empty pieces are left out.
         """
-        blocks = []
-        for (owner, nbytes), piece in zip(self.problem.sources, pieces, strict=True):
-            if piece is not None:
-                begin, end = (nbytes * at // self.rounds.count for at in (piece, piece + 1))
-                if end > begin:
-                    blocks.append(Block(owner, begin, end - begin))
-        return tuple(blocks)
+        some = [cut[piece] for cut, piece in zip(self._cut, pieces, strict=True) if piece >= 0]
+        return tuple([block for block in some if block.length])
+
+    @cached_property
+    def _cut(self) -> list[list[Block]]:
+        """The pieces of each source's contribution."""
+        cut, count = [], self.rounds.count
+        for owner, nbytes in self.problem.sources:
+            ends = [nbytes * number // count for number in range(count + 1)]
+            cut.append([Block(owner, begin, end - begin) for begin, end in pairwise(ends)])
+        return cut
 
     def rows(self, *, combines: bool) -> Rows | None:
         """All messages as rows; None if all ranks contribute equally: then `classes` is enough.
@@ -101,6 +119,5 @@ class AllRounds(Program):
             sizes, latest = np.zeros(p, np.int64), np.full(p, -1)
             np.add.at(sizes, senders, carried.ravel())
             np.maximum.at(latest, senders, waits)
-            step = int(target[0] - source[0]) % p if len(source) else 0
-            rounds.append((step, sizes, latest))
+            rounds.append((self._pieces[number][0], sizes, latest))
         return rounds

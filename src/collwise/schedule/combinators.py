@@ -9,6 +9,7 @@ from collwise.schedule.operations import (
     Block,
     Combine,
     Copy,
+    Message,
     Operation,
     Recv,
     Send,
@@ -157,12 +158,14 @@ def on_ranks(
         return list(operations)
     renamed: list[Operation] = []
     for op in operations:
+        blocks = op.blocks
         if offset:
-            blocks = tuple(b._replace(offset=b.offset + offset) for b in op.blocks)
-            op = op._replace(blocks=blocks)
-        if team is not None and isinstance(op, Send | Recv):
-            op = op._replace(peer=team[op.peer])
-        renamed.append(op)
+            blocks = tuple([Block(owner, at + offset, length) for owner, at, length in blocks])
+        if isinstance(op, Message):
+            peer = op.peer if team is None else team[op.peer]
+            renamed.append(type(op)(peer, blocks, op.slot))
+        else:
+            renamed.append(op._replace(blocks=blocks))
     return renamed
 
 
@@ -186,7 +189,7 @@ def in_slots(
     for step, op in enumerate(operations):
         match op:
             case Send() | Recv():
-                written.append(op._replace(slot=at(op.slot)))
+                written.append(type(op)(op.peer, op.blocks, at(op.slot)))
             case Copy():
                 written.append(op._replace(source=at(op.source), into=at(op.into)))
             case Combine():

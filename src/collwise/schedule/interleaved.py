@@ -143,8 +143,11 @@ class _Progress:
         return [step, *self._local_before(until)]
 
     def _local_before(self, step: int) -> list[int]:
-        done = [at for at in self._local if at < step and self._awaited[at] <= self._in_a_row]
-        self._local = deque(at for at in self._local if at not in done)
+        done, later = list[int](), deque[int]()
+        for at in self._local:
+            ready = at < step and self._awaited[at] <= self._in_a_row
+            (done if ready else later).append(at)
+        self._local = later
         return done
 
 
@@ -185,7 +188,9 @@ class Interleaved(Program):
         return known[0] if self.placement is None and all(known) else None
 
     def operations(self, rank: int) -> list[Operation]:  # noqa: D102
-        lists = [on_ranks(own.operations(rank), None, offset) for own, offset in self.pieces]
+        programs = {id(own): own for own, _ in self.pieces}
+        known = {key: own.operations(rank) for key, own in programs.items()}
+        lists = [on_ranks(known[id(own)], None, offset) for own, offset in self.pieces]
         return [lists[piece][step] for piece, step in self._orders[rank if self.placement else 0]]
 
     @cached_property

@@ -105,7 +105,7 @@ def test_what_only_some_ranks_would_refuse(mpi: Library, measured: Path) -> None
     nodes = environment(mpi, measured, MPIR_CVAR_NUM_CLIQUES="2")
     ended = run(alone(mpi, *RACE[:-2], "-n", "3", *asked, "--json"), measured, nodes)
     [race] = ended.document("bench")["cells"]
-    assert f"library:{REFUSED} (blocking)" in {c["label"] for c in race["competitors"]}
+    assert f"allreduce/library:{REFUSED} (blocking)" in {c["label"] for c in race["competitors"]}
 
 
 @on_one("openmpi")

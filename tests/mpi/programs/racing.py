@@ -98,7 +98,7 @@ def what_is_impossible_is_raced_again(comm: MPI.Intracomm) -> None:
         profile = with_measurements(assumed(world), points=(point(8, t0_s=1.0),))
         outcome = session.race(task, profile, 0.1, repetitions=3)
     assert session.seeds == (0, 1)
-    assert [d.used for d in outcome.decisions] == ["library", "library"]
+    assert {d.used for d in outcome.decisions} == {"library"}
 
 
 class Late(Session):

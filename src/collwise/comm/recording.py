@@ -115,7 +115,7 @@ class Tally:
             chosen = chosen.by_default(self.instead)
         race = self.decision.race(self.asked, form)
         saved_s = None
-        if chosen.label != LIBRARY and race is not None:
+        if chosen.label != LIBRARY and race is not None and race.form == form:
             saved_s = times * (race.library_s - race.ours_s)
         return Calls(*kind, chosen.label, chosen.why, saved_s, spent_s)
 

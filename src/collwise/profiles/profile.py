@@ -347,7 +347,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         Profile.from_json(document, "the profile to be saved")
         try:
             replace_file(target, document.encode())
-        except (OSError, ValueError, RuntimeError) as error:  # links in a circle were the last
+        except (OSError, ValueError) as error:
             raise InvalidArgument(
                 f"save the profile as {target}",
                 getattr(error, "strerror", None) or str(error),

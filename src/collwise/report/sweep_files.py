@@ -48,9 +48,14 @@ class SweepKeeper:
         return not self.lost and not any(race.is_about(task) for race in raced)
 
     def add(self, outcome: Outcome, library: str) -> None:
-        """Add a race to the sweep and its files, and show it.  A failed write only sets `lost`."""
+        """Add a race to the sweep and its files, and show it.  A failed write only sets `lost`.
+
+        It replaces an earlier race of the task, which lacked the form that is wanted.
+        """
         plain = msgspec.json.encode(race_document(outcome), enc_hook=float)
-        cells = (*self.sweep.cells, msgspec.json.decode(plain))
+        before = zip(self.sweep.cells, self.sweep.races, strict=True)
+        others = (cell for cell, race in before if not race.is_about(outcome.task))
+        cells = (*others, msgspec.json.decode(plain))
         elapsed_s = monotonic() - self.begin_s
         made = msgspec.structs.replace(self.sweep.provenance, elapsed_s=elapsed_s)
         self.sweep = msgspec.structs.replace(self.sweep, cells=cells, provenance=made)

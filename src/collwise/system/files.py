@@ -76,7 +76,7 @@ def replace_file(path: Path, content: bytes) -> None:
     if is_written_in_place(path):
         _write_in_place(path, stat.S_IFMT(path.stat().st_mode), content)
         return
-    path = Path(os.path.realpath(path))  # of links in a circle, one is replaced
+    path = _resolved(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name[:200]}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
@@ -90,6 +90,14 @@ def replace_file(path: Path, content: bytes) -> None:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def _resolved(path: Path) -> Path:
+    """The path without symbolic links.   Raises OSError for links in a circle."""
+    try:
+        return path.resolve()
+    except RuntimeError as circle:  # until Python 3.12
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from circle
 
 
 def save_text(path: Path, text: str, what: str) -> None:
@@ -118,7 +126,7 @@ def locked(path: Path, limit_s: float = LOCK_LIMIT_S) -> Iterator[None]:
     system has no locks.   limit_s: seconds to wait for another process.
     Raises TimeoutError after that time, and OSError.
     """
-    path = Path(os.path.realpath(path))  # of links in a circle, one is replaced
+    path = _resolved(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     place = path.with_name(f".{path.name[:200]}.lock")
     deadline = time.monotonic() + limit_s

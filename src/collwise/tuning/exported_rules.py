@@ -54,7 +54,8 @@ def exported(
     rules: list[Rule] = []
     kinds: dict[tuple[str, int], dict[int, RaceResult]] = {}
     blocking = [race for race in profile.race_results if race.form == "blocking"]
-    others = {race.form for race in profile.race_results} - {"blocking"}
+    won = (race for race in profile.race_results if race.decision == "collwise")
+    others = {race.form for race in won} - {"blocking"}
     unsaid += [f"what won races of {form} calls" for form in sorted(others)]
     for race in blocking:
         if reason := _not_for_files(race, profile):

@@ -96,7 +96,8 @@ def _into(*places: Any) -> list[Any]:
 def _found() -> tuple[Mapping[str, Variable], str]:
     provided, number = ctypes.c_int(), ctypes.c_int()
     try:
-        _call("MPI_T_init_thread", MPI.THREAD_MULTIPLE, ctypes.byref(provided))
+        # Open MPI raises the level of MPI itself if more is asked for here.
+        _call("MPI_T_init_thread", MPI.Query_thread(), ctypes.byref(provided))
         _call("MPI_T_cvar_get_num", ctypes.byref(number))
     except (AttributeError, OSError, InvalidArgument) as problem:
         return MappingProxyType({}), f"the MPI library has no tool interface ({problem})"

@@ -147,10 +147,10 @@ def describe(comm: MPI.Intracomm, transport: str | None = None) -> World:
     from collwise.mpi.runtime.agreement import on_root
 
     here = (MPI.Get_processor_name(), affinity(), core_limit())
-    gathered = comm.allgather((here, SERVING.wrong))
-    if wrong := next(filter(None, (wrong for _, wrong in gathered)), None):
+    gathered = comm.allgather((here, SERVING.wrong, MPI.Query_thread()))
+    if wrong := next(filter(None, (wrong for _, wrong, _ in gathered)), None):
         raise wrong
-    places = [place for place, _ in gathered]
+    places = [place for place, *_ in gathered]
     emulated, engine, carrier = on_root(
         comm, lambda: (os.environ.get(LAB, ""), SERVING.name, chosen_transport(transport))
     )
@@ -163,7 +163,7 @@ def describe(comm: MPI.Intracomm, transport: str | None = None) -> World:
     world = World(
         library=library_line(),
         standard="MPI {}.{}".format(*MPI.Get_version()),
-        thread_multiple=MPI.Query_thread() >= MPI.THREAD_MULTIPLE,
+        thread_multiple=min(level for *_, level in gathered) >= MPI.THREAD_MULTIPLE,
         hosts=hosts,
         cores=cores_together(most_crowded),
         emulated=emulated,

@@ -31,10 +31,8 @@ os.environ |= {
     "OMPI_MCA_mpi_yield_when_idle": "1",
 }
 
-NOT_MEASURED = {"explore", "figures", "guidelines", "papers", "recorded"} | {
-    "test_every_p", "test_fixed_order", "test_candidates", "test_odd_machines", "test_shortlist"
-}  # fmt: skip
-"""Rooms and files whose tests meet no branch that others leave out; tracing makes them slow."""
+NOT_MEASURED = {"explore", "figures", "guidelines", "papers", "recorded"}
+"""Tests of these say nothing about branches that others leave out, and tracing makes them slow."""
 
 
 def pytest_collection_finish() -> None:
@@ -65,7 +63,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     tests come before those with few.
     """
     for item in items:
-        if NOT_MEASURED & {item.path.parent.name, item.path.stem}:
+        if item.path.parent.name in NOT_MEASURED:
             item.add_marker("no_cover")
     tests = Counter(item.path for item in items)
     several = hasattr(config, "workerinput")

@@ -34,13 +34,13 @@ def leaving(
         min(min(cost.gap for cost in costs[x]) / x for x in sizes),
     )
     shares = Fraction(nbytes), Fraction(nbytes, most)
-    soonest = {x: min(cost.latency for cost in costs[x]) for x in sizes}
+    latencies = {x: min(cost.latency for cost in costs[x]) for x in sizes}
     alone = max(
-        min(max(share - x, Fraction(0)) * rate + soonest[x] for x in sizes)
+        min(max(share - x, Fraction(0)) * rate + latencies[x] for x in sizes)
         for share, rate in zip(shares, rates, strict=True)
     )
     lags = (
-        min(soonest[x] - machine.port(level - 1, x) for x in sizes),
+        min(latencies[x] - machine.port(level - 1, x) for x in sizes),
         min(cost.latency - cost.gap for x in sizes for cost in costs[x]),
     )
     starts = list(islice(reaching(machine, level, sizes), len(groups)))

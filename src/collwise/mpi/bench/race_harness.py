@@ -186,8 +186,13 @@ def _room(harness: RaceHarness, default: Competitor, budget_s: float) -> int:
         harness.line.line_up()
         default.run()
     each_s = (time.perf_counter() - began_s) / _TRIALS
-    room: int = harness.comm.bcast(int(budget_s * _TRIAL_SHARE / (each_s * (_TRIALS + 3))))
-    return room
+    return _fitting(harness, budget_s, each_s)
+
+
+def _fitting(harness: RaceHarness, budget_s: float, each_s: float) -> int:
+    """How many competitors of each_s seconds _TRIAL_SHARE of rank 0's time allows to try."""
+    most: int = harness.comm.bcast(int(budget_s * _TRIAL_SHARE / (each_s * (_TRIALS + 3))))
+    return most
 
 
 def _own_competitors(
@@ -201,7 +206,7 @@ def _own_competitors(
     began_s = time.perf_counter()
     default.run()
     each_s = harness.comm.allreduce(time.perf_counter() - began_s, MPI.MAX) + harness.line.notice_s
-    most = harness.comm.bcast(int(budget_s * _TRIAL_SHARE / (each_s * (_TRIALS + 3))))
+    most = _fitting(harness, budget_s, each_s)
     trying = []
     for label, (name, settings) in list(own.items())[:most]:
         competitor = workload.own(harness.own, label, name, settings)
@@ -294,12 +299,11 @@ def time_competitors(
             gc.enable()
     samples: dict[str, tuple[float, ...]] = {}
     for index, competitor in enumerate(competitors):
-        for some in filter(
-            None, (kept, tried_with)
-        ):  # later starts may have made earlier ones late
-            column = some.kept[:repetitions, index]
-            if timed := tuple(column[~np.isnan(column)].tolist()):
-                samples.setdefault(competitor.label, timed)
+        column = kept.kept[:repetitions, index]
+        if tried_with is not None and np.isnan(column).all():  # all of its starts count as late now
+            column = tried_with.kept[:repetitions, index]
+        if timed := tuple(column[~np.isnan(column)].tolist()):
+            samples[competitor.label] = timed
     worked_s = comm.allreduce(worked_s, MPI.SUM)
     return samples, kept, Load(began_s, time.monotonic(), calls_s, worked_s)
 

@@ -109,18 +109,19 @@ def test_fewer_messages_are_raced_too(machine: Machine) -> None:
     assert len({candidate.label for candidate in estimate.candidates}) == len(estimate.candidates)
 
 
-def test_where_ranks_share_cores_one_with_less_work_is_raced_too() -> None:
+def test_where_ranks_share_cores_the_one_with_the_fewest_messages_is_raced_too() -> None:
     """The choice sends to all others at once: of 16 on two cores, each waits for eight."""
     machine = measured([[(8, "40e-6", 33), (65536, "5.3e-3", "1.25")]])
     plain = plan("allreduce", ranks=16, nbytes=8, machine=machine)
-    _, alone = worth_a_race(plain)
-    _, crowded = worth_a_race(plain, ranks_per_core=Fraction(8))
+    estimate, alone = worth_a_race(plain)
+    same, crowded = worth_a_race(plain, share_cores=True)
     assert crowded[0] == alone[0] == plain.choice
-    [more] = {one.label: one for one in crowded if one not in alone}.values()
-    slower = machine.with_overhead("280e-6")
-    times = [ideal(c.schedule(plain.problem), slower).completion for c in (more, *alone)]
-    assert max(times[0], plain.choice.predicted) < min(times[1:])
-    assert more.predicted == ideal(more.schedule(plain.problem), machine).completion
+    assert same == estimate
+    [fewest] = {one.label: one for one in crowded if one not in alone}.values()
+    sent = [len(messages(one.schedule(plain.problem))) for one in (fewest, *plain.candidates)]
+    assert sent[0] == min(sent) == 2 * 15
+    many = plan("allreduce", ranks=65, nbytes=8, machine=machine)
+    assert worth_a_race(many, share_cores=True) == worth_a_race(many)
 
 
 def test_where_no_fewer_messages_are_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -74,14 +75,12 @@ def _parse_order(text: str) -> Callable[[int], Sequence[int]]:
 
 
 def _check(options: dict[str, Any]) -> None:
-    from collwise.algorithms.registry import find
-    from collwise.planner.by_hand import own_choice
+    from collwise.planner.by_hand import choice_named, own_choice
 
     raced: Ranges | GridCells = options["raced"]
-    if (algorithm := options["algorithm"]) is not None:
-        for collective in raced.collectives:
-            if own_choice(collective, algorithm) is None:
-                find(algorithm, collective)
+    for algorithm, collective in product(options["algorithms"], raced.collectives):
+        if own_choice(collective, algorithm) is None:
+            choice_named(collective, algorithm)
     options["request"].check(raced.collectives)
     record, resume = options["record_path"], options["resume"]
     if resume and record is None:
@@ -148,9 +147,16 @@ def _limit_s(options: dict[str, Any]) -> float:
         help="Race all that this TOML file names, on the networks that it names.",
     ),
     click.option("--cells", type=CELLS, hidden=True, help="Numbers of cells, for a launch."),
+    click.option("--first-launch", type=FILE, hidden=True, help="Race its winners once more."),
 )
 @problem_options(default_sources=DEFAULT_SOURCES)
-@click.option("--algorithm", help="Race this algorithm, or library:NAME  [default: the best few].")
+@click.option(
+    "--algorithm",
+    "algorithms",
+    multiple=True,
+    help="Race this algorithm, such as postal_tree, postal_tree(lam=3) or library:NAME; several"
+    " times for several  [default: the best few].",
+)
 @click.option(
     "--budget",
     type=BUDGET,
@@ -193,7 +199,7 @@ def command(
     here: "World",
     raced: Ranges | GridCells,
     request: ProblemOptions,
-    algorithm: str | None,
+    algorithms: Sequence[str],
     budget: float | None,
     within: float,
     repetitions: int,
@@ -249,7 +255,7 @@ def command(
         sweep = Sweep(
             within=within,
             order=order,
-            algorithm=algorithm,
+            algorithm=", ".join(algorithms) or None,
             fingerprint=fingerprint,
             provenance=made,
         )
@@ -277,7 +283,8 @@ def command(
             for task in tasks[team.size]:
                 if not on_root(team, partial(keeper.wants, task)):
                     continue
-                outcome = session.race(task, profile, each_s, repetitions, algorithm, within, form)
+                only = on_root(team, partial(raced.only, task)) or algorithms
+                outcome = session.race(task, profile, each_s, repetitions, only, within, form)
                 on_root(team, partial(keeper.add, outcome, here.library))
         return on_root(team, lambda: keeper.sweep)
 

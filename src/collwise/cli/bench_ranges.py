@@ -52,6 +52,10 @@ class Ranges:
         """The most seconds for each race: `asked`, or the default if that is None."""
         return asked or (ALONE_S if self.races == 1 else EACH_S)
 
+    def only(self, task: object) -> list[str]:
+        """The labels of the algorithms to race: none, since all that may win are raced."""
+        return []
+
     def tasks(self, request: ProblemOptions, ranks: int) -> "list[Task]":
         """The races on `ranks` ranks, without duplicates."""
         tasks = [
@@ -64,10 +68,14 @@ class Ranges:
 
 @dataclass(frozen=True)
 class GridCells:
-    """Cells of a grid, by number, for one launch to race; `bench` uses them like `Ranges`."""
+    """Cells of a grid, by number, for one launch to race; `bench` uses them like `Ranges`.
+
+    first: the record of a first launch, whose winners race once more; None for such a launch.
+    """
 
     path: Path
     numbers: tuple[int, ...]
+    first: Path | None = None
     counts: tuple[int, ...] | None = None
     several: bool = True
 
@@ -94,6 +102,13 @@ class GridCells:
     def measured_sizes(self) -> tuple[int, ...]:
         """The message sizes at which to measure, in bytes: the grid's sizes."""
         return self._grid.sizes
+
+    def only(self, task: "Task") -> list[str]:
+        """The labels of the algorithms to race; empty for all that may win."""
+        from collwise.tuning.grid_results import winners
+        from collwise.tuning.race_records import read_sweep
+
+        return [] if self.first is None else winners(read_sweep(self.first), task)
 
     @property
     def collectives(self) -> tuple[str, ...]:
@@ -134,9 +149,9 @@ def taken_from(values: dict[str, Any]) -> Ranges | GridCells:
         first = NBYTES if first is None else first
         factor = Fraction(2) if factor is None else factor
         sizes = size_range(first, first if last is None else last, factor)
-    grid_path, cells = values.pop("grid_path"), values.pop("cells")
+    grid_path, cells, first = (values.pop(name) for name in ("grid_path", "cells", "first_launch"))
     if grid_path is not None:
-        return GridCells(grid_path, cells or ())
+        return GridCells(grid_path, cells or (), first)
     if cells is not None:
         raise click.UsageError("--cells are those of a --grid: name its file, too")
     return Ranges(collectives or ("broadcast",), sizes or (NBYTES,), counts)

@@ -104,10 +104,23 @@ def _parse_for_collective(collective: str, text: str) -> tuple[Choice, ...]:
         if label.strip().startswith(OWN):
             choices.append(_own_choice(collective, label.strip(), most))
             continue
-        algorithm, values = parse_label(label, collective)
-        settings = algorithm.settings(values) if values else {}
-        choices.append(Choice(algorithm.name, tuple(settings.items()), most))
+        choices.append(choice_named(collective, label)._replace(most=most))
     return tuple(choices)
+
+
+def choice_named(collective: str, label: str) -> Choice:
+    """The choice of one of our algorithms for calls of any size, by a label such as "chain(k=2)".
+
+    Raises UnknownName for an unknown algorithm, and InvalidArgument for wrong settings.
+    """
+    algorithm, values = parse_label(label, collective)
+    settings = algorithm.settings(values) if values else {}
+    return Choice(algorithm.name, tuple(settings.items()))
+
+
+def has_settings(label: str) -> bool:
+    """Whether a label names settings; without, a planner looks for the best ones."""
+    return "(" in label
 
 
 def _own_choice(collective: str, label: str, most: int | None) -> Choice:

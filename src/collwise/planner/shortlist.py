@@ -3,10 +3,11 @@
 In the model a message occupies a port for t0 and is never late.  On real hosts many short messages
 take longer, and a rank that waits for many other ranks is delayed by the latest one.  So a race
 also includes candidates with somewhat fewer messages and with far fewer, and a candidate in which
-every rank receives from only one rank, or sends to only one.  Where ranks share cores, their
-messages wait for each other's processor time, so the best candidate for that is raced, too.
+every rank receives from only one rank, or sends to only one.  Where ranks share cores, all of their
+messages wait for the same processors, so the candidate with the fewest messages is raced, too.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -24,6 +25,8 @@ from collwise.schedule.program import Schedule
 
 LOOKED_AT = 16
 """The largest number of ranks whose operations are examined to see on whom they depend."""
+COUNTED = 64
+"""The largest number of ranks whose messages are counted."""
 OVERHEADS = (Fraction(1, 16), Fraction(1, 4))
 """Extra times per message, in t0: for each, the candidate that would be the best is raced, too."""
 MOST_SLOWER = 3
@@ -31,18 +34,17 @@ MOST_SLOWER = 3
 
 
 def worth_a_race(
-    estimate: Plan, algorithm: str | None = None, *, ranks_per_core: Fraction = Fraction(1)
+    estimate: Plan, algorithm: str | None = None, *, share_cores: bool = False
 ) -> tuple[Plan, tuple[Candidate, ...]]:
     """The plan with candidates of fewer messages added, and the candidates to race, choice first.
 
     algorithm: the only algorithm from which candidates may be added; None for all.
-    ranks_per_core: how many ranks share each core.
+    share_cores: whether there are more ranks than cores.
     """
     picked = [estimate.choice]
     fewer = [_with_fewer_messages(estimate, algorithm, more) for more in _overheads(estimate)]
-    if ranks_per_core > 1 and estimate.problem.ranks <= SEARCHED_RANKS:
-        waiting_s = _gap(estimate.machine, 1) * (ranks_per_core - 1)
-        fewer.append(_with_fewer_messages(estimate, algorithm, waiting_s))
+    if share_cores:
+        fewer.append(_fewest_messages(estimate))
     added = {candidate.label: candidate for candidate in fewer if candidate is not None}
     if added:
         others = (c for c in estimate.candidates if c.label not in added)
@@ -56,6 +58,15 @@ def worth_a_race(
         if more is not None and not same and (number < len(safer) or len(picked) < 3):
             picked.append(more)
     return estimate, tuple(picked)
+
+
+def together(plans: Sequence[Plan]) -> Plan:
+    """One plan with all candidates of several plans of the same problem; chooses the fastest."""
+    if len(plans) == 1:
+        return plans[0]
+    found = {candidate.label: candidate for plan in plans for candidate in plan.candidates}
+    ordered = sorted(found.values(), key=lambda candidate: candidate.predicted)
+    return replace(plans[0], choice=ordered[0], candidates=tuple(ordered))
 
 
 def shortlist(estimate: Plan, most: int = 3, within: float = 1.5) -> tuple[Candidate, ...]:
@@ -91,6 +102,22 @@ def _with_fewer_messages(
         return None
     fewer = replace(fewer, predicted=time)
     return replace(fewer, verdict=f"{why_not(fewer, best)}: the best if messages cost more")
+
+
+def _fewest_messages(estimate: Plan) -> Candidate | None:
+    """The candidate with the fewest messages of all ranks together, the fastest such one.
+
+    Of candidates that cut no vectors.  None if there are none, or more than COUNTED ranks.
+    """
+    problem, limit = estimate.problem, MOST_SLOWER * estimate.choice.predicted
+    close = [
+        candidate
+        for candidate in estimate.candidates
+        if candidate.predicted <= limit and not ALGORITHMS[candidate.name].segmented
+    ]
+    if problem.ranks > COUNTED or not close:
+        return None
+    return min(close, key=lambda one: sum(map(len, _messages(one.schedule(problem)))))
 
 
 def _overheads(estimate: Plan) -> list[Fraction]:

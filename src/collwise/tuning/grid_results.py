@@ -11,6 +11,7 @@ import msgspec
 from collwise.measure.race import (
     ALWAYS_RACED,
     BLOCKING,
+    CALLS,
     LIBRARIES,
     Load,
     form_of,
@@ -18,6 +19,7 @@ from collwise.measure.race import (
 )
 from collwise.measure.statistics import Interval, best_ratio_interval
 from collwise.tuning.grid import Grid, Launch
+from collwise.tuning.outcomes import Task
 from collwise.tuning.race_records import VERSION, Sweep
 
 GRID = "collwise grid"
@@ -184,11 +186,8 @@ def _cell(
     for library, pairs in found.items():
         races = [measured.sweep.cells[number] for measured, number in pairs]
         samples = _pooled(races)
-        default = _fastest(samples, lambda label: label in LIBRARIES)
-        own = _fastest(samples, lambda label: label in LIBRARIES or _is_own(label))
-        ours = _fastest(samples, lambda label: label not in LIBRARIES and not _is_own(label))
-        ours = ours or default  # no schedule of ours could run
-        for kind, label in {"default": default, "own": own, "ours": ours}.items():
+        default, own, ours = best = _best(samples)
+        for kind, label in zip(("default", "own", "ours"), best, strict=True):
             kept[kind].append(samples[label])
         predicted = {one["label"]: one["predicted_s"] for one in races[0]["competitors"]}
         first = races[0]
@@ -227,6 +226,30 @@ def _cell(
         speedup_over_best_own=over_own.middle,
         speedup_over_best_own_interval=_ends(over_own),
     )
+
+
+def winners(sweep: Sweep, task: Task) -> list[str]:
+    """The names, without a form, of the best of the library's algorithms and of our schedules.
+
+    The library's default is not named.   sweep: has raced the task.
+    """
+    races = [
+        cell for race, cell in zip(sweep.races, sweep.cells, strict=True) if race.is_about(task)
+    ]
+    labels = (label for label in _best(_pooled(races)) if label not in LIBRARIES)
+    plain = (label.removesuffix(CALLS[form_of(label)].ending) for label in labels)
+    return list(dict.fromkeys(label.partition("/")[2] for label in plain))
+
+
+def _best(samples: _Samples) -> tuple[str, str, str]:
+    """The labels of the library's default, of its best algorithm and of our best schedule.
+
+    The default's takes the place of ours if none ran.
+    """
+    default = _fastest(samples, lambda label: label in LIBRARIES)
+    own = _fastest(samples, lambda label: label in LIBRARIES or _is_own(label))
+    ours = _fastest(samples, lambda label: label not in LIBRARIES and not _is_own(label))
+    return default, own, ours or default
 
 
 def _is_own(label: str) -> bool:

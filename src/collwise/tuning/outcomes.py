@@ -22,6 +22,8 @@ from collwise.model.exact import seconds
 from collwise.model.levels import Levels
 from collwise.model.machine import Cost, Machine
 from collwise.model.placement import Placement
+from collwise.planner.by_hand import choice_named, has_settings, planned
+from collwise.planner.candidates import predicted
 from collwise.planner.choose import decided, plan_for
 from collwise.planner.operator_order import DTYPE, OP
 from collwise.planner.plans import Candidate, Plan
@@ -56,11 +58,15 @@ class Task:
     def plan(
         self, profile: Profile, algorithm: str | None = None, placement: Placement | None = None
     ) -> Plan:
-        """The plan of the task on a measured machine.   algorithm: plan with this algorithm only.
+        """The plan of the task on a measured machine.   algorithm: plan with this algorithm only,
+        and with the settings in its label, if any.
 
         placement: the ranks' groups at the levels of the profile.
         """
         machine = self._machine(profile, placement)
+        if algorithm is not None and has_settings(algorithm):
+            named = choice_named(self.problem.collective, algorithm)
+            return planned(self.problem, machine, named, reason=self.reason, score=predicted)
         return plan_for(self.problem, machine, algorithm, reason=self.reason)
 
     def least_s(self, profile: Profile, placement: Placement | None = None) -> float:

@@ -19,9 +19,9 @@ from collwise.mpi.bench.workloads import RACED
 from collwise.mpi.runtime.agreement import on_root
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import Communicator, World
-from collwise.planner.by_hand import own_choice
+from collwise.planner.by_hand import has_settings, own_choice
 from collwise.planner.plans import Candidate, Plan
-from collwise.planner.shortlist import worth_a_race
+from collwise.planner.shortlist import together, worth_a_race
 from collwise.profiles.profile import Profile, with_measurements
 from collwise.profiles.records import FORMS, Form
 from collwise.schedule.problem import Problem
@@ -209,7 +209,7 @@ class Session:
         profile: Profile,
         budget_s: float,
         repetitions: int = 300,
-        algorithm: str | None = None,
+        only: Sequence[str] = (),
         within: float = 0.0,
         form: Form = "blocking",
     ) -> Outcome:
@@ -217,19 +217,31 @@ class Session:
 
         After a doubtful outcome (`Outcome.doubtful`) a second race, with another seed, decides.
         budget_s: seconds for the race; a second race has the rest of them, but at least half.
-        repetitions: the largest number of repetitions.   algorithm: race only this algorithm.
+        repetitions: the largest number of repetitions.   only: labels of the algorithms to race,
+        with the best settings where a label has none; empty for all that may win.
         within: if above 0, the race ends once the medians are known to ± this share.
         form: a form to race in any case, like those ALWAYS_RACED; others are raced if time allows.
         Raises the errors of planning and racing, on all ranks.
         """
         placement = self.levels.placement
-        named = None if algorithm is None else own_choice(task.problem.collective, algorithm)
-        planned = algorithm if named is None else None
+        choices = {label: own_choice(task.problem.collective, label) for label in only}
+        planned = [label for label, choice in choices.items() if choice is None]
+        named = [choice for choice in choices.values() if choice is not None]
 
         def plan() -> tuple[Plan, Sequence[Candidate], float]:
-            made = task.plan(profile, planned, placement)
-            worth = worth_a_race(made, planned, ranks_per_core=self.world.ranks_per_core)
-            return *worth, task.least_s(profile, placement)
+            made: list[Plan] = []
+            worth: list[Candidate] = []
+            for label in planned or (None,):
+                one = task.plan(profile, label, placement)
+                candidates: Sequence[Candidate] = one.candidates
+                if label is None or not has_settings(label):
+                    one, candidates = worth_a_race(
+                        one, label, share_cores=self.world.oversubscribed
+                    )
+                made.append(one)
+                worth += candidates
+            least_s = task.least_s(profile, placement)
+            return together(made), [] if named and not planned else worth, least_s
 
         # One rank plans for all: on emulated hosts, and on nodes that are full, ranks share cores.
         estimated, candidates, bound_s = on_root(self.private.comm, plan, takes_long=True)
@@ -237,21 +249,10 @@ class Session:
         forms = [one for one in FORMS if one in (*ALWAYS_RACED, form)]
         if_time = [one for one in FORMS if one not in forms]
         own: dict[str, Candidate] = {}
-        if planned is None:
+        if not only:
             own = self.own_candidates(estimated, forms) | self.own_candidates(estimated, if_time)
-        if named is not None:
-            method, settings = problem.kind.methods[0], named.settings
-            name = own_algorithm(named.name) or ""
-            of_library = self._harness.own
-            found = {
-                named.label + row.ending: of_library.find(method, one, name, settings, local=False)
-                for one, row in CALLS.items()
-            }
-            own = {label: named for label, one in found.items() if not isinstance(one, str)}
-            if not own:
-                why = str(next(iter(found.values())))
-                raise InvalidArgument(f"a race of {named.label}", why, "race another one")
-            candidates = ()
+        for choice in named:
+            own |= self._in_all_forms(problem, choice)
 
         def outcome(seed: int, most_s: float) -> Outcome:
             everything = self.compare(
@@ -278,6 +279,24 @@ class Session:
         first = outcome(self.seed, budget_s)
         left_s = budget_s - (time.monotonic() - begin)  # only rank 0's value counts
         return outcome(self.seed + 1, max(left_s, budget_s / 2)) if first.doubtful else first
+
+    def _in_all_forms(self, problem: Problem, choice: Candidate) -> dict[str, Candidate]:
+        """One of the library's own algorithms by label, in each form of the call that has it.
+
+        Raises InvalidArgument, on all ranks, if none has it.
+        """
+        method, name = problem.kind.methods[0], own_algorithm(choice.name) or ""
+        found = {
+            choice.label + row.ending: self._harness.own.find(
+                method, form, name, choice.settings, local=False
+            )
+            for form, row in CALLS.items()
+        }
+        able = {label: choice for label, one in found.items() if not isinstance(one, str)}
+        if not able:
+            why = str(next(iter(found.values())))
+            raise InvalidArgument(f"a race of {choice.label}", why, "race another one")
+        return able
 
     def own_candidates(self, estimated: Plan, forms: Sequence[Form]) -> dict[str, Candidate]:
         """The library's own algorithms to race on these ranks, by label."""

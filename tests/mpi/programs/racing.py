@@ -148,7 +148,7 @@ def levels_are_measured_and_used(comm: MPI.Intracomm) -> None:
     assert profile.provenance.ranks == comm.size
     task = Task(Problem("broadcast", comm.size, 2048))
     with (session := Watched(comm, world, placement=placement)):
-        session.race(task, profile, 0.01, 3, "multilevel")
+        session.race(task, profile, 0.01, 3, ["multilevel"])
     assert session.placements == {placement}
     with Session(comm, world, placement=Placement.regular(comm.size, 1)) as apart:
         alone = apart.measure(0.1, (8,))

@@ -15,6 +15,7 @@ from collwise.schedule.data_movement import DownTree
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program
 from collwise.schedule.reduction import UpTree
+from collwise.schedule.trees import LastFirst
 
 
 def _register(name: str, summary: str, time: str, tree: TreeOf, **more: Any) -> None:
@@ -31,6 +32,15 @@ _register(
     "2d(α + nβ) + dnγ for p = 2^d",
     lambda problem, _: binomial.tree(problem.ranks),
     source=("vandeGeijn1991 §3.1",),
+    searched=False,
+)
+_register(
+    "flat",
+    "all ranks send to rank 0, which sends the result to all",
+    "2(p − 2 + λ)·t0, and combining at rank 0",
+    lambda problem, _: LastFirst(problem.ranks),
+    source=("BarNoyKipnis1994",),
+    usual=True,
     searched=False,
 )
 _register(

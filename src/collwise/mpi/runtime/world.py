@@ -4,7 +4,6 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from fractions import Fraction
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
@@ -74,18 +73,13 @@ class World(NamedTuple):
         return ranks_per_node_of(Counter(self.hosts).values())
 
     @property
-    def ranks_per_core(self) -> Fraction:
-        """The ranks of the fullest node, over the cores that they may use.
+    def oversubscribed(self) -> bool:
+        """Whether a node has more ranks than cores that they may use.
 
         Emulated hosts share the cores of the machine they are on.
         """
         most = len(self.hosts) if self.emulated else max(Counter(self.hosts).values())
-        return Fraction(most, self.cores)
-
-    @property
-    def oversubscribed(self) -> bool:
-        """Whether a node has more ranks than cores that they may use."""
-        return self.ranks_per_core > 1
+        return most > self.cores
 
     @property
     def crowding(self) -> tuple[str, ...]:

@@ -75,11 +75,12 @@ def _parse_order(text: str) -> Callable[[int], Sequence[int]]:
 
 
 def _check(options: dict[str, Any]) -> None:
+    from collwise.measure.race import OWN
     from collwise.planner.by_hand import choice_named, own_choice
 
     raced: Ranges | GridCells = options["raced"]
     for algorithm, collective in product(options["algorithms"], raced.collectives):
-        if own_choice(collective, algorithm) is None:
+        if algorithm != OWN and own_choice(collective, algorithm) is None:
             choice_named(collective, algorithm)
     options["request"].check(raced.collectives)
     record, resume = options["record_path"], options["resume"]
@@ -154,8 +155,8 @@ def _limit_s(options: dict[str, Any]) -> float:
     "--algorithm",
     "algorithms",
     multiple=True,
-    help="Race this algorithm, such as postal_tree, postal_tree(lam=3) or library:NAME; several"
-    " times for several  [default: the best few].",
+    help="Race this algorithm: postal_tree, postal_tree(lam=3), library:NAME, or library: for all"
+    " of the library's; several times for several  [default: the best few].",
 )
 @click.option(
     "--budget",

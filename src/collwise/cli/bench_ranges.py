@@ -105,10 +105,10 @@ class GridCells:
 
     def only(self, task: "Task") -> list[str]:
         """The labels of the algorithms to race; empty for all that may win."""
-        from collwise.tuning.grid_results import winners
+        from collwise.tuning.grid_results import once_more
         from collwise.tuning.race_records import read_sweep
 
-        return [] if self.first is None else winners(read_sweep(self.first), task)
+        return [] if self.first is None else once_more(read_sweep(self.first), task)
 
     @property
     def collectives(self) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from collwise.errors import InvalidArgument
 from collwise.model.placement import Placement
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import Profile
+from collwise.profiles.records import FORMS, Form
 from collwise.profiles.store import default_path
 from collwise.report.tables import Saved
 from collwise.system.launcher import launched
@@ -84,6 +85,13 @@ def _known(fingerprint: Fingerprint, path: Path | None) -> tuple[Profile, Path]:
     is_flag=True,
     help="Do not measure: race what the saved profile does not know yet.",
 )
+@click.option(
+    "--form",
+    type=click.Choice(FORMS),
+    default="blocking",
+    help="A form of the calls to race in any case: non-blocking calls are raced only if this asks"
+    " for them or there is time.",
+)
 @click.option("--seed", type=INTEGER, default=0, help="Seed of targets and order.")
 @click.option(
     "--report",
@@ -105,6 +113,7 @@ def command(
     summary_path: Path | None,
     request: ProblemOptions,
     goes_on: bool,
+    form: Form,
     seed: int,
     placement: Placement | None,
     report_path: Path,
@@ -149,7 +158,7 @@ def command(
         known, origin = on_root(comm, lambda: _known(here.fingerprint(), save_path))
     every = len(tasks)
     if known is not None:
-        tasks = {task: tasks[task] for task in not_raced(tasks, known, here.ranks_per_node)}
+        tasks = {task: tasks[task] for task in not_raced(tasks, known, here.ranks_per_node, form)}
         known = replace(known.at(comm.size, here.ranks_per_node), race_results=())
     work = "racing" if goes_on else "measuring and racing"
     beginning = f"{work} on {comm.size} ranks for about {budget:g} s, then reporting"
@@ -159,7 +168,7 @@ def command(
         Session(comm, here, seed=seed, placement=placement, progress=progress) as session,
     ):
         said = (lambda line: None) if quiet else partial(output.write, stream="err")
-        tuning = session.tune(tasks, budget, known, said)
+        tuning = session.tune(tasks, budget, known, said, form)
 
     def show() -> None:
         if origin != save_path is not None:

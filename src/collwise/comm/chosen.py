@@ -7,19 +7,25 @@ from collwise.algorithms.registry import describe
 from collwise.measure.race import LIBRARY, own_algorithm
 from collwise.planner.by_hand import Choices
 from collwise.planner.plans import Plan
-from collwise.profiles.records import RaceResult
+from collwise.profiles.records import Form, RaceResult
 
 
 class Own(NamedTuple):
     """One of the library's own algorithms, by its full name, such as "broadcast/library:tree".
 
-    settings: (name, value) pairs.   raced: whether a race chose the algorithm; the race says
-    nothing about other forms of the call.
+    settings: (name, value) pairs.   form: that of the race that chose the algorithm, which says
+    nothing about other forms; None if the algorithm was chosen by hand.
     """
 
     algorithm: str
     settings: tuple[tuple[str, Any], ...] = ()
-    raced: bool = False
+    form: Form | None = None
+
+    @classmethod
+    def of(cls, race: RaceResult) -> "Own":
+        """The winner of a race.  Its settings may be any JSON, which the library will refuse."""
+        settings = ((name, str(value)) for name, value in race.settings.items())
+        return cls(race.algorithm, tuple(settings), race.form)
 
     @property
     def asked(self) -> tuple[str, dict[str, Any]]:
@@ -43,9 +49,8 @@ class Chosen(NamedTuple):
     own: Own | None = None
 
     def by_default(self, reason: str) -> "Chosen":
-        """The library's default in place of the library's algorithm `own`.   reason: why."""
-        assert self.own is not None
-        return Chosen(None, f"the library's own: not {self.own.label}, for {reason}")
+        """The library's default in place of what was chosen.   reason: why."""
+        return Chosen(None, f"the library's own: not {self.label}, for {reason}")
 
     @property
     def label(self) -> str:
@@ -55,9 +60,8 @@ class Chosen(NamedTuple):
         return LIBRARY if self.plan is None else self.plan.algorithm
 
 
-def own_of(by_hand: Choices, races: Iterable[RaceResult]) -> list[Own]:
-    """The library's own algorithms that were chosen by hand or won a race."""
+def own_of(by_hand: Choices, won: Iterable[RaceResult]) -> list[Own]:
+    """The library's own algorithms that were chosen by hand or won one of these races."""
     named = [Own(one.algorithm, one.settings) for every in by_hand.values() for one in every]
-    won = [race for race in races if race.decision != LIBRARY]
-    named += [Own(race.algorithm, tuple(race.settings.items()), raced=True) for race in won]
+    named += map(Own.of, won)
     return [one for one in dict.fromkeys(named) if own_algorithm(one.algorithm) is not None]

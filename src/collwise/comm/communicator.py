@@ -134,8 +134,9 @@ class Comm(ObjectForms):
         Raises the errors of `collwise.plan`, and UnknownName for an unknown form.
         """
         asked = self._asked(collective, nbytes, root, form, op, dtype, sources)
-        serves = self._served and not self._dispatch.duplicate.refused
-        return self._dispatch.chosen(asked, form).plan if serves else None
+        by = self._dispatch
+        serves = self._served and not (by.duplicate.refused or by.waits_for_duplicate(form))
+        return by.chosen(asked, form).plan if serves else None
 
     def explain(
         self,

@@ -178,8 +178,19 @@ class Decision:
 
     def own_algorithms(self, ranks: int) -> list[Own]:
         """The library's own algorithms that may serve a communicator of `ranks` ranks."""
+        return own_of(self.algorithms, self._won(ranks))
+
+    def plans_nonblocking(self, ranks: int) -> bool:
+        """Whether a race of non-blocking calls of `ranks` ranks was won by a plan."""
+        return any(
+            race.form == "nonblocking" and own_algorithm(race.algorithm) is None
+            for race in self._won(ranks)
+        )
+
+    def _won(self, ranks: int) -> list[RaceResult]:
+        """The races on `ranks` ranks that the library's default lost, if races decide."""
         raced = self._races(ranks) if self.effort == "measure" and self.machine is None else ()
-        return own_of(self.algorithms, [race for race in raced if race.ranks == ranks])
+        return [race for race in raced if race.ranks == ranks and race.decision != LIBRARY]
 
     def check_fallback(self, asked: CallProblem, form: Form, why: str = "") -> None:
         """Raise InvalidArgument with `why` if order or environment demand a plan, and p > 1."""
@@ -261,7 +272,7 @@ class Decision:
         if decided is not None and own_algorithm(decided.algorithm) is not None:
             own = Own(decided.algorithm, () if by_hand is None else by_hand.settings)
             if decided.race is not None:
-                own = Own(decided.algorithm, tuple(decided.race.settings.items()), raced=True)
+                own = Own.of(decided.race)
             return Chosen(None, f"{decided._replace(algorithm=own.label)}", own)
         named = None if decided is None else decided.algorithm
         asks = timed or named is None

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Container, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from time import monotonic_ns
 from typing import Any, NamedTuple, TypeVar
 
@@ -85,6 +86,7 @@ class Dispatch:
         self._trials: dict[Hashable, Trial | None] = {}
         self.calls: BoundedCache[Hashable, Any] = BoundedCache(MAX_ENTRIES)
         self.in_c: dict[Way, Any] = {}
+        self._ready = False
         self.duplicate.when_made.append(self.forget)
 
     def calls_in_c(self, way: Way, comm: MPI.Intracomm, slow: Callable[..., Any]) -> Any:
@@ -184,26 +186,35 @@ class Dispatch:
     def _find(self, way: Way, method: str, posed: Posed | None, op: MPI.Op | None) -> Handler:
         """Make the handler of calls that pose this problem; may be collective."""
         if posed is None:  # wrong arguments, or nothing to move
-            return Handler(None, None, self._tally(way, method, None, op))
-        asked: CallProblem | None = self._problem(posed)
-        assert asked is not None
-        form = form_of(way)
-        chosen = self.chosen(asked, form, timed=False)
+            return Handler(None, None, self._tally(way, method, None, op, ""))
+        asked, form = self._problem(posed), form_of(way)
+        if way != "nonblocking" and not self._ready:
+            self._get_ready()
+        chosen, instead = self.chosen(asked, form, timed=False), ""
         plan, own = chosen.plan, self._own(way, method, chosen.own)
         if plan is None and not isinstance(own, Switched):
             self.decision.check_fallback(asked, form)
         elif plan is not None and not self.duplicate.exists(local=way == "nonblocking"):
-            if asked.problem.order == "fixed":
-                self.decision.check_fallback(asked, form, _NO_DUPLICATE)
-            plan = asked = None  # once there is a duplicate, all caches are emptied
-        tally = self._tally(way, method, asked, op)
+            self.decision.check_fallback(asked, form, _NO_DUPLICATE)
+            plan, instead = None, _NO_DUPLICATE  # once there is a duplicate, caches are emptied
         if isinstance(own, str):
-            log.info("the library's default serves %s, for %s", asked and asked.problem, own)
-            if tally is not None:
-                tally.instead = own
+            log.info("the library's default serves %s, for %s", asked.problem, own)
+            instead = own
+        tally = self._tally(way, method, asked, op, instead)
         switched = own if isinstance(own, Switched) else None
         executor = None if plan is None else self.executor(method, plan, op)
         return Handler(executor, op, tally, switched)
+
+    def _get_ready(self) -> None:
+        """At the first call at which ranks may wait, make what non-blocking calls will need.
+
+        Collective.
+        """
+        self._ready = True
+        if self.decision.own_algorithms(self.ranks):
+            self.own.agree()
+        if self.decision.plans_nonblocking(self.ranks):
+            self.duplicate.exists()
 
     def _own(self, way: Way, method: str, own: Own | None) -> Switched | str | None:
         """A call of the library's own algorithm `own`, or the reason why its default serves.
@@ -212,7 +223,7 @@ class Dispatch:
         """
         if own is None:
             return None
-        if own.raced and method != _BY_METHOD[method].methods[0]:
+        if own.form is not None and method != _BY_METHOD[method].methods[0]:
             return "its race was of other calls"
         known = self.own.refused
         found = self.own.find(method, form_of(way), *own.asked, local=way == "nonblocking")
@@ -229,7 +240,7 @@ class Dispatch:
         found: dict[str, Switched] = {}
         in_order = satisfies(problem.order, "rank")
         for name, settings in worth_racing(method, self.ranks, composed=False) * (not in_order):
-            own = Own(f"{problem.collective}/{OWN}{name}", tuple(settings.items()), raced=True)
+            own = Own(f"{problem.collective}/{OWN}{name}", tuple(settings.items()), "blocking")
             switched = self._own("blocking", method, own) if len(found) < most else None
             if isinstance(switched, Switched) and switched.alike(
                 method, problem.nbytes, self.own.of
@@ -240,11 +251,17 @@ class Dispatch:
     def explained(self, asked: CallProblem, form: Form) -> Chosen:
         """What would serve a call, and why; not collective."""
         chosen = self.decision.explained(asked, form)
+        if chosen.plan is not None and self.waits_for_duplicate(form):
+            return chosen.by_default(_NO_DUPLICATE)
         if chosen.own is not None:
             method = COLLECTIVES[asked.problem.collective].methods[0]
             if reason := self.own.why_not(method, form, *chosen.own.asked):
                 return chosen.by_default(reason)
         return chosen
+
+    def waits_for_duplicate(self, form: Form) -> bool:
+        """Whether calls of this form can have no plan yet, for lack of a private communicator."""
+        return form == "nonblocking" and not self.duplicate.exists(local=True)
 
     def agree_on_own(self) -> None:
         """If own algorithms of the library are chosen, let the ranks agree whether they may serve.
@@ -254,19 +271,24 @@ class Dispatch:
         if any(named := self.decision.own_algorithms(self.ranks)):
             self.own.agree()
         for own in named if self.rank == 0 else ():
-            collective = own.algorithm.partition("/")[0]
-            if reason := self.own.lacks(COLLECTIVES[collective].methods, *own.asked):
+            methods = COLLECTIVES[own.algorithm.partition("/")[0]].methods
+            ways = product(methods, FORMS) if own.form is None else [(methods[0], own.form)]
+            if reason := self.own.lacks(ways, *own.asked):
                 log.warning("the library's default serves, not %s: %s", own.label, reason)
 
     def _tally(
-        self, way: Way, method: str, asked: CallProblem | None, op: MPI.Op | None
+        self, way: Way, method: str, asked: CallProblem | None, op: MPI.Op | None, instead: str
     ) -> Tally | None:
-        """The tally of equal calls, a `Trial` if plans are tried on them; None without a record."""
+        """The tally of equal calls, a `Trial` if plans are tried on them; None without a record.
+
+        instead: why the library's default serves, not what was chosen; or empty.
+        """
         record, learning = self.record, self.learning
         if record is None:
             return None
+        about = method, way, self.ranks, asked, self.decision, instead
         if learning is None or asked is None or way in ("nonblocking", "persistent"):
-            return record.tally(method, way, self.ranks, asked, self.decision)
+            return record.tally(*about)
         # Decided at the first call of its kind, which is the same one on all ranks.
         key = method, asked
         if key not in self._trials and len(self._trials) < MAX_TRIALS:
@@ -275,7 +297,7 @@ class Dispatch:
             if predefined and self.decision.learnable(asked):
                 new = self._trials[key] = Trial(method, way, asked, self, learning)
                 record.add(new)
-        return self._trials.get(key) or record.tally(method, way, self.ranks, asked, self.decision)
+        return self._trials.get(key) or record.tally(*about)
 
     def trial_over(self, trial: Trial, result: RaceResult | None) -> None:
         """End a trial, and decide by its result, if any.  All ranks do so at the same call."""

@@ -100,7 +100,7 @@ class Trial(Tally):
         self, method: str, way: Way, asked: CallProblem, dispatch: "Dispatch", learning: Learning
     ) -> None:
         super().__init__(
-            method, way, asked.problem.ranks, asked, dispatch.decision, 2 * max(BLOCKS)
+            method, way, asked.problem.ranks, asked, dispatch.decision, kept=2 * max(BLOCKS)
         )
         self._dispatch, self._learning, self.problem = dispatch, learning, asked.problem
         self._round = 0

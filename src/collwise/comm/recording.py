@@ -67,7 +67,7 @@ class Tally:
     may serve them; NANOSECONDS, what all calls took; LAST, when the last one began.  Starts and
     ends of the last `kept` calls follow; like LAST, they are ns of the monotonic clock.
     memory: the same numbers as bytes, for the compiled engine.   instead: why the library's default
-    serves, not the library's other algorithm that was chosen; or empty.
+    serves, not what was chosen; or empty.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class Tally:
         ranks: int,
         asked: CallProblem | None,
         decision: Decision,
+        instead: str = "",
         kept: int = 0,
     ) -> None:
         self.method, self.way, self.ranks = method, way, ranks
-        self.asked, self.decision = asked, decision
-        self.instead = ""
+        self.asked, self.decision, self.instead = asked, decision, instead
         self.memory = bytearray(8 * (NUMBERS + 2 * kept))
         self.numbers = memoryview(self.memory).cast("q")
         self.numbers[UNTIL] = FOREVER
@@ -111,7 +111,7 @@ class Tally:
             return Calls(*kind, LIBRARY, "no plan is made for such calls", None, spent_s)
         form = form_of(self.way)
         chosen = self.decision.explained(self.asked, form)
-        if self.instead and chosen.own is not None:
+        if self.instead and chosen.label != LIBRARY:
             chosen = chosen.by_default(self.instead)
         race = self.decision.race(self.asked, form)
         saved_s = None
@@ -139,12 +139,18 @@ class Record:
         self._tallies[id(tally)] = tally
 
     def tally(
-        self, method: str, way: Way, ranks: int, asked: CallProblem | None, decision: Decision
+        self,
+        method: str,
+        way: Way,
+        ranks: int,
+        asked: CallProblem | None,
+        decision: Decision,
+        instead: str = "",
     ) -> Tally:
         """The tally of equal calls, shared by all communicators with the same decision."""
-        key = method, way, ranks, asked, id(decision)
+        key = method, way, ranks, asked, id(decision), instead
         if (known := self._tallies.get(key)) is None:  # a tally keeps its decision alive
-            known = self._tallies[key] = Tally(method, way, ranks, asked, decision)
+            known = self._tallies[key] = Tally(method, way, ranks, asked, decision, instead)
         return known
 
     def counted_methods(

@@ -140,8 +140,8 @@ def _own_choice(collective: str, label: str, most: int | None) -> Choice:
 
 
 def own_choice(collective: str, label: str) -> Candidate | None:
-    """The candidate, predicted to take 0 s, for a label "library:…"; None for other labels."""
-    if not label.strip().startswith(OWN):
+    """The candidate, predicted to take 0 s, for a label "library:NAME"; None for other labels."""
+    if not label.strip().startswith(OWN) or label.strip() == OWN:
         return None
     choice = _own_choice(collective, label.strip(), None)
     return Candidate(choice.algorithm, dict(choice.settings), Fraction(0))

@@ -134,8 +134,13 @@ def announcement(items: Sequence[Item], budget_s: float) -> str:
     )
 
 
-def not_raced(tasks: Mapping[Task, float], profile: Profile, ranks_per_node: str) -> list[Task]:
-    """The tasks of which some form ALWAYS_RACED has no race with this placement in the profile."""
+def not_raced(
+    tasks: Mapping[Task, float], profile: Profile, ranks_per_node: str, form: Form
+) -> list[Task]:
+    """The tasks of which `form`, or one ALWAYS_RACED, has no race here in the profile.
+
+    ranks_per_node: the placement here.
+    """
     known = {race.key for race in profile.race_results}
 
     def is_known(task: Task, form: Form) -> bool:
@@ -143,4 +148,5 @@ def not_raced(tasks: Mapping[Task, float], profile: Profile, ranks_per_node: str
         about = problem.collective, form, problem.ranks, problem.nbytes, problem.root
         return (*about, len(problem.sources), ranks_per_node) in known
 
-    return [task for task in tasks if not all(is_known(task, form) for form in ALWAYS_RACED)]
+    wanted: set[Form] = {form, *ALWAYS_RACED}
+    return [task for task in tasks if not all(is_known(task, one) for one in wanted)]

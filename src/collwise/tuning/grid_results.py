@@ -13,6 +13,7 @@ from collwise.measure.race import (
     BLOCKING,
     CALLS,
     LIBRARIES,
+    OWN,
     Load,
     form_of,
     own_algorithm,
@@ -33,7 +34,8 @@ CORES_BUSY, LATE, LATE_S = 0.5, 0.5, 0.5e-3
 more than LATE of the windows some packet is more than LATE_S seconds late."""
 
 _Window = tuple[float, float, float, float]
-_Samples = dict[str, list[float]]
+_Timed = tuple[str, list[float]]
+"""A competitor's label, and its seconds in all repetitions of all launches."""
 
 
 class LibraryResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,8 +43,8 @@ class LibraryResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     default: the library's default, as a blocking call or a persistent request.   own: the best of
     the library's algorithms, the default among them.   ours: the best planned schedule, or the
-    default if none ran.   predicted_s: of `ours`; None if unknown.   lower_bound_s, t0_s, lam: of
-    the first launch.   warnings: why the times may be the emulated network's, not the library's.
+    default if none ran.   predicted_s: of `ours`; None if unknown.   predicted_s, lower_bound_s, t0_s,
+    lam: of the last launch.   warnings: why the times may be the emulated network's, not the library's.
     cores_busy: the share of this machine's cores that ranks and the switch used while calls ran.
     late: the share of the race during which packets came late.   Both are of the worst launch.
     """
@@ -185,25 +187,25 @@ def _cell(
     kept: dict[str, list[list[float]]] = defaultdict(list)
     for library, pairs in found.items():
         races = [measured.sweep.cells[number] for measured, number in pairs]
-        samples = _pooled(races)
-        default, own, ours = best = _best(samples)
-        for kind, label in zip(("default", "own", "ours"), best, strict=True):
-            kept[kind].append(samples[label])
-        predicted = {one["label"]: one["predicted_s"] for one in races[0]["competitors"]}
-        first = races[0]
+        best = _best(races)
+        (default, default_s), (own, own_s), (ours, ours_s) = best
+        for kind, (_, samples) in zip(("default", "own", "ours"), best, strict=True):
+            kept[kind].append(samples)
+        last = races[-1]
+        predicted = {one["label"]: one["predicted_s"] for one in last["competitors"]}
         loads = list(zip(pairs, (Load(**race.get("load", {})) for race in races), strict=True))
         results[library] = LibraryResult(
             default=default,
-            default_s=median(samples[default]),
+            default_s=median(default_s),
             own=own,
-            own_s=median(samples[own]),
+            own_s=median(own_s),
             ours=ours,
-            ours_s=median(samples[ours]),
+            ours_s=median(ours_s),
             predicted_s=predicted.get(ours.removesuffix(BLOCKING)),
-            lower_bound_s=first["lower_bound_s"],
-            t0_s=first["t0_s"],
-            lam=first["lam"],
-            repetitions=len(samples[ours]),
+            lower_bound_s=last["lower_bound_s"],
+            t0_s=last["t0_s"],
+            lam=last["lam"],
+            repetitions=len(ours_s),
             launches=len(races),
             warnings=tuple(
                 dict.fromkeys(line for measured, _ in pairs for line in measured.notes.warnings)
@@ -228,27 +230,32 @@ def _cell(
     )
 
 
-def winners(sweep: Sweep, task: Task) -> list[str]:
-    """The names, without a form, of the best of the library's algorithms and of our schedules.
+def once_more(sweep: Sweep, task: Task) -> list[str]:
+    """The labels, as `Session.race` takes them, of what a second launch races beside the default.
 
-    The library's default is not named.   sweep: has raced the task.
+    sweep: the first launch.   These are the best of our schedules and the best of the library's
+    algorithms; all of the library's if the first launch had no time for any.
     """
     races = [
         cell for race, cell in zip(sweep.races, sweep.cells, strict=True) if race.is_about(task)
     ]
-    labels = (label for label in _best(_pooled(races)) if label not in LIBRARIES)
+    labels = (label for label, _ in _best(races) if label not in LIBRARIES)
     plain = (label.removesuffix(CALLS[form_of(label)].ending) for label in labels)
-    return list(dict.fromkeys(label.partition("/")[2] for label in plain))
+    named = list(dict.fromkeys(label.partition("/")[2] for label in plain))
+    any_own = any(_is_own(one["label"]) for race in races for one in race["competitors"])
+    return named if any_own else [*named, OWN]
 
 
-def _best(samples: _Samples) -> tuple[str, str, str]:
-    """The labels of the library's default, of its best algorithm and of our best schedule.
+def _best(races: Sequence[Mapping[str, Any]]) -> tuple[_Timed, _Timed, _Timed]:
+    """The library's default, the library's best algorithm, and the best schedule of ours.
 
-    The default's takes the place of ours if none ran.
+    The default takes the place of ours if none ran.
     """
-    default = _fastest(samples, lambda label: label in LIBRARIES)
-    own = _fastest(samples, lambda label: label in LIBRARIES or _is_own(label))
-    ours = _fastest(samples, lambda label: label not in LIBRARIES and not _is_own(label))
+    default = _fastest(races, lambda label: label in LIBRARIES)
+    own = _fastest(races, lambda label: label in LIBRARIES or _is_own(label))
+    ours = _fastest(races, lambda label: label not in LIBRARIES and not _is_own(label))
+    assert default is not None
+    assert own is not None
     return default, own, ours or default
 
 
@@ -260,22 +267,20 @@ def _ends(interval: Interval) -> tuple[float, float] | None:
     return (interval.low, interval.high) if isfinite(interval.high) else None
 
 
-def _pooled(races: Sequence[Mapping[str, Any]]) -> _Samples:
-    """The seconds of each competitor, over all launches; of forms that every race has."""
-    samples: _Samples = defaultdict(list)
+def _fastest(races: Sequence[Mapping[str, Any]], among: Callable[[str], bool]) -> _Timed | None:
+    """The fastest competitor `among` those of forms that every race has; None if there is none.
+
+    Of each race those count that have the most samples, since they did not leave early.
+    """
+    samples: dict[str, list[float]] = defaultdict(list)
     for race in races:
-        for one in race["competitors"]:
-            if form_of(one["label"]) in ALWAYS_RACED:
-                samples[one["label"]] += one["samples_s"]
-    return samples
-
-
-def _fastest(samples: _Samples, among: Callable[[str], bool]) -> str:
-    """The fastest of the labels `among` with most samples (it left no race early); "" if none."""
-    labels = [label for label in samples if among(label)]
-    most = max((len(samples[label]) for label in labels), default=0)
-    stayed = [label for label in labels if len(samples[label]) == most]
-    return min(stayed, key=lambda label: median(samples[label]), default="")
+        timed = {one["label"]: one["samples_s"] for one in race["competitors"]}
+        some = [label for label in timed if form_of(label) in ALWAYS_RACED and among(label)]
+        most = max((len(timed[label]) for label in some), default=0)
+        for label in some:
+            if len(timed[label]) == most:
+                samples[label] += timed[label]
+    return min(samples.items(), key=lambda one: median(one[1]), default=None)
 
 
 def document(grid: Grid, found: Sequence[GridCell]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from collwise.errors import InvalidArgument, NothingApplies
-from collwise.measure.race import ALWAYS_RACED, BEHIND, CALLS, Race, own_algorithm
+from collwise.measure.race import ALWAYS_RACED, BEHIND, CALLS, OWN, Race, own_algorithm
 from collwise.model.placement import Placement, check_placement
 from collwise.mpi.bench.measuring import run_campaign
 from collwise.mpi.bench.placing import NamedPlacement, find_placement, worth_measuring
@@ -154,6 +154,7 @@ class Session:
         budget_s: float,
         known: Profile | None = None,
         announce: Callable[[str], object] = lambda line: None,
+        form: Form = "blocking",
     ) -> Tuning:
         """Measure, plan and race; the most useful races come first (`agenda`).
 
@@ -161,7 +162,7 @@ class Session:
         seconds for the session; once they are over, no task but the first is begun.  If measuring
         takes longer than its share, the races still have their share.
         known: an earlier profile to use instead of measuring.   announce: called on rank 0 with a
-        line about the races before they begin.
+        line about the races before they begin.   form: as `race` takes it.
         Raises InvalidArgument for values out of range, WrongResult for a wrong byte, on all ranks.
         """
         begin = time.monotonic()
@@ -194,7 +195,7 @@ class Session:
             try:
                 done, spent_s = items[:number], racing_s - remaining_s
                 share = share_s(items[number:], max(remaining_s, 0.0), done, spent_s)
-                outcomes.append(self.race(item.task, profile, share))
+                outcomes.append(self.race(item.task, profile, share, form=form))
             except NothingApplies as nothing:  # raised on all ranks: the library's default stays
                 log.warning("not raced: %s", nothing)
         else:
@@ -218,41 +219,29 @@ class Session:
         After a doubtful outcome (`Outcome.doubtful`) a second race, with another seed, decides.
         budget_s: seconds for the race; a second race has the rest of them, but at least half.
         repetitions: the largest number of repetitions.   only: labels of the algorithms to race,
-        with the best settings where a label has none; empty for all that may win.
+        with the best settings where a label has none; OWN for all of the library's; empty for all
+        that may win, and for as many of the library's as there is time for.
         within: if above 0, the race ends once the medians are known to ± this share.
         form: a form to race in any case, like those ALWAYS_RACED; others are raced if time allows.
         Raises the errors of planning and racing, on all ranks.
         """
-        placement = self.levels.placement
-        choices = {label: own_choice(task.problem.collective, label) for label in only}
-        planned = [label for label, choice in choices.items() if choice is None]
-        named = [choice for choice in choices.values() if choice is not None]
-
-        def plan() -> tuple[Plan, Sequence[Candidate], float]:
-            made: list[Plan] = []
-            worth: list[Candidate] = []
-            for label in planned or (None,):
-                one = task.plan(profile, label, placement)
-                candidates: Sequence[Candidate] = one.candidates
-                if label is None or not has_settings(label):
-                    one, candidates = worth_a_race(
-                        one, label, share_cores=self.world.oversubscribed
-                    )
-                made.append(one)
-                worth += candidates
-            least_s = task.least_s(profile, placement)
-            return together(made), [] if named and not planned else worth, least_s
-
+        of_library = [label for label in only if label.startswith(OWN)]
+        planned = [label for label in only if label not in of_library]
         # One rank plans for all: on emulated hosts, and on nodes that are full, ranks share cores.
-        estimated, candidates, bound_s = on_root(self.private.comm, plan, takes_long=True)
+        estimated, candidates, bound_s = on_root(
+            self.private.comm, lambda: self._planned(task, profile, planned), takes_long=True
+        )
+        if only and not planned:
+            candidates = ()
         problem = estimated.problem  # with the ranks' placement
         forms = [one for one in FORMS if one in (*ALWAYS_RACED, form)]
         if_time = [one for one in FORMS if one not in forms]
         own: dict[str, Candidate] = {}
-        if not only:
+        if not only or OWN in of_library:
             own = self.own_candidates(estimated, forms) | self.own_candidates(estimated, if_time)
-        for choice in named:
-            own |= self._in_all_forms(problem, choice)
+        for label in of_library:
+            if (choice := own_choice(problem.collective, label)) is not None:
+                own |= self._in_all_forms(problem, choice)
 
         def outcome(seed: int, most_s: float) -> Outcome:
             everything = self.compare(
@@ -269,6 +258,7 @@ class Session:
                 own=own,
                 forms=forms,
                 if_time=if_time,
+                every_own=bool(only),
             )
             everything = replace(everything, bound_s=bound_s)
             return Outcome.of(
@@ -279,6 +269,23 @@ class Session:
         first = outcome(self.seed, budget_s)
         left_s = budget_s - (time.monotonic() - begin)  # only rank 0's value counts
         return outcome(self.seed + 1, max(left_s, budget_s / 2)) if first.doubtful else first
+
+    def _planned(
+        self, task: Task, profile: Profile, labels: Sequence[str]
+    ) -> tuple[Plan, Sequence[Candidate], float]:
+        """The plan of a task, its candidates that are worth a race, and a lower bound in seconds.
+
+        labels: the only algorithms to plan with; empty for all.
+        """
+        placement, made, worth = self.levels.placement, list[Plan](), list[Candidate]()
+        for label in labels or (None,):
+            plan = task.plan(profile, label, placement)
+            raced: Sequence[Candidate] = plan.candidates
+            if label is None or not has_settings(label):
+                plan, raced = worth_a_race(plan, label, share_cores=self.world.oversubscribed)
+            made.append(plan)
+            worth += raced
+        return together(made), worth, task.least_s(profile, placement)
 
     def _in_all_forms(self, problem: Problem, choice: Candidate) -> dict[str, Candidate]:
         """One of the library's own algorithms by label, in each form of the call that has it.

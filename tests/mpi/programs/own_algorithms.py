@@ -143,7 +143,7 @@ def what_the_library_lacks_its_default_serves(comm: MPI.Intracomm) -> None:
     nothing = OwnCalls(comm)
     empty = catalogue("Bcast", "blocking").find("no_such", 2)
     assert isinstance(empty, str)
-    assert nothing.lacks(["Bcast"], "no_such", {}) == empty
+    assert nothing.lacks([("Bcast", "blocking")], "no_such", {}) == empty
 
 
 @check

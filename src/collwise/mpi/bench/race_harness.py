@@ -7,6 +7,7 @@ import gc
 import logging
 import os
 import random
+import sys
 import time
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from functools import cached_property, partial
@@ -90,6 +91,7 @@ def race(
     own: Mapping[str, tuple[str, Mapping[str, int]]] | None = None,
     forms: Collection[Form] = ALWAYS_RACED,
     if_time: Collection[Form] = (),
+    every_own: bool = False,
     neighbours: Mapping[str, Problem] | None = None,
     only: Container[str] | None = None,
     behind: float = inf,
@@ -101,7 +103,7 @@ def race(
     repetitions: the most to time.   bare_sends: race messages by plain calls of mpi4py, too.
     own: for each label, the name and settings of one of the library's own algorithms; the label
     names the form of the call.  Those that fail their check are left out.  Only the first ones are
-    raced if _TRIAL_SHARE of the time allows no more.
+    raced if _TRIAL_SHARE of the time allows no more, unless `every_own`.
     forms: the forms of calls to race.   if_time: further forms, raced if _TRIAL_SHARE of the time
     allows to try all competitors of all forms.
     neighbours: for each label, another problem, of as many ranks or one less, on which the
@@ -157,7 +159,8 @@ def race(
                 break
             running += checked(more)
             if more_own:
-                added = _own_competitors(harness, workload, more_own, default, budget_s)
+                most_s = inf if every_own else budget_s
+                added = _own_competitors(harness, workload, more_own, default, most_s)
                 competitors += added
                 running += added
         left_s = budget_s - (time.perf_counter() - begin)
@@ -191,7 +194,8 @@ def _room(harness: RaceHarness, default: Competitor, budget_s: float) -> int:
 
 def _fitting(harness: RaceHarness, budget_s: float, each_s: float) -> int:
     """How many competitors of each_s seconds _TRIAL_SHARE of rank 0's time allows to try."""
-    most: int = harness.comm.bcast(int(budget_s * _TRIAL_SHARE / (each_s * (_TRIALS + 3))))
+    share = min(budget_s * _TRIAL_SHARE / (each_s * (_TRIALS + 3)), sys.maxsize)
+    most: int = harness.comm.bcast(int(share))
     return most
 
 

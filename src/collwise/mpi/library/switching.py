@@ -31,7 +31,7 @@ from collwise.mpi.library import own_algorithms
 from collwise.mpi.library.own_algorithms import OwnAlgorithm, catalogue
 from collwise.mpi.library.tool_interface import Variable, variables
 from collwise.mpi.runtime.private_communicator import plain_duplicate
-from collwise.profiles.records import FORMS, Form
+from collwise.profiles.records import Form
 from collwise.schedule.collectives import COLLECTIVES
 
 log = logging.getLogger("collwise")
@@ -168,9 +168,10 @@ class OwnCalls:
             return str(problem)
         return ""
 
-    def lacks(self, methods: Iterable[str], name: str, settings: Mapping[str, Any]) -> str:
-        """Why an algorithm serves no form of `methods`; empty if it can serve at least one."""
-        ways = [(method, form) for method in methods for form in FORMS]
+    def lacks(
+        self, ways: Iterable[tuple[str, Form]], name: str, settings: Mapping[str, Any]
+    ) -> str:
+        """Why an algorithm serves none of these methods and forms; empty if it can serve one."""
         reasons = [self.why_not(*way, name, settings) for way in ways]
         return reasons[0] if all(reasons) else ""
 

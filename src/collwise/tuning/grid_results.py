@@ -43,8 +43,9 @@ class LibraryResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     default: the library's default, as a blocking call or a persistent request.   own: the best of
     the library's algorithms, the default among them.   ours: the best planned schedule, or the
-    default if none ran.   predicted_s: of `ours`; None if unknown.   predicted_s, lower_bound_s, t0_s,
-    lam: of the last launch.   warnings: why the times may be the emulated network's, not the library's.
+    default if none ran.   predicted_s: of `ours`, None if unknown; like lower_bound_s, t0_s and
+    lam of the last launch.   warnings: why the times may be the emulated network's, not the
+    library's.
     cores_busy: the share of this machine's cores that ranks and the switch used while calls ran.
     late: the share of the race during which packets came late.   Both are of the worst launch.
     """

@@ -227,9 +227,12 @@ class Session:
         """
         of_library = [label for label in only if label.startswith(OWN)]
         planned = [label for label in only if label not in of_library]
+        placement = self.levels.placement
         # One rank plans for all: on emulated hosts, and on nodes that are full, ranks share cores.
         estimated, candidates, bound_s = on_root(
-            self.private.comm, lambda: self._planned(task, profile, planned), takes_long=True
+            self.private.comm,
+            lambda: self._planned(task, profile, placement, planned),
+            takes_long=True,
         )
         if only and not planned:
             candidates = ()
@@ -271,13 +274,13 @@ class Session:
         return outcome(self.seed + 1, max(left_s, budget_s / 2)) if first.doubtful else first
 
     def _planned(
-        self, task: Task, profile: Profile, labels: Sequence[str]
+        self, task: Task, profile: Profile, placement: Placement, labels: Sequence[str]
     ) -> tuple[Plan, Sequence[Candidate], float]:
         """The plan of a task, its candidates that are worth a race, and a lower bound in seconds.
 
         labels: the only algorithms to plan with; empty for all.
         """
-        placement, made, worth = self.levels.placement, list[Plan](), list[Candidate]()
+        made, worth = list[Plan](), list[Candidate]()
         for label in labels or (None,):
             plan = task.plan(profile, label, placement)
             raced: Sequence[Candidate] = plan.candidates

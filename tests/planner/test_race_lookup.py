@@ -14,6 +14,7 @@ from collwise.errors import InvalidArgument
 from collwise.measure.race import LIBRARY
 from collwise.planner.choose import plan_for
 from collwise.planner.race_lookup import (
+    LEAST_GAIN_S,
     REACH,
     keeps_order,
     known_races,
@@ -95,9 +96,15 @@ def test_only_races_of_the_same_kind_count() -> None:
 
 
 def test_nonblocking_calls_without_a_race_are_served_as_others() -> None:
-    """Blocking ones, or persistent ones where nothing may wait; not by the library's others."""
-    problem, won = Problem("broadcast", 4, 512), win(512, "broadcast/flat")
-    persistent = win(512, "broadcast/chain", form="persistent")
+    """Blocking ones, or persistent ones where nothing may wait; not by the library's others.
+
+    What gains little is not worth the time of a planned call that nobody waits for.
+    """
+    problem = Problem("broadcast", 4, 512)
+    won = win(512, "broadcast/flat", ours_s=LEAST_GAIN_S, library_s=2 * LEAST_GAIN_S)
+    gains = {"ours_s": 1e-3, "library_s": 2e-3}
+    persistent = win(512, "broadcast/chain", form="persistent", **gains)
+    little = win(512, "broadcast/flat", ours_s=90e-6, library_s=180e-6)
     own = win(512, "broadcast/library:tree", library_s=9e-6)
     lost = win(512, form="nonblocking", decision="library")
     because = "it won the race of 512 bytes on 4 ranks, 2.00 times as fast as the library's own"
@@ -111,6 +118,15 @@ def test_nonblocking_calls_without_a_race_are_served_as_others() -> None:
         f"{OWN}: no race of nonblocking calls decides, and broadcast/library:tree won one of"
         " blocking calls"
     )
+    assert verdict([little], problem, "nonblocking") == (
+        LIBRARY,
+        f"no race of nonblocking calls decides; of blocking ones {because}, but that saves less"
+        " than 100 µs",
+        None,
+    )
+    default = verdict([win(512, decision="library")], problem, "nonblocking")
+    assert default.algorithm == LIBRARY
+    assert default.race is None, "its times are those of blocking calls"
     assert verdict([own, won, lost], problem, "nonblocking").race is lost
     assert str(verdict([persistent], problem, "nonblocking")) == (
         f"{OWN}: nonblocking calls of broadcast were not raced on 4 ranks"

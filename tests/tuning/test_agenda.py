@@ -122,10 +122,10 @@ def test_what_a_profile_knows_is_not_raced_again() -> None:
     made = outcome(4096)
     known = session(made).profile
     asked = {made.task: 0.0, outcome(8).task: 1.0}
-    assert not_raced(asked, known, "") == [outcome(8).task]
-    assert not_raced(asked, known, "2x8") == [*asked]
+    assert not_raced(asked, known, "", "blocking") == [outcome(8).task]
+    assert not_raced(asked, known, "2x8", "blocking") == [*asked]
     sources = outcome(40, sources=(0, 2))
-    assert not_raced({sources.task: 0.0}, session(sources).profile, "") == []
+    assert not_raced({sources.task: 0.0}, session(sources).profile, "", "blocking") == []
 
 
 def test_what_there_was_no_time_for_is_no_reason_to_race_again() -> None:
@@ -137,5 +137,6 @@ def test_what_there_was_no_time_for_is_no_reason_to_race_again() -> None:
         left = msgspec.structs.replace(
             known, race_results=tuple(race for race in every.values() if race.form != form)
         )
-        again = not_raced({made.task: 0.0}, left, "")
+        again = not_raced({made.task: 0.0}, left, "", "blocking")
         assert again == [made.task] * (form in ALWAYS_RACED), form
+        assert not_raced({made.task: 0.0}, left, "", form) == [made.task]

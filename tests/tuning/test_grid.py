@@ -4,12 +4,14 @@ from itertools import chain, combinations, product
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from collwise.errors import InvalidArgument
 from collwise.measure.race import Load
 from collwise.measure.statistics import best_ratio_interval
 from collwise.tuning.grid import Grid, Launch, ranks_per_host_of
-from collwise.tuning.grid_results import LabNotes, Measured, cells, document
+from collwise.tuning.grid_results import LabNotes, Measured, cells, document, once_more
+from collwise.tuning.race_records import Sweep
 from tests.case import in_case
 from tests.tuning.examples import outcome
 from tests.tuning.test_race_records import sweep
@@ -147,6 +149,28 @@ def test_cells_join_libraries_and_launches(tmp_path: Path) -> None:
     assert mpich.misprediction >= 1
     made = document(grid, found)
     assert (made["wanted"], len(made["cells"])) == (8 * 4 * 3, 1)
+
+
+def test_a_second_launch_races_the_winners_once_more(tmp_path: Path) -> None:
+    """And all of the library's algorithms, if the first launch had no time for any."""
+    made = outcome(40, gain=1.2, blocking_gain=3.0, sources=(0, 1, 2, 3, 4))
+    without, ours = sweep(made), made.ours.partition("/")[2]
+    assert once_more(without, made.task) == [ours, "library:"]
+
+    def with_own(label: str, repetitions: int) -> Sweep:
+        (race,) = without.cells
+        about = {"label": f"allgatherv/library:{label}", "predicted_s": None}
+        own = {**about, "samples_s": [1e-6] * repetitions}
+        return replace(without, cells=({**race, "competitors": [*race["competitors"], own]},))
+
+    assert once_more(with_own("ring(k=2) (blocking)", 30), made.task) == ["library:ring(k=2)", ours]
+    assert once_more(with_own("tree", 5), made.task) == [ours], "it left the race early"
+
+    grid = load(tmp_path)
+    first = next(one for one in grid.launches(0) if one.network == "sites")
+    second = first._replace(number=2)
+    (cell,) = cells(grid, [Measured(first, without), Measured(second, with_own("tree", 30))])
+    assert cell.libraries["mpich"].own == "allgatherv/library:tree"
 
 
 def test_a_cell_tells_how_busy_cores_were_and_how_long_packets_came_late() -> None:

@@ -6,6 +6,7 @@
 `objects`       collectives of Python objects
 `family`        communicators that MPI derives from a `Comm` inherit its plans
 `dispatch`      finds and caches what serves a call: an executor of ours or the library
+`posed`         reads the problem that a call's arguments pose
 `handler`       an entry of `dispatch`'s cache: how equal calls are served
 `decision`      what plans depend on besides sizes: rank 0's profile, machine, effort, …
 `chosen`        the choice: a plan, the library's default, or another of its algorithms

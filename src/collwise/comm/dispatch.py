@@ -9,19 +9,17 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from time import monotonic_ns
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from mpi4py import MPI
 
 from collwise.comm.chosen import Chosen, Own
-from collwise.comm.decision import CallProblem, Decision, OpAndType
+from collwise.comm.decision import CallProblem, Decision
 from collwise.comm.handler import Handler
 from collwise.comm.learning import MAX_TRIALS, Learning, Trial
+from collwise.comm.posed import BY_METHOD, Posed, posed_by
 from collwise.comm.recording import Record, Tally, Way, counting_starts, form_of
 from collwise.measure.race import LIBRARY, OWN
-from collwise.mpi.buffers.buffer import Buffer, combined_buffers
-from collwise.mpi.buffers.mpi_operators import can_combine, planning_name, planning_type
-from collwise.mpi.buffers.vector_layout import SPECS, lengths_of
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.executor import BoundedCache, Executor, NobodyAdvances
 from collwise.mpi.execution.executor_choice import executor_for
@@ -41,20 +39,6 @@ MAX_ENTRIES = 2048
 SLOW_S = 50e-6
 """Seconds.  Object methods use no plan if a race shows the library's call to take at most this."""
 _NO_DUPLICATE = "there is no private communicator yet: make a blocking call, or free others, first"
-_BY_METHOD = {method: c for c in COLLECTIVES.values() for method in c.methods}
-
-
-class Posed(NamedTuple):
-    """The arguments of a call that MPI requires to be equal on all ranks, so all decide alike.
-
-    nbytes: bytes of the problem, or a tuple with the bytes of each rank, as `Problem.of` takes it.
-    elements: the operator and element type, if the collective combines.
-    """
-
-    collective: str
-    nbytes: int | tuple[int, ...]
-    root: int = 0
-    elements: OpAndType | None = None
 
 
 T = TypeVar("T")
@@ -179,7 +163,7 @@ class Dispatch:
 
     def _handler(self, way: Way, method: str, arguments: Sequence[Any]) -> Handler:
         """The handler of a call, cached.   arguments: what the blocking method takes."""
-        posed = self._read(method, arguments)
+        posed = posed_by(method, arguments, self.rank, self.ranks)
         op = arguments[2] if posed is not None and posed.elements is not None else None
         return self._cached((way, method, posed, id(op)), self._find, way, method, posed, op)
 
@@ -211,8 +195,9 @@ class Dispatch:
         Collective.
         """
         self._ready = True
-        if self.decision.own_algorithms(self.ranks):
+        if self.own.refused is None and self.decision.own_algorithms(self.ranks):
             self.own.agree()
+            self.forget()  # non-blocking calls that were made before the ranks agreed
         if self.decision.plans_nonblocking(self.ranks):
             self.duplicate.exists()
 
@@ -223,13 +208,9 @@ class Dispatch:
         """
         if own is None:
             return None
-        if own.form is not None and method != _BY_METHOD[method].methods[0]:
+        if own.form is not None and method != BY_METHOD[method].methods[0]:
             return "its race was of other calls"
-        known = self.own.refused
-        found = self.own.find(method, form_of(way), *own.asked, local=way == "nonblocking")
-        if known is None and self.own.refused is not None:
-            self.forget()  # non-blocking calls that were made before the ranks agreed
-        return found
+        return self.own.find(method, form_of(way), *own.asked, local=way == "nonblocking")
 
     def own_to_try(self, method: str, problem: Problem, most: int) -> dict[str, Switched]:
         """The library's own algorithms, by label, that learning may try on blocking calls.
@@ -320,7 +301,7 @@ class Dispatch:
         return self._cached(("slow", method, nbytes), self._is_slow, method, nbytes)
 
     def _is_slow(self, method: str, nbytes: int) -> bool:
-        asked = self._problem(Posed(_BY_METHOD[method].name, nbytes))
+        asked = self._problem(Posed(BY_METHOD[method].name, nbytes))
         if self.chosen(asked, "blocking", timed=False).label == LIBRARY:
             self.decision.check_fallback(asked, "blocking")
             return False
@@ -374,39 +355,3 @@ class Dispatch:
             return self.decision.combine(collective, self.ranks, nbytes, root, elements)
         sources = range(self.ranks) if COLLECTIVES[collective].has_sources else None
         return CallProblem(Problem.of(collective, self.ranks, nbytes, root, sources=sources))
-
-    def _read(self, method: str, arguments: Sequence[Any]) -> Posed | None:
-        """The problem that a call poses; None if the library has to serve or to refuse the call.
-
-        Raises what mpi4py raises for buffers that it cannot read, and InvalidArgument for negative
-        counts, which Open MPI would take.
-        """
-        collective, ranks = _BY_METHOD[method], self.ranks
-        if collective.has_sources:
-            lengths = lengths_of(SPECS[method](arguments[1], ranks), ranks)
-            return Posed(collective.name, lengths) if any(lengths) else None
-        root = arguments[-1] if collective.rooted else 0
-        if isinstance(root, str | bytes) or not hasattr(type(root), "__int__"):
-            return None
-        root = int(root)  # as mpi4py does
-        if not 0 <= root < ranks:
-            return None
-        if not collective.combines:
-            nbytes = Buffer(arguments[0], writable=self.rank != root).nbytes
-            return Posed(collective.name, nbytes, root) if nbytes else None
-        sendbuf, recvbuf, op, *_ = arguments
-        if not isinstance(op, MPI.Op) or op == MPI.OP_NULL:
-            return None
-        has_output, parts = collective.has_output(self.rank, root), collective.unit(ranks, 1)
-        sent, received = combined_buffers(sendbuf, recvbuf, has_output=has_output, parts=parts)
-        datatype = sent.unit.datatype
-        if not sent.nbytes or not can_combine(op, datatype):
-            return None
-        if (
-            received is not None
-            and received is not sent
-            and ((received.count * parts, received.unit.datatype) != (sent.count, datatype))
-        ):
-            return None
-        elements = OpAndType(planning_name(op), planning_type(datatype), sent.unit.size)
-        return Posed(collective.name, sent.nbytes, root, elements)

@@ -144,6 +144,10 @@ def what_the_library_lacks_its_default_serves(comm: MPI.Intracomm) -> None:
     empty = catalogue("Bcast", "blocking").find("no_such", 2)
     assert isinstance(empty, str)
     assert nothing.lacks([("Bcast", "blocking")], "no_such", {}) == empty
+    with logged() as lines:  # in the form in which it won, that is
+        by_race(comm, "broadcast", own("Bcast")[-1], form="nonblocking").Free()
+        by_race(comm, "broadcast", own("Bcast")[-1], settings={"k": [2]}).Free()
+    assert len(lines) == 2 * (comm.rank == 0), lines
 
 
 @check
@@ -249,6 +253,38 @@ def what_won_a_race_of_requests_serves_these(comm: MPI.Intracomm) -> None:
             assert (told.way, told.algorithm) == (form, served)
         assert _variables_read() == before
         ours.Free()
+
+
+@check
+def what_won_a_race_of_requests_serves_derived_communicators(comm: MPI.Intracomm) -> None:
+    """After a blocking call of any kind, at which ranks may wait; until then they are told so."""
+    known = catalogue("Bcast", "nonblocking").algorithms
+    if comm.size == 1:
+        return
+    for algorithm in ("chain", *[f"library:{name}" for name in known][:1]):
+        parent = by_race(comm, "broadcast", algorithm, form="nonblocking", nbytes=NBYTES)
+        ours, data = parent.Dup(), np.full(NBYTES, comm.rank, "B")
+        waiting = ours.explain("broadcast", NBYTES, form="nonblocking")
+        assert ours.plan("broadcast", NBYTES, form="nonblocking") is None
+        for served in (LIBRARY, f"broadcast/{algorithm}"):
+            ours.Ibcast(data, comm.size - 1).Wait()
+            assert (data == comm.size - 1).all()
+            told = ours.calls()[-1]
+            assert (told.way, told.algorithm) == ("nonblocking", served), (told, algorithm)
+            assert served != LIBRARY or told.why.startswith("the library's own: not"), told.why
+            ours.Allreduce(np.ones(1), np.zeros(1))
+        assert ours.explain("broadcast", NBYTES, form="nonblocking").startswith(served)
+        if algorithm == "chain":
+            assert waiting.startswith("the library's own: not broadcast/chain, for there is no")
+            with environment(comm, {"COLLWISE_FALLBACK": "never"}):
+                strict = cw.Comm(comm.Dup(), profile=parent._decision.profile)
+            fresh = strict.Dup()
+            with raises(InvalidArgument):
+                fresh.Ibcast(data)
+            for one in (fresh, strict):
+                one.Free()
+        for one in (ours, parent):
+            one.Free()
 
 
 @check

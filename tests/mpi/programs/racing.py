@@ -15,7 +15,17 @@ from numpy.typing import NDArray
 
 import collwise as cw
 from collwise.errors import InvalidArgument, WrongResult
-from collwise.measure.race import ALWAYS_RACED, BLOCKING, CALLS, FEWER, LIBRARY, NEXT, Race
+from collwise.measure.race import (
+    ALWAYS_RACED,
+    BLOCKING,
+    CALLS,
+    FEWER,
+    LIBRARY,
+    LIBRARY_PERSISTENT,
+    NEXT,
+    OWN,
+    Race,
+)  # fmt: skip
 from collwise.model.levels import Levels
 from collwise.model.placement import Placement
 from collwise.mpi.bench import race_harness
@@ -25,6 +35,7 @@ from collwise.mpi.bench.placing import NamedPlacement, find_placement, pair_time
 from collwise.mpi.bench.race_harness import RaceHarness, race, time_competitors
 from collwise.mpi.bench.workloads import COMPOSITIONS, Competitor, Workload
 from collwise.mpi.engine.loading import SERVING
+from collwise.mpi.library.own_algorithms import catalogue
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import describe
 from collwise.papers import measured
@@ -99,6 +110,28 @@ def what_is_impossible_is_raced_again(comm: MPI.Intracomm) -> None:
         outcome = session.race(task, profile, 0.1, repetitions=3)
     assert session.seeds == (0, 1)
     assert {d.used for d in outcome.decisions} == {"library"}
+
+
+@check
+def only_what_is_named_is_raced(comm: MPI.Intracomm) -> None:
+    """With settings that its label has; all of the library's, however short the time is."""
+    world = describe(comm)
+    if comm.size == 1:
+        return
+    profile, task = assumed(world), Task(Problem("broadcast", comm.size, 2048))
+    with Session(comm, world) as session:
+        planned = session.race(task, profile, 1e-6, 2, ["postal_tree(lam=7/2)", "binomial"])
+        of_library = session.race(task, profile, 1e-6, 2, ["broadcast/flat", OWN])
+        with raises(InvalidArgument):
+            session.race(task, profile, 1e-6, 2, ["library:no_such"])
+    trees = {"broadcast/postal_tree(lam=7/2)", "broadcast/binomial"}
+    raced = {label.removesuffix(BLOCKING) for label in planned.everything.samples}
+    assert raced == {*trees, LIBRARY, LIBRARY_PERSISTENT}
+    others = {label for label in of_library.everything.samples if "flat" not in label}
+    named = {label for label in others if f"/{OWN}" in label}
+    assert named | {LIBRARY, LIBRARY_PERSISTENT} == others
+    possible = catalogue("Bcast", "blocking").algorithms
+    assert bool(named) == bool(possible)
 
 
 class Late(Session):

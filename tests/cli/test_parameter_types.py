@@ -79,7 +79,7 @@ REFUSED: list[tuple[str, ...]] = [
     ("bench --collective all,x", "known: allgather", ", all\n"),
     ("bench --collective all,brodcast", "did you mean broadcast, "),
     ("bench --algorithm brin", "algorithm 'brin'"),
-    ("bench --algorithm chain --algorithm postal_tree(lam=x)", "postal_tree with lam"),
+    ("bench --algorithm chain --algorithm postal_tree(lam=x)", "lam: 'x'"),
     ("bench --algorithm binomial(k=2)", "binomial with k: it has no such parameter"),
     ("bench --algorithm library:recexch(k=-5)", "k = -5 is no whole number"),
     ("bench --algorithm library:recexch(k=1e9)", "k = 1e9 is no whole number"),

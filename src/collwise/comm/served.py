@@ -109,8 +109,8 @@ _DOCSTRINGS: Mapping[Way, str] = {
         Collective, in the same order on all ranks; errors are those of `{0}`.  A user's `op`
         must not be freed before the request has completed.
         Returns an `MPI.Request` if the library serves the call, or if the library calls collwise
-        when it makes progress (MPICH from 4.2).  Otherwise the request has the same methods, and
-        lists of requests need `collwise.waitall`.
+        when it makes progress (MPICH from 4.2).  Otherwise the request has the same methods but
+        `Cancel`, which MPI forbids here, and lists of requests need `collwise.waitall`.
         """,
     "persistent": """Make a persistent {0}: `Start`, `Wait`, and at the end `Free`.
 

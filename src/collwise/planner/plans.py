@@ -91,7 +91,16 @@ class Candidate:
         return "≈ " * self.estimate + formatting.time(self.predicted_s)
 
     def schedule(self, problem: Problem) -> Schedule:
-        """The candidate's schedule for a problem; an MPI library's algorithm has none."""
+        """The candidate's schedule for a problem.
+
+        Raises InvalidArgument for an algorithm of the MPI library, which has none.
+        """
+        if by_library(self.name):
+            raise InvalidArgument(
+                "the schedule of this plan",
+                "a race chose the library's own, whose schedule nobody else knows",
+                "run the library's collective, or plan one of our algorithms by its name",
+            )
         return ALGORITHMS[self.name].solve(problem, self.settings)
 
 
@@ -170,12 +179,6 @@ class Plan:
 
         Raises InvalidArgument if the plan chose the MPI library's own collective.
         """
-        if by_library(self.algorithm):
-            raise InvalidArgument(
-                "the schedule of this plan",
-                "a race chose the library's own, whose schedule nobody else knows",
-                "run the library's collective, or plan one of our algorithms by its name",
-            )
         return self.choice.schedule(self.problem)
 
     @cached_property

@@ -244,7 +244,8 @@ class Session:
             own = self.own_candidates(estimated, forms) | self.own_candidates(estimated, if_time)
         for label in of_library:
             if (choice := own_choice(problem.collective, label)) is not None:
-                own |= self._in_all_forms(problem, choice)
+                asked = FORMS if form in ALWAYS_RACED else (form,)
+                own |= self._in_all_forms(problem, choice, asked)
 
         def outcome(seed: int, most_s: float) -> Outcome:
             everything = self.compare(
@@ -290,23 +291,23 @@ class Session:
             worth += raced
         return together(made), worth, task.least_s(profile, placement)
 
-    def _in_all_forms(self, problem: Problem, choice: Candidate) -> dict[str, Candidate]:
+    def _in_all_forms(
+        self, problem: Problem, choice: Candidate, asked: Sequence[Form]
+    ) -> dict[str, Candidate]:
         """One of the library's own algorithms by label, in each form of the call that has it.
 
-        Raises InvalidArgument, on all ranks, if none has it.
+        Raises InvalidArgument, on all ranks, if none of the forms `asked` has it.
         """
         method, name = problem.kind.methods[0], own_algorithm(choice.name) or ""
         found = {
-            choice.label + row.ending: self._harness.own.find(
-                method, form, name, choice.settings, local=False
-            )
-            for form, row in CALLS.items()
+            form: self._harness.own.find(method, form, name, choice.settings, local=False)
+            for form in FORMS
         }
-        able = {label: choice for label, one in found.items() if not isinstance(one, str)}
-        if not able:
-            why = str(next(iter(found.values())))
-            raise InvalidArgument(f"a race of {choice.label}", why, "race another one")
-        return able
+        able = [form for form, one in found.items() if not isinstance(one, str)]
+        if not {*able} & {*asked}:
+            about = f"a race of {choice.label}" + f" as {asked[0]} calls" * (len(asked) == 1)
+            raise InvalidArgument(about, str(found[asked[0]]), "race another one")
+        return {choice.label + CALLS[form].ending: choice for form in able}
 
     def own_candidates(self, estimated: Plan, forms: Sequence[Form]) -> dict[str, Candidate]:
         """The library's own algorithms to race on these ranks, by label."""

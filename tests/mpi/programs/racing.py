@@ -124,6 +124,11 @@ def only_what_is_named_is_raced(comm: MPI.Intracomm) -> None:
         of_library = session.race(task, profile, 1e-6, 2, ["broadcast/flat", OWN])
         with raises(InvalidArgument):
             session.race(task, profile, 1e-6, 2, ["library:no_such"])
+        other = {*catalogue("Bcast", "blocking").algorithms}
+        for name in sorted(other - {*catalogue("Bcast", "nonblocking").algorithms})[:1]:
+            with raises(InvalidArgument) as refusal:
+                session.race(task, profile, 1e-6, 2, [OWN + name], form="nonblocking")
+            assert f"broadcast/{OWN}{name} as nonblocking calls" in str(refusal.value)
     trees = {"broadcast/postal_tree(lam=7/2)", "broadcast/binomial"}
     raced = {label.removesuffix(BLOCKING) for label in planned.everything.samples}
     assert raced == {*trees, LIBRARY, LIBRARY_PERSISTENT}

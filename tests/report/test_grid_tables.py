@@ -63,7 +63,10 @@ def test_the_summary_tells_networks_and_memory_apart() -> None:
 
 
 def test_the_summary_counts_predictions_apart_where_cores_or_packets_set_the_times() -> None:
-    crowded = msgspec.structs.replace(RESULT, cores_busy=0.9, ours_s=8e-3)
+    busy = {"cores_busy": 0.4, "ours_s": 8e-3}
+    enough = msgspec.structs.replace(RESULT, **busy)
+    assert not enough.limited
+    crowded = msgspec.structs.replace(RESULT, **busy, latency_s=5e-3)  # busy as soon as it can be
     late = msgspec.structs.replace(RESULT, late=0.6, ours_s=8e-3)
     cell = msgspec.structs.replace(CELL, libraries={"one": RESULT, "b": crowded, "c": late})
     *_, quiet, limited = summary([cell])

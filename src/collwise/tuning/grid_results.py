@@ -19,6 +19,7 @@ from collwise.measure.race import (
     own_algorithm,
 )
 from collwise.measure.statistics import Interval, best_ratio_interval
+from collwise.system.quantities import parse_time
 from collwise.tuning.grid import Grid, Launch
 from collwise.tuning.outcomes import Task
 from collwise.tuning.race_records import VERSION, Sweep
@@ -30,8 +31,9 @@ WORST_DEFAULT, WORST_OWN = 0.97, 0.95
 WORST_DEFAULT, or that over the best of the libraries' own algorithms wholly below WORST_OWN."""
 
 CORES_BUSY, LATE, LATE_S = 0.5, 0.5, 0.5e-3
-"""The machine may limit a race in the lab if more than CORES_BUSY of its cores are busy, or if in
-more than LATE of the windows some packet is more than LATE_S seconds late."""
+"""The machine may limit a race in the lab if more than CORES_BUSY of its cores are busy, while not
+all messages are under way, or if in more than LATE of the windows some packet is more than LATE_S
+seconds late."""
 
 _Window = tuple[float, float, float, float]
 _Timed = tuple[str, list[float]]
@@ -48,6 +50,7 @@ class LibraryResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     library's.
     cores_busy: the share of this machine's cores that ranks and the switch used while calls ran.
     late: the share of the race during which packets came late.   Both are of the worst launch.
+    latency_s: the network's latency one way; 0 if there is not one for all pairs of hosts.
     """
 
     default: str
@@ -65,11 +68,16 @@ class LibraryResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     warnings: tuple[str, ...] = ()
     cores_busy: float = 0.0
     late: float = 0.0
+    latency_s: float = 0.0
 
     @property
     def limited(self) -> bool:
-        """Whether this machine's cores, which all emulated hosts share, may have set the times."""
-        return self.cores_busy > CORES_BUSY or self.late > LATE
+        """Whether this machine's cores, which all emulated hosts share, may have set the times.
+
+        For one latency at least no core can work, since all messages are under way.
+        """
+        busy_s, working_s = self.cores_busy * self.ours_s, self.ours_s - self.latency_s
+        return busy_s > CORES_BUSY * working_s or self.late > LATE
 
     @property
     def misprediction(self) -> float | None:
@@ -212,6 +220,7 @@ def _cell(
                 dict.fromkeys(line for measured, _ in pairs for line in measured.notes.warnings)
             ),
             cores_busy=max(measured.notes.cores_busy(load) for (measured, _), load in loads),
+            latency_s=float(parse_time(grid.networks[network].latency or "0s")),
             late=max(measured.notes.late(load) for (measured, _), load in loads),
         )
     over_default = best_ratio_interval(kept["default"], kept["ours"])

@@ -101,11 +101,11 @@ def test_a_plan_says_what_races_decided(collwise: Run, folder: Path) -> None:
     assert f"chosen: {won}\n" in out
     assert "chosen: the least" not in out
     verdict = "stable; measured on 4 ranks at 2025-01-02T03:04:05+00:00"
-    later = f"no race of nonblocking calls decides; of blocking ones {won}"
+    later = "no race of nonblocking calls decides, and broadcast/flat, which won one of blocking"
     assert out.splitlines()[-4:] == [
         f"profile      {verdict}",
         f"blocking     broadcast/flat: {won}",
-        f"nonblocking  the library's own: {later}, but that saves less than 100 µs",
+        f"nonblocking  the library's own: {later} calls, saves less than 100 µs",
         f"persistent   the library's own: {stays}",
     ]
     persistent = collwise(*asked, "--form", "persistent")

@@ -76,7 +76,7 @@ def test_why(collwise: Run, store: dict[str, Path]) -> None:
     asked = "wisdom", "why", "broadcast", "-n", "4", "--bytes", "2000", "--profile", "one"
     text = collwise(*asked).out
     assert "blocking     broadcast/chain: it won the race of 1,024 bytes on 4 ranks" in text
-    assert "nonblocking  the library's own: no race of nonblocking calls decides; of bloc" in text
+    assert "nonblocking  the library's own: no race of nonblocking calls decides, and" in text
     assert "persistent   the library's own: persistent calls of broadcast were not raced" in text
     assert "Races of broadcast on 4 ranks" in text
     told = document(collwise, *asked)

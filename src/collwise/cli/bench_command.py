@@ -38,7 +38,7 @@ from collwise.cli.problem_options import (
 )
 from collwise.cli.profile_option import profile_for, profile_option
 from collwise.cli.ranks_option import on_ranks
-from collwise.errors import InvalidArgument
+from collwise.errors import InvalidArgument, NothingApplies
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import FORMS, USUAL_WITHIN, Form
 from collwise.system import formatting
@@ -80,7 +80,7 @@ def _check(options: dict[str, Any]) -> None:
 
     raced: Ranges | GridCells = options["raced"]
     for algorithm, collective in product(options["algorithms"], raced.collectives):
-        if algorithm != OWN and own_choice(collective, algorithm) is None:
+        if algorithm.strip() != OWN and own_choice(collective, algorithm) is None:
             choice_named(collective, algorithm)
     options["request"].check(raced.collectives)
     record, resume = options["record_path"], options["resume"]
@@ -156,7 +156,7 @@ def _limit_s(options: dict[str, Any]) -> float:
     "algorithms",
     multiple=True,
     help="Race this algorithm: postal_tree, postal_tree(lam=3), library:NAME, or library: for all"
-    " of the library's; several times for several  [default: the best few].",
+    " of the library's that may win; several times for several  [default: the best few].",
 )
 @click.option(
     "--budget",
@@ -240,6 +240,7 @@ def command(
     from collwise.tuning.race_records import Sweep
     from collwise.tuning.session import Session
 
+    algorithms = [label.strip() for label in algorithms]
     order = tuple(range(comm.size) if rank_order is None else rank_order(comm.size))
     if rank_order is not None:
         comm, here = comm.Create_group(comm.group.Incl(order)), here.part(order)
@@ -256,7 +257,7 @@ def command(
         sweep = Sweep(
             within=within,
             order=order,
-            algorithm=", ".join(algorithms) or None,
+            algorithm=", ".join(sorted({*algorithms})) or None,
             fingerprint=fingerprint,
             provenance=made,
         )
@@ -284,8 +285,15 @@ def command(
             for task in tasks[team.size]:
                 if not on_root(team, partial(keeper.wants, task)):
                     continue
-                only = on_root(team, partial(raced.only, task)) or algorithms
-                outcome = session.race(task, profile, each_s, repetitions, only, within, form)
+                only = on_root(team, partial(raced.only, task))
+                about = task, profile, each_s, repetitions
+                try:
+                    outcome = session.race(*about, only or algorithms, within, form)
+                except (InvalidArgument, NothingApplies):
+                    if not only:
+                        raise
+                    # What won the first launch does not apply as this launch has measured.
+                    outcome = session.race(*about, (), within, form)
                 on_root(team, partial(keeper.add, outcome, here.library))
         return on_root(team, lambda: keeper.sweep)
 

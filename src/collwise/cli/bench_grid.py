@@ -150,8 +150,8 @@ class _Runner:
             sweep.rename(sweep.with_suffix(".damaged"))
         words = ["bench", "--grid", self.path, "--cells", ",".join(map(str, places))]
         words += ["--record", sweep, "--resume", "--seed", self.seed + launch.number]
-        if launch.number > 1:
-            words += ["--first-launch", self.folder / f"{launch._replace(number=1).name}.json"]
+        if launch.number > 1 and (first := launch._replace(number=1).name) in self.measured:
+            words += ["--first-launch", self.folder / f"{first}.json"]
         words += ["--json"] * self.as_json
         try:
             with _launcher_beside(self.pythons[launch.library]):

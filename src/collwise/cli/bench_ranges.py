@@ -53,7 +53,7 @@ class Ranges:
         return asked or (ALONE_S if self.races == 1 else EACH_S)
 
     def only(self, task: object) -> list[str]:
-        """The labels of the algorithms to race: none, since all that may win are raced."""
+        """The labels of the algorithms to race: none, so --algorithm says which."""
         return []
 
     def tasks(self, request: ProblemOptions, ranks: int) -> "list[Task]":

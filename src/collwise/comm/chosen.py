@@ -23,7 +23,7 @@ class Own(NamedTuple):
 
     @classmethod
     def of(cls, race: RaceResult) -> "Own":
-        """The winner of a race.  Its settings may be any JSON, which the library will refuse."""
+        """The winner of a race.  Its settings may be any JSON; wrong ones the library refuses."""
         settings = ((name, str(value)) for name, value in race.settings.items())
         return cls(race.algorithm, tuple(settings), race.form)
 

@@ -63,7 +63,7 @@ class Comm(ObjectForms):
     COLLWISE_CHECK_LIMIT, such as 90s).
 
     Communicators that MPI derives from a `Comm` (Dup, Split, Create_cart, …) have its settings.
-    Their non-blocking calls have plans after the first blocking or persistent call with a plan.
+    Their non-blocking calls have plans after a blocking or persistent call of the same collective.
 
     Raises InvalidArgument, UnknownName, DamagedProfile or ForeignProfile on every rank alike.
     """

@@ -181,8 +181,8 @@ class Decision:
         return own_of(self.algorithms, self._won(ranks))
 
     def plans_nonblocking(self, ranks: int) -> bool:
-        """Whether a race of non-blocking calls of `ranks` ranks was won by a plan."""
-        return any(
+        """Whether a plan won a race of non-blocking calls of `ranks` ranks, and may serve them."""
+        return (self.progress or self.within_memory) and any(
             race.form == "nonblocking" and own_algorithm(race.algorithm) is None
             for race in self._won(ranks)
         )

@@ -38,7 +38,7 @@ MAX_ENTRIES = 2048
 """Largest number of handlers, plans and executors in a communicator's cache; some hold memory."""
 SLOW_S = 50e-6
 """Seconds.  Object methods use no plan if a race shows the library's call to take at most this."""
-_NO_DUPLICATE = "there is no private communicator yet: make a blocking call, or free others, first"
+_NO_DUPLICATE = "there is no private communicator yet: make a blocking call of this collective"
 
 
 T = TypeVar("T")
@@ -72,6 +72,7 @@ class Dispatch:
         self.in_c: dict[Way, Any] = {}
         self._ready = False
         self.duplicate.when_made.append(self.forget)
+        self.own.when_agreed.append(self.forget)
 
     def calls_in_c(self, way: Way, comm: MPI.Intracomm, slow: Callable[..., Any]) -> Any:
         """Make the object whose methods, written in C, serve calls of the form `way`.
@@ -172,7 +173,7 @@ class Dispatch:
         if posed is None:  # wrong arguments, or nothing to move
             return Handler(None, None, self._tally(way, method, None, op, ""))
         asked, form = self._problem(posed), form_of(way)
-        if way != "nonblocking" and not self._ready:
+        if way != "nonblocking" and posed.collective in self.decision.served(self.ranks):
             self._get_ready()
         chosen, instead = self.chosen(asked, form, timed=False), ""
         plan, own = chosen.plan, self._own(way, method, chosen.own)
@@ -190,16 +191,16 @@ class Dispatch:
         return Handler(executor, op, tally, switched)
 
     def _get_ready(self) -> None:
-        """At the first call at which ranks may wait, make what non-blocking calls will need.
+        """At a call at which ranks may wait, do what later non-blocking calls need.
 
         Collective.
         """
-        self._ready = True
-        if self.own.refused is None and self.decision.own_algorithms(self.ranks):
-            self.own.agree()
-            self.forget()  # non-blocking calls that were made before the ranks agreed
-        if self.decision.plans_nonblocking(self.ranks):
-            self.duplicate.exists()
+        if not self._ready:
+            self._ready = True
+            if self.decision.own_algorithms(self.ranks):
+                self.own.agree()
+            if self.decision.plans_nonblocking(self.ranks):
+                self.duplicate.exists()
 
     def _own(self, way: Way, method: str, own: Own | None) -> Switched | str | None:
         """A call of the library's own algorithm `own`, or the reason why its default serves.

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from collwise.algorithms.registry import Algorithm, find, parse_label
 from collwise.errors import InvalidArgument
-from collwise.measure.race import LIBRARY, OWN
+from collwise.measure.race import LIBRARY, OWN, own_algorithm
 from collwise.model.machine import Machine
 from collwise.planner.candidates import Score
 from collwise.planner.plans import Candidate, Plan
@@ -120,7 +120,7 @@ def choice_named(collective: str, label: str) -> Choice:
 
 def has_settings(label: str) -> bool:
     """Whether a label names settings; without, a planner looks for the best ones."""
-    return "(" in label
+    return label.partition("(")[2].strip(" )") != ""
 
 
 def _own_choice(collective: str, label: str, most: int | None) -> Choice:
@@ -141,9 +141,9 @@ def _own_choice(collective: str, label: str, most: int | None) -> Choice:
 
 def own_choice(collective: str, label: str) -> Candidate | None:
     """The candidate, predicted to take 0 s, for a label "library:NAME"; None for other labels."""
-    if not label.strip().startswith(OWN) or label.strip() == OWN:
+    if not own_algorithm(label.strip()):
         return None
-    choice = _own_choice(collective, label.strip(), None)
+    choice = _own_choice(collective, label.strip().removeprefix(f"{collective}/"), None)
     return Candidate(choice.algorithm, dict(choice.settings), Fraction(0))
 
 

@@ -1,7 +1,7 @@
 """The result of planning: a `Plan`, which can be printed and pickled but executes nothing."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -243,3 +243,12 @@ class Plan:
         lines += [f"  {name:<{width}}  {'-':>10}  {why}" for name, why in self.excluded.items()]
         lines += [f"moving       {remark}" for remark in self.remarks]
         return "\n".join(lines)
+
+
+def together(plans: Sequence[Plan]) -> Plan:
+    """One plan with all candidates of several plans of the same problem; chooses the fastest."""
+    if len(plans) == 1:
+        return plans[0]
+    found = {candidate.label: candidate for plan in plans for candidate in plan.candidates}
+    ordered = sorted(found.values(), key=lambda candidate: candidate.predicted)
+    return replace(plans[0], choice=ordered[0], candidates=tuple(ordered))

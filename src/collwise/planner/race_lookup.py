@@ -33,7 +33,8 @@ REACH = 4
 LEAST_GAIN_S = 100e-6
 """The least gain in seconds with which a race of other forms decides non-blocking calls.
 
-Where the MPI library lets nobody take part in its progress, a planned one costs 60 µs of its own.
+Where the MPI library lets nobody take part in its progress, a planned non-blocking call takes some
+60 µs that the library's does not.
 """
 
 
@@ -154,13 +155,12 @@ def verdict(
     because = f"no race of {form} calls decides"
     if own_algorithm(other.algorithm) is not None:
         return Verdict(LIBRARY, f"{because}, and {other.algorithm} won one of {instead} calls")
+    if other.algorithm != LIBRARY and other.race.library_s - other.race.ours_s < LEAST_GAIN_S:
+        saves = f"which won one of {instead} calls, saves less than {formatting.time(LEAST_GAIN_S)}"
+        return Verdict(LIBRARY, f"{because}, and {other.algorithm}, {saves}")
     because = f"{because}; of {instead} ones {other.because}"
-    if other.algorithm == LIBRARY:
-        return Verdict(LIBRARY, because)
-    if other.race.library_s - other.race.ours_s < LEAST_GAIN_S:
-        least = formatting.time(LEAST_GAIN_S)
-        return Verdict(LIBRARY, f"{because}, but that saves less than {least}")
-    return other._replace(because=because)
+    race = None if other.algorithm == LIBRARY else other.race  # which timed other calls
+    return Verdict(other.algorithm, because, race)
 
 
 def _verdict(races: Sequence[RaceResult], problem: Problem, form: Form) -> Verdict:

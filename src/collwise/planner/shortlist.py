@@ -7,7 +7,6 @@ every rank receives from only one rank, or sends to only one.  Where ranks share
 messages wait for the same processors, so the candidate with the fewest messages is raced, too.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -58,15 +57,6 @@ def worth_a_race(
         if more is not None and not same and (number < len(safer) or len(picked) < 3):
             picked.append(more)
     return estimate, tuple(picked)
-
-
-def together(plans: Sequence[Plan]) -> Plan:
-    """One plan with all candidates of several plans of the same problem; chooses the fastest."""
-    if len(plans) == 1:
-        return plans[0]
-    found = {candidate.label: candidate for plan in plans for candidate in plan.candidates}
-    ordered = sorted(found.values(), key=lambda candidate: candidate.predicted)
-    return replace(plans[0], choice=ordered[0], candidates=tuple(ordered))
 
 
 def shortlist(estimate: Plan, most: int = 3, within: float = 1.5) -> tuple[Candidate, ...]:

@@ -31,9 +31,9 @@ WORST_DEFAULT, WORST_OWN = 0.97, 0.95
 WORST_DEFAULT, or that over the best of the libraries' own algorithms wholly below WORST_OWN."""
 
 CORES_BUSY, LATE, LATE_S = 0.5, 0.5, 0.5e-3
-"""The machine may limit a race in the lab if more than CORES_BUSY of its cores are busy, while not
-all messages are under way, or if in more than LATE of the windows some packet is more than LATE_S
-seconds late."""
+"""The machine may limit a race in the lab if more than CORES_BUSY of its cores are busy in the time
+beyond one latency, or if in more than LATE of the windows some packet is more than LATE_S seconds
+late."""
 
 _Window = tuple[float, float, float, float]
 _Timed = tuple[str, list[float]]
@@ -74,9 +74,10 @@ class LibraryResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def limited(self) -> bool:
         """Whether this machine's cores, which all emulated hosts share, may have set the times.
 
-        For one latency at least no core can work, since all messages are under way.
+        For most of one latency no core can work, since all messages are under way.
         """
-        busy_s, working_s = self.cores_busy * self.ours_s, self.ours_s - self.latency_s
+        waiting_s = self.latency_s if self.latency_s < self.ours_s else 0.0
+        busy_s, working_s = self.cores_busy * self.ours_s, self.ours_s - waiting_s
         return busy_s > CORES_BUSY * working_s or self.late > LATE
 
     @property
@@ -165,7 +166,7 @@ class Measured(NamedTuple):
 def cells(grid: Grid, launches: Iterable[Measured]) -> list[GridCell]:
     """The cells that were raced, in the order of the grid."""
     places: dict[tuple[str, str, int], dict[str, list[tuple[Measured, int]]]] = {}
-    for measured in launches:
+    for measured in sorted(launches, key=lambda one: one.launch.number):
         launch = measured.launch
         for place in grid.cells_of(launch):
             collective, nbytes = grid.cells[place]
@@ -243,12 +244,15 @@ def _cell(
 def once_more(sweep: Sweep, task: Task) -> list[str]:
     """The labels, as `Session.race` takes them, of what a second launch races beside the default.
 
-    sweep: the first launch.   These are the best of our schedules and the best of the library's
-    algorithms; all of the library's if the first launch had no time for any.
+    sweep: the first launch.   These are the best of our schedules and the library's best algorithm,
+    if that is not its default; all of the library's that may win if the first launch had no time
+    for any; everything if the first launch did not race the task.
     """
     races = [
         cell for race, cell in zip(sweep.races, sweep.cells, strict=True) if race.is_about(task)
     ]
+    if not races:
+        return []
     labels = (label for label, _ in _best(races) if label not in LIBRARIES)
     plain = (label.removesuffix(CALLS[form_of(label)].ending) for label in labels)
     named = list(dict.fromkeys(label.partition("/")[2] for label in plain))
@@ -280,16 +284,18 @@ def _ends(interval: Interval) -> tuple[float, float] | None:
 def _fastest(races: Sequence[Mapping[str, Any]], among: Callable[[str], bool]) -> _Timed | None:
     """The fastest competitor `among` those of forms that every race has; None if there is none.
 
-    Of each race those count that have the most samples, since they did not leave early.
+    Of each race those count that have the most samples, since they did not leave early.  The last
+    race that has any says which competitors these are; earlier ones add samples.
     """
-    samples: dict[str, list[float]] = defaultdict(list)
-    for race in races:
+    samples: dict[str, list[float]] = {}
+    for race in reversed(races):
         timed = {one["label"]: one["samples_s"] for one in race["competitors"]}
         some = [label for label in timed if form_of(label) in ALWAYS_RACED and among(label)]
         most = max((len(timed[label]) for label in some), default=0)
-        for label in some:
-            if len(timed[label]) == most:
-                samples[label] += timed[label]
+        stayed = {label: timed[label] for label in some if len(timed[label]) == most}
+        samples = {
+            label: [*stayed.get(label, ()), *samples.get(label, ())] for label in samples or stayed
+        }
     return min(samples.items(), key=lambda one: median(one[1]), default=None)
 
 

@@ -122,9 +122,9 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The races of one run of `collwise bench`.
 
     within: a race may end once its medians are known to ± this share; 0 if no share was requested:
-    USUAL_WITHIN then says which races are noisy.   order: of the ranks.   algorithm: the only one
-    raced; None for the best few.   cells: the races as JSON documents, of which `RaceRecord` reads
-    a part.
+    USUAL_WITHIN then says which races are noisy.   order: of the ranks.   algorithm: the labels of
+    the only ones raced, with commas; None for the best few.   cells: the races as JSON documents,
+    of which `RaceRecord` reads a part.
     """
 
     format: str = SWEEP

@@ -20,8 +20,8 @@ from collwise.mpi.runtime.agreement import on_root
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
 from collwise.mpi.runtime.world import Communicator, World
 from collwise.planner.by_hand import has_settings, own_choice
-from collwise.planner.plans import Candidate, Plan
-from collwise.planner.shortlist import together, worth_a_race
+from collwise.planner.plans import Candidate, Plan, together
+from collwise.planner.shortlist import worth_a_race
 from collwise.profiles.profile import Profile, with_measurements
 from collwise.profiles.records import FORMS, Form
 from collwise.schedule.problem import Problem
@@ -219,13 +219,13 @@ class Session:
         After a doubtful outcome (`Outcome.doubtful`) a second race, with another seed, decides.
         budget_s: seconds for the race; a second race has the rest of them, but at least half.
         repetitions: the largest number of repetitions.   only: labels of the algorithms to race,
-        with the best settings where a label has none; OWN for all of the library's; empty for all
-        that may win, and for as many of the library's as there is time for.
+        with the best settings where a label has none; OWN for all of the library's
+        that may win; empty for ours that may win and as many of the library's as time allows.
         within: if above 0, the race ends once the medians are known to ± this share.
         form: a form to race in any case, like those ALWAYS_RACED; others are raced if time allows.
         Raises the errors of planning and racing, on all ranks.
         """
-        of_library = [label for label in only if label.startswith(OWN)]
+        of_library = [label for label in only if own_algorithm(label) is not None]
         planned = [label for label in only if label not in of_library]
         placement = self.levels.placement
         # One rank plans for all: on emulated hosts, and on nodes that are full, ranks share cores.
@@ -244,7 +244,7 @@ class Session:
             own = self.own_candidates(estimated, forms) | self.own_candidates(estimated, if_time)
         for label in of_library:
             if (choice := own_choice(problem.collective, label)) is not None:
-                asked = FORMS if form in ALWAYS_RACED else (form,)
+                asked = ALWAYS_RACED if form in ALWAYS_RACED else (form,)
                 own |= self._in_all_forms(problem, choice, asked)
 
         def outcome(seed: int, most_s: float) -> Outcome:

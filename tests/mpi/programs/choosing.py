@@ -15,9 +15,11 @@ from collwise.comm.agreed_decision import FORMER, _say_renamed
 from collwise.comm.decision import ALGORITHMS, FALLBACK, HINT
 from collwise.comm.served import METHODS, NAMES
 from collwise.errors import CollwiseError, InvalidArgument, UnknownName
+from collwise.mpi.runtime.world import describe
 from collwise.profiles.records import FORMS
-from tests.mpi.programs.alike import MACHINE, Call, check_call, hint, run, works
+from tests.mpi.programs.alike import MACHINE, Call, assumed, check_call, hint, run, works
 from tests.mpi.programs.checks import check, environment, logged, raises
+from tests.profiles.example import won_race
 
 BY_SIZE = "binomial <= 400, chain_segmented(segment=100) <= 4k, library"
 LABELS = {400: "broadcast/binomial", 401: "broadcast/chain_segmented(segment=100)", 4097: None}
@@ -208,6 +210,15 @@ def one_rank_records(comm: MPI.Intracomm) -> None:
     works(ours)
     assert bool(ours.calls()) == (comm.rank == 0)
     ours.Free()
+    won = won_race(form="nonblocking", ranks=comm.size, nbytes=80, algorithm="broadcast/chain")
+    parent = cw.Comm(
+        comm.Dup(), profile=assumed(describe(comm), won), record=comm.rank == comm.size - 1
+    )
+    ours = parent.Dup()
+    works(ours)
+    assert comm.size == 1 or ours.plan("broadcast", 80, form="nonblocking") is not None
+    for one in (ours, parent):
+        one.Free()
 
 
 @check

@@ -14,7 +14,7 @@ made, the number of threads does not matter.
 import logging
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property, partial
 from hashlib import sha256
@@ -108,6 +108,8 @@ class OwnCalls:
 
         None until the ranks have agreed.
         """
+        self.when_agreed: list[Callable[[], object]] = []
+        """Functions to call once the ranks have agreed."""
         self._duplicates: dict[Writes, MPI.Intracomm | None] = {}
 
     def find(
@@ -191,6 +193,8 @@ class OwnCalls:
             if len({known for _, known, _ in every}) > 1:
                 reasons.append("ranks have different variables of the library")
             self.refused = "; ".join(reasons[:1])
+            for act in self.when_agreed:
+                act()
         return self.refused != ""
 
     def _duplicate(self, writes: Writes) -> MPI.Intracomm | None:

@@ -37,6 +37,20 @@ def test_a_grid_on_this_machine(tmp_path: Path) -> None:
     record = json.loads((tmp_path / "r.json").read_text())
     check_schema("bench-grid", record)
     assert [cell["nbytes"] for cell in record["cells"]] == [40, 40]
+    once_more = ("--cells", "0", "--first-launch", "first.json", "--record")
+    (first,) = (tmp_path / "r-launches").glob("*-0-1.json")
+    made = json.loads(first.read_text())
+    for ours, raced in (("allgatherv/br_lin", {"br_lin"}), ("allgatherv/multilevel", set())):
+        default, *_ = made["cells"][0]["competitors"]
+        best = {**default, "label": ours, "samples_s": [1e-9] * len(default["samples_s"])}
+        made["cells"][0]["competitors"] = [default, best]
+        (tmp_path / "first.json").write_text(json.dumps(made))
+        ended = process(mpich(), tmp_path, *ASKED[:3], *once_more, f"{ours[-2:]}.json")
+        assert ended.code == 0, ended
+        (again,) = json.loads((tmp_path / f"{ours[-2:]}.json").read_text())["cells"]
+        labels = {one["label"].split(" (")[0] for one in again["competitors"]}
+        planned = {one.partition("/")[2] for one in labels if "/" in one and "library:" not in one}
+        assert planned == raced or (not raced and planned), labels
 
 
 def raced(

@@ -38,7 +38,7 @@ from collwise.cli.problem_options import (
 )
 from collwise.cli.profile_option import profile_for, profile_option
 from collwise.cli.ranks_option import on_ranks
-from collwise.errors import InvalidArgument, NothingApplies
+from collwise.errors import InvalidArgument
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import FORMS, USUAL_WITHIN, Form
 from collwise.system import formatting
@@ -289,7 +289,7 @@ def command(
                 about = task, profile, each_s, repetitions
                 try:
                     outcome = session.race(*about, only or algorithms, within, form)
-                except (InvalidArgument, NothingApplies):
+                except InvalidArgument:
                     if not only:
                         raise
                     # What won the first launch does not apply as this launch has measured.

@@ -72,13 +72,13 @@ def postal_rounds(problem: Problem, settings: Settings, count: int) -> Rounds:
 
 
 class _Kind(NamedTuple):
-    """A `Rounds` subclass, and how many rounds it needs for the last piece."""
+    """A `Rounds` subclass, and how many rounds it needs after the last piece was first sent."""
 
     rounds: type[Rounds]
     later: int
-    """Number of rounds from the first send of the last piece until all ranks have it.
+    """Number of rounds after the one that first sends the last piece, until all ranks have it.
 
-    It is 0, and not computed, if there are too many ranks.
+    So k pieces take k + later rounds.  It is 0, and not computed, if there are too many ranks.
     """
 
 
@@ -187,8 +187,8 @@ def _rough_settings(
 ) -> Iterable[Rough]:
     """The settings `latency` and `segment` to compare, with rough times.
 
-    later: called with (pieces × ranks, latency).  Returns the number of rounds from the first send
-    of the last piece until all ranks have it; None if plans should not try these arguments.
+    later: called with (pieces × ranks, latency).  Returns the number of rounds after the one
+    that first sends the last piece, until all ranks have it; None if plans should not try these arguments.
     A rough time counts combining as a part of both the gap and the latency of a message.
     """
     rough: dict[tuple[int, int], Fraction] = {}

@@ -106,9 +106,9 @@ class SizeCampaign(Campaign[Measurement]):
 
     ranks: >= 2.   sizes: bytes, >= 1; None for the usual ones up to `largest`.   seed: of random
     targets and order.   budget_s: seconds after which no probe begins, apart from the
-    exceptions of PATIENCE.   modes: modes of sending, as values of `blocking`.
+    first ones of the smallest size and the exceptions of PATIENCE.   modes: modes of sending, as values of `blocking`.
     repetitions: the largest number for one probe.
-    Raises InvalidArgument for values out of range.
+    Raises InvalidArgument for ranks, sizes and budgets out of range.
     """
 
     def __init__(

@@ -174,7 +174,7 @@ def reduce(machine: Machine, ranks: int, nbytes: int) -> Bound:
     The rank holds what it held before its last read, which took r, and what the sender of that
     message held λ·t0 earlier.  So F(t) ≤ F(t − r) + F(t − λ·t0), which is the postal model
     with t0 = r.
-    A fifth bound: every rank but the root sends at least nbytes, and every byte is combined p − 1
+    A sixth bound: every rank but the root sends at least nbytes, and every byte is combined p − 1
     times.  So some rank has to receive (p − 1)/p·n bytes at the best rate, and to combine
     (p − 1)/p·n bytes while its ports are busy.
     """

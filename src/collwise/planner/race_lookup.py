@@ -42,7 +42,8 @@ class Verdict(NamedTuple):
     """The algorithm that is to run a call, and why.
 
     algorithm: the full name, or LIBRARY for the MPI library's own.   because: the reason, as a
-    clause.   race: the race that decided; None if no race did; LIBRARY then runs the call.
+    clause.   race: the race that decided; None if no race did: then LIBRARY runs the
+    call, unless an algorithm was chosen by hand.
     """
 
     algorithm: str

@@ -123,8 +123,10 @@ def _team_time(
 
 
 def _busy_per_piece(piece: Program, problem: Problem, machine: Levels) -> Fraction:
-    """Seconds for which one piece of the vector keeps rank 0's port, or if longer its node's, busy.
+    """Seconds, roughly, for which one piece of the vector keeps a port busy.
 
+    This is rank 0's own port, or its node's if that is busy longer.  The node's counts as if as
+    many ranks as the smallest node has sent what rank 0 sends across the outermost level.
     piece: the program that moves this piece.
     """
     placement = machine.placement.from_rank(problem.root)

@@ -282,10 +282,11 @@ def _ends(interval: Interval) -> tuple[float, float] | None:
 
 
 def _fastest(races: Sequence[Mapping[str, Any]], among: Callable[[str], bool]) -> _Timed | None:
-    """The fastest competitor `among` those of forms that every race has; None if there is none.
+    """The competitor with the least median, and its samples of all races; None if there is none.
 
-    Of each race those count that have the most samples, since they did not leave early.  The last
-    race that has any says which competitors these are; earlier ones add samples.
+    among: which labels count, of the forms that every race has.  In each race only competitors with
+    the most samples count: the others left early.  Those in the last race that has any compete;
+    earlier races add samples of theirs.
     """
     samples: dict[str, list[float]] = {}
     for race in reversed(races):

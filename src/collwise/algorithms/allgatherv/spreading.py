@@ -175,9 +175,10 @@ def register_allgatherv(
 ) -> Algorithm:
     """Register an algorithm for allgatherv.
 
-    alike: whether all ranks do the same, relative to their own numbers; if all ranks also
-    contribute equally, only one rank is simulated.   more: other fields of `Algorithm`.
-    By default, plans try the algorithm for problems that are quick to simulate.
+    alike: whether all ranks do the same, relative to their own numbers.  Then plans try the
+    algorithm at any size if all ranks contribute equally, since one rank can be simulated for all;
+    otherwise they try it for problems that are quick to simulate.   more: other fields of
+    `Algorithm`.
     """
     facts: dict[str, Any] = {"summary": summary, "source": source, "time": time, "build": build}
     choices = alike_or_simulable if alike else simulable

@@ -63,8 +63,9 @@ def alpha_range(n: int, lam: Number) -> AlphaRange:
     """(low, high): exactly the α in [low, high) split n ranks optimally.
 
     n: number of ranks, >= 2.   lam: latency in units of t0, >= 1, exact.
-    Returns exact ratios: min(round(αn), n − 1) is an optimal n' if and only if low <= α < high.  If
-    n_max = n − 1, high is 1. low can be below 1/2 (11/28 for λ = 2, n = 14), but high cannot.
+    Returns exact ratios: for α < 1, min(round(αn), n − 1) is an optimal n' if and only if
+    low <= α < high.  If n' = n − 1 is optimal (`partitions` tells), high is 1.  low can be below
+    1/2 (11/28 for λ = 2, n = 14), but high cannot.
     `split` accepts every α in [max(low, 1/2), high).
     Raises InvalidArgument if n < 2 or lam < 1.
     Source: [Bruck1996] §2.4, §2.5.

@@ -188,7 +188,8 @@ def _rough_settings(
     """The settings `latency` and `segment` to compare, with rough times.
 
     later: called with (pieces × ranks, latency).  Returns the number of rounds after the one
-    that first sends the last piece, until all ranks have it; None if plans should not try these arguments.
+    that first sends the last piece, until all ranks have it; None if plans should not try these
+    arguments.
     A rough time counts combining as a part of both the gap and the latency of a message.
     """
     rough: dict[tuple[int, int], Fraction] = {}

@@ -105,8 +105,9 @@ class SizeCampaign(Campaign[Measurement]):
     """Measures t0 and λ over message sizes, in the given modes of sending, within a time budget.
 
     ranks: >= 2.   sizes: bytes, >= 1; None for the usual ones up to `largest`.   seed: of random
-    targets and order.   budget_s: seconds after which no probe begins, apart from the
-    first ones of the smallest size and the exceptions of PATIENCE.   modes: modes of sending, as values of `blocking`.
+    targets and order.   budget_s: seconds after which no probe begins, apart from the first ones of
+    the smallest size and the exceptions of PATIENCE.   modes: modes of sending, as values of
+    `blocking`.
     repetitions: the largest number for one probe.
     Raises InvalidArgument for ranks, sizes and budgets out of range.
     """

@@ -30,6 +30,9 @@ WORST_DEFAULT, WORST_OWN = 0.97, 0.95
 """A cell is lost if the interval of its speed-up over the better default is wholly below
 WORST_DEFAULT, or that over the best of the libraries' own algorithms wholly below WORST_OWN."""
 
+LONG_S = 0.1
+"""The longest call, in seconds, beside which a second launch tries all of the library's algorithms:
+a dozen of them run ten times each."""
 CORES_BUSY, LATE, LATE_S = 0.5, 0.5, 0.5e-3
 """The machine may limit a race in the lab if more than CORES_BUSY of its cores are busy in the time
 beyond one latency, or if in more than LATE of the windows some packet is more than LATE_S seconds
@@ -246,18 +249,19 @@ def once_more(sweep: Sweep, task: Task) -> list[str]:
 
     sweep: the first launch.   These are the best of our schedules and the library's best algorithm,
     if that is not its default; all of the library's that may win if the first launch had no time
-    for any; everything if the first launch did not race the task.
+    for any and the default takes at most LONG_S; everything if the first launch has no such race.
     """
     races = [
         cell for race, cell in zip(sweep.races, sweep.cells, strict=True) if race.is_about(task)
     ]
     if not races:
         return []
-    labels = (label for label, _ in _best(races) if label not in LIBRARIES)
+    best = _best(races)
+    labels = (label for label, _ in best if label not in LIBRARIES)
     plain = (label.removesuffix(CALLS[form_of(label)].ending) for label in labels)
     named = list(dict.fromkeys(label.partition("/")[2] for label in plain))
     any_own = any(_is_own(one["label"]) for race in races for one in race["competitors"])
-    return named if any_own else [*named, OWN]
+    return named if any_own or median(best[0][1]) > LONG_S else [*named, OWN]
 
 
 def _best(races: Sequence[Mapping[str, Any]]) -> tuple[_Timed, _Timed, _Timed]:

@@ -1,4 +1,4 @@
-"""The numbers of the library's own algorithms: the library itself reads their names."""
+"""The library's own algorithms: the library reads their names itself, and follows every choice."""
 
 import json
 from itertools import zip_longest
@@ -57,3 +57,37 @@ def test_every_name_has_the_number_that_the_library_gives_it(mpi: Library) -> No
         read = {variable: int(now) for variable, _, _, now in told}
         for variable, name in by_variable.items():
             assert read[variable] == names[variable][name], (variable, name)
+
+
+_IN_FORCE = """
+import mpi4py
+mpi4py.rc.thread_level = "serialized"
+from functools import partial
+import numpy as np
+from mpi4py import MPI
+from collwise.mpi.library.own_algorithms import catalogue
+from collwise.mpi.library.switching import OwnCalls
+
+comm = MPI.COMM_WORLD
+own = OwnCalls(comm, one_thread=True)
+mine, results = np.array([[1e16, 1.0, -1e16, 3.0, 1e-3][comm.rank]]), set()
+for name in catalogue("Allreduce", "blocking").algorithms:
+    total = np.zeros(1)
+    found = own.find("Allreduce", "blocking", name, {}, local=False)
+    found.call(partial(MPI.Intracomm.Allreduce, comm, mine, total, MPI.SUM))
+    results.add(float(total[0]))
+if comm.rank == 0:
+    print(MPI.Query_thread() == MPI.THREAD_SERIALIZED, len(results))
+own.free()
+"""
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
+def test_a_choice_is_in_force_below_thread_multiple(mpi: Library) -> None:
+    """There MPICH combines in shared memory, whatever algorithm is chosen, unless told not to."""
+    ran = mpi.run(5, "-c", _IN_FORCE, limit_s=60)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    level, different = ran.stdout.split()
+    assert level == "True"
+    assert int(different) >= 3

@@ -214,6 +214,29 @@ def requests_beyond_the_pool_send_messages(comm: MPI.Intracomm) -> None:
     ours.Free()
 
 
+@check
+def a_forked_child_gives_nothing_back(comm: MPI.Intracomm) -> None:
+    """Its copies of requests end with it, while the ranks go on with theirs."""
+    if comm.size == 1 or COMPILED is None:
+        return
+    ours, data = shared(comm), np.full(100, comm.rank)
+    ours.Bcast(data)
+    made = [ours.Bcast_init(data, 0) for _ in range(16)]
+    if (child := os.fork()) == 0:
+        for request in made:
+            request.Free()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    comm.Barrier()
+    assert not any(by_messages(ours, one) for one in made)
+    assert by_messages(ours, ours.Bcast_init(data, 0)), "all of the pool is in use"
+    data[:] = comm.rank
+    made[0].Start()
+    made[0].Wait()
+    assert (data == 0).all()
+    ours.Free()
+
+
 def requests_of(ours: cw.Comm, number: int) -> list[tuple[Any, Any, Any]]:
     made = []
     for n in range(number):

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
+from mpi4py import MPI
+
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.measure.race import OWN
 from collwise.mpi.library.tool_interface import Variable, missing, variables
@@ -43,7 +45,8 @@ class OwnAlgorithm(NamedTuple):
 
     variable, value: to choose the algorithm, this value is written to this variable.   parameters:
     by name of a setting, its variable.   duplicated: whether the library reads
-    variables when a communicator is made, so that the algorithm needs a duplicate.
+    variables when a communicator is made, so that the algorithm needs a duplicate.   more: further
+    variables to write, with values, so that the library follows the choice.
     """
 
     name: str
@@ -51,6 +54,7 @@ class OwnAlgorithm(NamedTuple):
     value: int
     parameters: Mapping[str, Variable]
     duplicated: bool = False
+    more: tuple[tuple[Variable, int], ...] = ()
 
     @property
     def flat(self) -> int | None:
@@ -64,7 +68,7 @@ class OwnAlgorithm(NamedTuple):
 
         Raises UnknownName for an unknown setting, InvalidArgument for a wrong value.
         """
-        chosen = [(self.variable, self.value)]
+        chosen = [(self.variable, self.value), *self.more]
         for name, value in settings.items():
             if name not in self.parameters:
                 raise UnknownName.of(f"setting of {OWN}{self.name}", name, self.parameters)
@@ -108,11 +112,14 @@ class _Naming(NamedTuple):
     blocking: the variable that chooses the algorithm of blocking calls.   later: the variable for
     non-blocking and persistent calls.   parameter: a pattern of the names of variables that are
     settings.   case: turns the method's name into upper or lower case.   duplicated: whether the
-    library reads the variables of blocking calls when a communicator is made.
+    library reads the variables of blocking calls when a communicator is made.   inside: the
+    variable whose value "mpir" keeps the library from serving calls inside a node by its shared
+    memory, which follows no other variable; MPICH does so below MPI_THREAD_MULTIPLE.
     """
 
     blocking: str
     later: str
+    inside: str
     parameter: str
     case: Callable[[str], str]
     duplicated: bool
@@ -122,6 +129,7 @@ _NAMINGS = (
     _Naming(
         "MPIR_CVAR_{0}_INTRA_ALGORITHM",
         "MPIR_CVAR_I{0}_INTRA_ALGORITHM",
+        "MPIR_CVAR_{0}_POSIX_INTRA_ALGORITHM",
         r"MPIR_CVAR_{0}_(?:(?P<of>\w+)_)?(?P<what>KVAL|PIPELINE_CHUNK_SIZE|COMPOSITION)",
         str.upper,
         duplicated=False,
@@ -129,6 +137,7 @@ _NAMINGS = (
     _Naming(
         "coll_tuned_{0}_algorithm",
         "coll_libnbc_i{0}_algorithm",
+        "",
         r"coll_tuned_{0}_algorithm_(?:(?P<of>knomial)_)?(?P<what>segmentsize|radix|\w+_fanout)",
         str.lower,
         duplicated=True,
@@ -169,6 +178,11 @@ def _read(naming: _Naming, method: str, form: Form, variable: Variable) -> Catal
         return Catalogue(left_out=dict.fromkeys(choices, reason))
     of_method = method if form == "blocking" else f"I{method}"
     parameters = list(_parameters(naming, of_method))
+    more = []
+    inside = variables().get(naming.inside.format(naming.case(of_method)))
+    if inside is not None and MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+        words = _LISTED.findall(inside.description)
+        more = [(inside, words.index("mpir"))] if "mpir" in words else []
     algorithms, left_out = {}, {}
     for name, value in choices.items():
         if reason := _NO_ALGORITHMS.get(name, ""):
@@ -176,7 +190,7 @@ def _read(naming: _Naming, method: str, form: Form, variable: Variable) -> Catal
             continue
         own = {short: one for of, short, one in parameters if _belongs(of, name, choices)}
         algorithms[name] = OwnAlgorithm(
-            name, variable, value, own, duplicated=naming.duplicated and form == "blocking"
+            name, variable, value, own, naming.duplicated and form == "blocking", tuple(more)
         )
     return Catalogue(algorithms, left_out)
 

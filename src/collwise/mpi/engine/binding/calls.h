@@ -12,7 +12,7 @@ enum form { BLOCKING, NONBLOCKING, PERSISTENT };
 #define FEW_RANKS 64
 #define HEAD 8      /* numbers of a key without counts */
 #define MOST_SLOTS 4
-#define MOST_SETTINGS 4
+#define MOST_SETTINGS 6
 
 /* Which buffer of a call a slot lies in, and its displacement there, in bytes. */
 struct slot_location {

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #ifdef __linux__
 #include <linux/futex.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 #endif
 
 #define LINE _Alignas(64)
@@ -50,6 +50,7 @@ enum { TURN = 27, OWNER = 10 }; /* bits of a turn, and of the ranks */
 #define HOLDERS (((uint64_t)1 << OWNER) - 1)
 
 struct node {
+    pid_t process;
     int ranks, rank;
     int lanes; /* that follow the first */
     struct claim *claim;
@@ -81,6 +82,7 @@ struct node *node_open(void *memory, int ranks, int rank) {
     uint32_t *counters = (void *)(first + 1 + lanes);
     for (int n = 0; first && n <= lanes; n++, counters += 3 * ranks) {
         struct node *node = &first[n];
+        node->process = getpid();
         node->lanes = lanes;
         node->ranks = ranks;
         node->rank = rank;
@@ -115,7 +117,11 @@ struct node *node_take(struct node *first, int number) {
     return word & HOLDERS ? NULL : lane;
 }
 
-void node_give(struct node *lane) { atomic_fetch_sub(&lane->claim->word, 1); }
+void node_give(struct node *lane) {
+    if (lane->process == getpid()) { /* a forked child's copies of requests give nothing back */
+        atomic_fetch_sub(&lane->claim->word, 1);
+    }
+}
 
 static struct row *row_of(struct node *node, int writer, int reader) {
     return &node->rows[(int64_t)writer * node->ranks + reader];

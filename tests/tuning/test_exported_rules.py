@@ -16,7 +16,7 @@ from tests.planner.machines import race
 from tests.profiles.example import PROVENANCE, profile
 
 NAMES = ("binomial", "ring", "pipeline", "tree", "basic_linear", "pipelined_tree")
-METHODS = [one.methods[0] for one in COLLECTIVES.values()]
+METHODS = [method for one in COLLECTIVES.values() for method in one.methods]
 LIBRARY = Installed(
     "Open MPI 5.0.11",
     {
@@ -51,6 +51,12 @@ def test_neighbours_with_one_winner_are_one_rule() -> None:
         "raced with 4 KiB: 1.80 to 2.20 times as fast as the default",
     )
     assert (rules[0].method, rules[0].ranks, rules[0].number) == ("Bcast", 4, 4)
+
+
+def test_races_in_which_all_ranks_gave_make_rules_for_allgather() -> None:
+    (rule,), _ = made(won(64, "allgatherv/library:ring", collective="allgatherv", sources=4))
+    assert rule.method == "Allgather"
+    assert "\n0  # Allgather\n" in openmpi_rules.FORMAT.bodies([rule], LIBRARY)[""]
 
 
 def test_where_ours_won_the_librarys_fastest_counts_if_it_was_clearly_faster() -> None:

@@ -176,7 +176,7 @@ class Dispatch:
         if way != "nonblocking" and posed.collective in self.decision.served(self.ranks):
             self._get_ready()
         chosen, instead = self.chosen(asked, form, timed=False), ""
-        plan, own = chosen.plan, self._own(way, method, chosen.own)
+        plan, own = chosen.plan, self._own(way, method, chosen.own, asked.problem)
         if plan is None and not isinstance(own, Switched):
             self.decision.check_fallback(asked, form)
         elif plan is not None and not self.duplicate.exists(local=way == "nonblocking"):
@@ -202,14 +202,16 @@ class Dispatch:
             if self.decision.plans_nonblocking(self.ranks):
                 self.duplicate.exists()
 
-    def _own(self, way: Way, method: str, own: Own | None) -> Switched | str | None:
+    def _own(
+        self, way: Way, method: str, own: Own | None, problem: Problem
+    ) -> Switched | str | None:
         """A call of the library's own algorithm `own`, or the reason why its default serves.
 
         None if `own` is None.   Collective, except for non-blocking calls.
         """
         if own is None:
             return None
-        if own.form is not None and method != BY_METHOD[method].methods[0]:
+        if own.form is not None and method != problem.method:
             return "its race was of other calls"
         return self.own.find(method, form_of(way), *own.asked, local=way == "nonblocking")
 
@@ -223,7 +225,7 @@ class Dispatch:
         in_order = satisfies(problem.order, "rank")
         for name, settings in worth_racing(method, self.ranks, composed=False) * (not in_order):
             own = Own(f"{problem.collective}/{OWN}{name}", tuple(settings.items()), "blocking")
-            switched = self._own("blocking", method, own) if len(found) < most else None
+            switched = self._own("blocking", method, own, problem) if len(found) < most else None
             if isinstance(switched, Switched) and switched.alike(
                 method, problem.nbytes, self.own.of
             ):
@@ -236,7 +238,7 @@ class Dispatch:
         if chosen.plan is not None and self.waits_for_duplicate(form):
             return chosen.by_default(_NO_DUPLICATE)
         if chosen.own is not None:
-            method = COLLECTIVES[asked.problem.collective].methods[0]
+            method = asked.problem.method
             if reason := self.own.why_not(method, form, *chosen.own.asked):
                 return chosen.by_default(reason)
         return chosen
@@ -254,7 +256,7 @@ class Dispatch:
             self.own.agree()
         for own in named if self.rank == 0 else ():
             methods = COLLECTIVES[own.algorithm.partition("/")[0]].methods
-            ways = product(methods, FORMS) if own.form is None else [(methods[0], own.form)]
+            ways = product(methods, FORMS if own.form is None else (own.form,))
             if reason := self.own.lacks(ways, *own.asked):
                 log.warning("the library's default serves, not %s: %s", own.label, reason)
 

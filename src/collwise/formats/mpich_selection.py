@@ -46,7 +46,7 @@ _ONE_EACH = "comm_avg_ppn<=1"
 """A test that communicators with one rank on each node pass, but the leaders' does not."""
 _NODES = re.compile(r"(\d+)x(\d+)")
 """Matches text such as "4x16": the number of nodes, and of the ranks on each of them."""
-_TOTAL = ("Allgatherv", "Reduce_scatter_block")
+_TOTAL = ("Allgather", "Allgatherv", "Reduce_scatter_block")
 """Methods for which the table tests the bytes of all ranks together, as collwise counts them."""
 
 
@@ -204,7 +204,7 @@ def _algorithm(rule: Rule) -> Table:
 
 def _guarded(rule: Rule, chosen: Table, default: Table) -> Table:
     """`chosen` where the rule's algorithm is right for operator and count; else `default`."""
-    if rule.method in ("Bcast", "Allgatherv"):
+    if rule.method in ("Bcast", "Allgather", "Allgatherv"):
         return chosen
     if _SPLITTING.search(rule.name) and rule.method in ("Allreduce", "Reduce"):
         enough = {"count<pow2": default, "count=any": chosen}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from collwise.formats.selection_rules import Installed, Rule, RuleFormat, by_method
 
-_NUMBERS = {"Allreduce": 2, "Bcast": 7, "Reduce": 11, "Reduce_scatter_block": 13}
+_NUMBERS = {"Allgather": 0, "Allreduce": 2, "Bcast": 7, "Reduce": 11, "Reduce_scatter_block": 13}
 """Open MPI's numbers of collectives, without Allgatherv: no program can try its algorithms."""
 _HAN = ".han"
 """The suffix of the path of coll/han's file."""

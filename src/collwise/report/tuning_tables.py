@@ -13,7 +13,6 @@ from collwise.profiles.profile import Profile
 from collwise.profiles.records import Form, MeasuredSize, Mode, PortTime
 from collwise.report.plan_document import sources_document
 from collwise.report.tables import Table, attributes, optional_time
-from collwise.schedule.collectives import kind_of
 from collwise.schedule.problem import Problem
 from collwise.system import formatting
 from collwise.tuning.outcomes import Outcome, RaceVerdict, Tuning
@@ -26,7 +25,7 @@ UNRACED = "nothing to race: the library's own stays"
 
 def call(decision: RaceVerdict) -> str:
     """The communicator's method that a decision is about, such as Bcast, Ibcast or Bcast_init."""
-    return method_name(kind_of(decision.race.collective).methods[0], decision.form)
+    return method_name(decision.method, decision.form)
 
 
 def tuning_table(tuning: Tuning, title: str = "") -> Table:

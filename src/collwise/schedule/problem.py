@@ -269,6 +269,11 @@ class Problem:
         lengths = {source.nbytes for source in self.sources}
         return len(self.sources) == self.ranks and len(lengths) == 1
 
+    @property
+    def method(self) -> str:
+        """The MPI method that programs call: if several can do it, the least general one."""
+        return self.kind.methods[-1 if self.all_give_alike else 0]
+
     @cached_property
     def gathered(self) -> tuple[Block, ...]:
         """The contributions of all sources, one block each, ordered by rank."""

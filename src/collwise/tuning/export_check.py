@@ -136,7 +136,7 @@ def main(question: str) -> None:
         with_rules, asked = json.loads(question)
         for collective, raced, name, settings, outside in asked:
             kind, forced, speedup = COLLECTIVES[collective], None, None
-            seen = partial(_seen, method=kind.methods[0])
+            seen = partial(_seen, method=kind.methods[-1])
             one = Candidate(f"{collective}/{OWN}{name}", settings, Fraction(0))
             if not with_rules:
                 ranks, nbytes = comm.Get_size(), raced[0]
@@ -170,7 +170,7 @@ def _seen(comm: Any, method: str, nbytes: int) -> str | None:
     if method == "Bcast":
         tree = broadcast_tree(comm, nbytes)
         return None if "undecided" in tree.why_not else str([sorted(late) for late in tree.late])
-    if method == "Allgatherv":
+    if method == "Allgather":
         return None
     draws = [Random(seed) for seed in range(4)]
     values = [

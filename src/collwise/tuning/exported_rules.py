@@ -115,7 +115,8 @@ def _rules(
         name, settings = winner
         decisive = [races[n] for n in sorted(races) if first <= n <= last and winners[n] == winner]
         race = decisive[0]
-        method = COLLECTIVES[race.collective].methods[0]
+        methods = COLLECTIVES[race.collective].methods
+        method = methods[-1 if race.sources == race.ranks else 0]  # as `Problem.method`
         named = library.algorithms.get(method, {}).get(name, Named(0))
         rule = Rule(
             race.collective,

@@ -133,10 +133,12 @@ class RaceVerdict:
 
     form: the form of the competitors, and of the library's default beside them.  Persistent ones
     are also compared with the default's blocking call, which a program could make instead.
+    method: the MPI method of the calls, such as "Bcast".
     """
 
     form: Form
     race: Race
+    method: str
 
     @property
     def plain_race(self) -> Race:
@@ -261,7 +263,8 @@ class Outcome:
     @property
     def decisions(self) -> tuple[RaceVerdict, ...]:
         """The verdict on each form of the call that was raced."""
-        return tuple(RaceVerdict(form, race) for form, race in self.races.items())
+        method = self.task.problem.method
+        return tuple(RaceVerdict(form, race, method) for form, race in self.races.items())
 
     @property
     def impossible(self) -> bool:

@@ -25,7 +25,7 @@ def own_candidates(
     composed: whether there are several nodes, some of several ranks: the library then composes.
     """
     problem = estimated.problem
-    method, about = problem.kind.methods[0], f"{problem.collective}/"
+    method, about = problem.method, f"{problem.collective}/"
     known_s = {c.name: c.predicted for c in reversed(estimated.candidates)}
     limit_s = MOST_SLOWER * estimated.choice.predicted
     found = []

@@ -182,7 +182,7 @@ def _compared(
     kind, ranks = task.problem.kind, task.problem.ranks
     names = {label: str(other) for label, other in neighbours(task).items()} | {
         LIBRARY: f"{task} on {ranks} ranks" if slow == FEWER else str(task),
-        LIBRARY_PERSISTENT: f"{kind.methods[0]}_init",
+        LIBRARY_PERSISTENT: f"{task.problem.method}_init",
     }
     for quick in quicker:
         ratio, label = race.against(slow, quick), quick if slow == LIBRARY else slow

@@ -298,7 +298,7 @@ class Session:
 
         Raises InvalidArgument, on all ranks, if none of the forms `asked` has it.
         """
-        method, name = problem.kind.methods[0], own_algorithm(choice.name) or ""
+        method, name = problem.method, own_algorithm(choice.name) or ""
         found = {
             form: self._harness.own.find(method, form, name, choice.settings, local=False)
             for form in FORMS

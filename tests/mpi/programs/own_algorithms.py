@@ -173,9 +173,9 @@ def variables_are_restored(comm: MPI.Intracomm) -> None:
         for _ in range(3):
             ours.Bcast(data)
         assert _variables_read() == before
-        found = ours._dispatch._own(
-            "blocking", "Bcast", ours._decision.own_algorithms(comm.size)[0]
-        )
+        chosen_own = ours._decision.own_algorithms(comm.size)[0]
+        problem = Problem("broadcast", comm.size, 32)
+        found = ours._dispatch._own("blocking", "Bcast", chosen_own, problem)
         assert comm.size == 1 or isinstance(found, Switched)
         if isinstance(found, Switched):
             with raises(ZeroDivisionError):
@@ -312,6 +312,35 @@ def what_won_a_race_serves(comm: MPI.Intracomm) -> None:
     assert told.why.endswith(f"decides, and allreduce/{label} won one of blocking calls"), told.why
     assert (total == comm.size).all()
     ours.Free()
+
+
+@check
+def races_of_equal_contributions_are_of_allgather(comm: MPI.Intracomm) -> None:
+    """Its algorithms are others than those of Allgatherv, which keeps the default."""
+    if comm.size == 1:
+        return
+    label = own("Allgather")[0]
+    about = {"nbytes": 16 * comm.size, "sources": comm.size}
+    ours = by_race(comm, "allgatherv", label, **about)
+    mine, every = np.full(2, comm.rank + 0.5), np.zeros(2 * comm.size)
+    ours.Allgather(mine, every)
+    assert (every == np.repeat(np.arange(comm.size) + 0.5, 2)).all()
+    ours.Allgatherv(mine, every)
+    told = {call.method: call for call in ours.calls()}
+    assert told["Allgather"].algorithm == f"allgatherv/{label}"
+    assert told["Allgatherv"].algorithm == LIBRARY
+    assert told["Allgatherv"].why.endswith("its race was of other calls")
+    ours.Free()
+    private = PrivateCommunicator(comm)
+    harness = RaceHarness(private, oversubscribed=True)
+    problem = Problem.of("allgatherv", comm.size, [16] * comm.size, sources=range(comm.size))
+    named: dict[str, tuple[str, dict[str, int]]] = {
+        f"{label} (blocking)": (label.removeprefix("library:"), {})
+    }
+    ran = race(harness, problem, {}, {}, budget_s=60.0, own=named, repetitions=2)
+    assert named.keys() <= ran.samples.keys()
+    harness.own.free()
+    private.free()
 
 
 class Differing(Switched):

@@ -54,11 +54,11 @@ COMPOSITIONS: Mapping[str, tuple[str, ...]] = {
         "Reduce_scatter own result counts op",
         "Reduce own whole op root + Scatter whole result root",
     ),
-    "Allgatherv": ("Allgather own whole", "Gatherv own parts root + Bcast whole root"),
+    "Allgather": ("Allgatherv own parts", "Gatherv own parts root + Bcast whole root"),
+    "Allgatherv": ("Gatherv own parts root + Bcast whole root",),
 }
 """By MPI method, sequences of other calls with the same result; each call is followed by the names
-of its arguments.  The method should take no longer than any sequence [Traeff2010].  Allgather
-needs equal contributions."""
+of its arguments.  The method should take no longer than any sequence [Traeff2010]."""
 
 
 class Competitor(NamedTuple):
@@ -80,7 +80,8 @@ class Workload:
 
     def __init__(self, private: PrivateCommunicator, problem: Problem, op: str, dtype: str) -> None:
         self.private, self.comm, self.problem = private, private.comm, problem
-        self.kind = kind = problem.kind
+        self.kind, self._method = problem.kind, problem.method
+        kind = self.kind
         if kind.combines and op not in RACED:
             raise UnknownName.of("operator to race with", op, RACED)
         self.op = OPERATORS[op] if kind.combines else None
@@ -102,7 +103,7 @@ class Workload:
                 self._part, self.result = slice(*ends), self._zeros(block.length)
         self.expected = self._zeros(0)
         self.buffers: Sequence[Any] = (self._own, self.result)
-        if kind.has_sources:
+        if self._method == "Allgatherv":
             counts = [self._lengths.get(rank, 0) for rank in range(problem.ranks)]
             self.buffers = (self._own, [self.result, counts, MPI.BYTE])
         elif kind.input == "root":  # data and result are one buffer
@@ -155,7 +156,7 @@ class Workload:
 
     def candidates(self, label: str, schedule: Schedule) -> list[Competitor]:
         """The competitors for a schedule, one for each form of the call."""
-        executor = executor_for(schedule, self.private, self.op)
+        executor = executor_for(schedule, self.private, self.op, self._method)
         made = [_persistent(label, executor.persistent(*self.buffers, waited_for=True))]
         ways: Mapping[Form, _Making] = {
             "blocking": lambda: (None, executor.run(*self.buffers)),
@@ -188,7 +189,7 @@ class Workload:
             "root": self.problem.root,
         }
         made = []
-        for composition in COMPOSITIONS[self.kind.methods[0]]:
+        for composition in COMPOSITIONS[self._method]:
             methods = [call.split() for call in composition.split(" + ")]
             calls = [
                 partial(getattr(self.comm, method), *map(arguments.get, words))
@@ -209,7 +210,7 @@ class Workload:
         An algorithm is not raced if it cannot be called here, if it leaves wrong data, or if ranks
         end with different bits.
         """
-        method, form = self.kind.methods[0], form_of(label)
+        method, form = self._method, form_of(label)
         switched = calls.find(method, form, name, settings, local=False)
         if isinstance(switched, str):
             return switched
@@ -260,14 +261,14 @@ class Workload:
 
         call: Callable[[], Any] = partial(slow, "", None)
         if COMPILED is not None:
-            name, private = self.kind.methods[0], self.private
+            name, private = self._method, self.private
             about = [name] * planned, self.comm, private.rank, private.size, MPI.SUM
             calls: Any = COMPILED.Calls(FORMS.index(form), *about, slow, private.mark_broken)
             call = partial(getattr(calls, name.lower()), *self._arguments())
         return call if form == "blocking" else lambda: call().Wait()
 
     def _name(self, form: Form) -> str:
-        return method_name(self.kind.methods[0], form)
+        return method_name(self._method, form)
 
     def _arguments(self) -> list[Any]:
         """The arguments of the MPI method."""

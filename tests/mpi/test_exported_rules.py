@@ -22,7 +22,7 @@ WON: dict[str, list[Won]] = {
         (4, 512, "broadcast/library:tree", {"k": 3}),
         (4, 4096, "broadcast/library:scatter_ring_allgather", {}),
         (4, 4096, "reduce_scatter_block/library:pairwise", {}),
-        (4, 512, "allgatherv/library:ring", {}),
+        (4, 512, "allgatherv/library:k_brucks", {"k": 4}),
     ],
     "openmpi": [
         (3, 64, "allreduce/library:basic_linear", {}),
@@ -41,7 +41,7 @@ def _saved(path: Path, name: str, won: list[Won]) -> Path:
     races: list[RaceResult] = [
         race(ranks=ranks, nbytes=nbytes, algorithm=algorithm, settings=settings,
              collective=algorithm.partition("/")[0],
-             sources=ranks if algorithm.startswith("allgatherv") else 0)
+             **({"sources": ranks, "method": "Allgather"} if "gatherv" in algorithm else {}))
         for ranks, nbytes, algorithm, settings in won
     ]  # fmt: skip
     made = profile(race_results=tuple(races))

@@ -251,7 +251,10 @@ DAMAGE: dict[str, tuple[Callable[[], bytes], str]] = {
     "a list": (lambda: b"[1, 2]", "Expected `object`, got `array`"),
     "no format": (_edited("format", value=...), "its format is None, not 'collwise profile'"),
     "another format": (_edited("format", value="wisdom"), "its format is 'wisdom'"),
-    "a later version": (_edited("version", value=10), "its version is 10.*reads up to 9; update"),
+    "a later version": (
+        _edited("version", value=VERSION + 1),
+        f"its version is {VERSION + 1}.*reads up to {VERSION}; update",
+    ),
     "no version": (_edited("version", value="x"), r"\$\.version"),
     "NaN": (_text('"lam": 1.8', '"lam": NaN'), "malformed.*in line"),
     "infinite": (_text('"lam": 1.8', '"lam": 1e999'), r"\$\.points\[0\]\.lam|out of range"),

@@ -54,7 +54,8 @@ def test_neighbours_with_one_winner_are_one_rule() -> None:
 
 
 def test_races_in_which_all_ranks_gave_make_rules_for_allgather() -> None:
-    (rule,), _ = made(won(64, "allgatherv/library:ring", collective="allgatherv", sources=4))
+    about = {"collective": "allgatherv", "sources": 4, "method": "Allgather"}
+    (rule,), _ = made(won(64, "allgatherv/library:ring", **about))
     assert rule.method == "Allgather"
     assert "\n0  # Allgather\n" in openmpi_rules.FORMAT.bodies([rule], LIBRARY)[""]
 

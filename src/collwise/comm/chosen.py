@@ -8,24 +8,28 @@ from collwise.measure.race import LIBRARY, own_algorithm
 from collwise.planner.by_hand import Choices
 from collwise.planner.plans import Plan
 from collwise.profiles.records import Form, RaceResult
+from collwise.schedule.collectives import COLLECTIVES
 
 
 class Own(NamedTuple):
     """One of the library's own algorithms, by its full name, such as "broadcast/library:tree".
 
     settings: (name, value) pairs.   form: that of the race that chose the algorithm, which says
-    nothing about other forms; None if the algorithm was chosen by hand.
+    nothing about other forms; None if the algorithm was chosen by hand.   method: the MPI method
+    that was raced, if any: other methods of the collective have other algorithms.
     """
 
     algorithm: str
     settings: tuple[tuple[str, Any], ...] = ()
     form: Form | None = None
+    method: str = ""
 
     @classmethod
     def of(cls, race: RaceResult) -> "Own":
         """The winner of a race.  Its settings may be any JSON; wrong ones the library refuses."""
         settings = ((name, str(value)) for name, value in race.settings.items())
-        return cls(race.algorithm, tuple(settings), race.form)
+        methods = COLLECTIVES[race.collective].methods
+        return cls(race.algorithm, tuple(settings), race.form, race.method or methods[0])
 
     @property
     def asked(self) -> tuple[str, dict[str, Any]]:

@@ -176,7 +176,7 @@ class Dispatch:
         if way != "nonblocking" and posed.collective in self.decision.served(self.ranks):
             self._get_ready()
         chosen, instead = self.chosen(asked, form, timed=False), ""
-        plan, own = chosen.plan, self._own(way, method, chosen.own, asked.problem)
+        plan, own = chosen.plan, self._own(way, method, chosen.own)
         if plan is None and not isinstance(own, Switched):
             self.decision.check_fallback(asked, form)
         elif plan is not None and not self.duplicate.exists(local=way == "nonblocking"):
@@ -202,16 +202,14 @@ class Dispatch:
             if self.decision.plans_nonblocking(self.ranks):
                 self.duplicate.exists()
 
-    def _own(
-        self, way: Way, method: str, own: Own | None, problem: Problem
-    ) -> Switched | str | None:
+    def _own(self, way: Way, method: str, own: Own | None) -> Switched | str | None:
         """A call of the library's own algorithm `own`, or the reason why its default serves.
 
         None if `own` is None.   Collective, except for non-blocking calls.
         """
         if own is None:
             return None
-        if own.form is not None and method != problem.method:
+        if own.method not in ("", method):
             return "its race was of other calls"
         return self.own.find(method, form_of(way), *own.asked, local=way == "nonblocking")
 
@@ -224,8 +222,8 @@ class Dispatch:
         found: dict[str, Switched] = {}
         in_order = satisfies(problem.order, "rank")
         for name, settings in worth_racing(method, self.ranks, composed=False) * (not in_order):
-            own = Own(f"{problem.collective}/{OWN}{name}", tuple(settings.items()), "blocking")
-            switched = self._own("blocking", method, own, problem) if len(found) < most else None
+            own = Own(f"{problem.collective}/{OWN}{name}", tuple(settings.items()))
+            switched = self._own("blocking", method, own) if len(found) < most else None
             if isinstance(switched, Switched) and switched.alike(
                 method, problem.nbytes, self.own.of
             ):
@@ -238,7 +236,7 @@ class Dispatch:
         if chosen.plan is not None and self.waits_for_duplicate(form):
             return chosen.by_default(_NO_DUPLICATE)
         if chosen.own is not None:
-            method = asked.problem.method
+            method = chosen.own.method or asked.problem.method
             if reason := self.own.why_not(method, form, *chosen.own.asked):
                 return chosen.by_default(reason)
         return chosen
@@ -255,7 +253,8 @@ class Dispatch:
         if any(named := self.decision.own_algorithms(self.ranks)):
             self.own.agree()
         for own in named if self.rank == 0 else ():
-            methods = COLLECTIVES[own.algorithm.partition("/")[0]].methods
+            every = COLLECTIVES[own.algorithm.partition("/")[0]].methods
+            methods = (own.method,) if own.method else every
             ways = product(methods, FORMS if own.form is None else (own.form,))
             if reason := self.own.lacks(ways, *own.asked):
                 log.warning("the library's default serves, not %s: %s", own.label, reason)

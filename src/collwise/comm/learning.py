@@ -256,6 +256,7 @@ class Trial(Tally):
             ranks_per_node=decision.ranks_per_node,
             engine=decision.engine,
             learned=True,
+            method=self.method,
         )
 
     def _end(self, result: RaceResult | None) -> bool:

@@ -33,6 +33,9 @@ _PARAMETERS: Mapping[str, str] = {
     "Allreduce_intra_recursive_multiplying": "k={k}",
     "Allreduce_intra_recexch": _EXCHANGE,
     "Allreduce_intra_k_reduce_scatter_allgather": _EXCHANGE.format(k=2),
+    "Allgather_intra_k_brucks": "k={k}",
+    "Allgather_intra_recexch_doubling": _EXCHANGE,
+    "Allgather_intra_recexch_halving": _EXCHANGE,
 }
 """The parameters that an algorithm needs in the file, with the library's default values."""
 _SPLITTING = re.compile("ring|reduce_scatter")
@@ -54,6 +57,8 @@ def why_not(rule: Rule, library: Installed) -> str:
     """Why the files cannot express a rule; empty if they can."""
     if rule.name == "smp" or f"MPIR_{rule.method}_intra_{rule.name}" not in library.accepted:
         return "the file cannot name it"
+    if rule.composed and rule.method == "Allgather":
+        return "the library composes none, though it has a variable for it"
     number = rule.settings.get("composition")
     if number is None or not (rule.composed or "composition" in rule.changed):
         return ""

@@ -33,6 +33,8 @@ def why_not(rule: Rule, library: Installed) -> str:
     """Why the files cannot express a rule; empty if they can."""
     if rule.composed and (rule.method, rule.name) in _CALLING:
         return "it calls other collectives, which coll/han would serve"
+    if rule.composed and rule.method == "Allgather":
+        return "coll/han counts each rank's bytes, coll/tuned those of all"
     unsaid = sorted(rule.changed.keys() - _PLACES)
     return f"the file has no place for {' and '.join(unsaid)}" * bool(unsaid)
 

@@ -41,7 +41,7 @@ ENVIRONMENT = "COLLWISE_PROFILE"
 
 
 FORMAT = "collwise profile"
-VERSION: Final = 9
+VERSION: Final = 10
 """Version 2 added placements, 3 levels, 4 results that programs learned while running, 5 networks.
 Version 6 calls a race's placement ranks_per_node.  Version 7 added the fastest of the library's own
 algorithms, 8 what carries data inside a node, and 9 races of non-blocking calls."""
@@ -56,7 +56,7 @@ class ProfileFile(Measurements, frozen=True, kw_only=True):
     """The layout of a profile's file: the fields of `measurements` lie beside the profile's own."""
 
     format: Literal["collwise profile"]
-    version: Literal[1, 2, 3, 4, 5, 6, 7, 8, 9] = VERSION
+    version: Literal[1, 2, 3, 4, 5, 6, 7, 8, 9, 10] = VERSION
     units: dict[str, str] = msgspec.field(default_factory=dict)
     fingerprint: Fingerprint
     other_placements: tuple[Measurements, ...] = ()

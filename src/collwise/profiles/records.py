@@ -317,6 +317,8 @@ class RaceResult(ProfileRecord, frozen=True, kw_only=True):
     """The engine that ran the timed calls, "compiled" or "python"; empty in older profiles."""
     learned: bool = False
     """Whether the times were taken from a running program's own calls instead of a race."""
+    method: str = ""
+    """The MPI method that was called, such as "Allgather"; empty before version 10."""
     own: RacedOwn | None = None
     """None if learned, before version 7, if none ran to the end, or a time was impossible."""
 

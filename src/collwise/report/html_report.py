@@ -31,7 +31,6 @@ from collwise.report.tuning_tables import (
     size_of,
     tuning_table,
 )
-from collwise.schedule.collectives import kind_of
 from collwise.simulator import simulate
 from collwise.system import formatting
 from collwise.system.files import save_text
@@ -79,7 +78,7 @@ def _section(tuning: Tuning, collective: str) -> dict[str, Any]:
         races.setdefault(decision.form, []).append(decision.plain_race)
     bounds_s = {o.race.nbytes: o.plan.lower_bound_s for o in outcomes}
     return {
-        "title": f"{collective} ({kind_of(collective).methods[0]})",
+        "title": f"{collective} ({', '.join({o.task.problem.method: 0 for o in outcomes})})",
         "picture": race_picture(collective, races, bounds_s),
         "calls": tuning_table(replace(tuning, outcomes=outcomes)),
         "races": [race_table(outcome, _race_title(outcome)) for outcome in outcomes],

@@ -164,13 +164,15 @@ def main(question: str) -> None:
 
 
 def _seen(comm: Any, method: str, nbytes: int) -> str | None:
-    """The fingerprint of a call of `method`; None if the call has none.  Collective."""
+    """The fingerprint of a call of `method`, which is made; None if it has none.  Collective."""
     from collwise.mpi.library.fingerprints import broadcast_tree, summed
 
     if method == "Bcast":
         tree = broadcast_tree(comm, nbytes)
         return None if "undecided" in tree.why_not else str([sorted(late) for late in tree.late])
-    if method == "Allgather":
+    if method == "Allgather":  # all algorithms have the same result
+        given, taken = bytes([comm.Get_rank()]) * (nbytes // comm.Get_size()), bytearray(nbytes)
+        comm.Allgather(given, taken)
         return None
     draws = [Random(seed) for seed in range(4)]
     values = [

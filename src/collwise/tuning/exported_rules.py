@@ -114,9 +114,8 @@ def _rules(
             continue
         name, settings = winner
         decisive = [races[n] for n in sorted(races) if first <= n <= last and winners[n] == winner]
-        race = decisive[0]
-        methods = COLLECTIVES[race.collective].methods
-        method = methods[-1 if race.sources == race.ranks else 0]  # as `Problem.method`
+        race = decisive[-1]
+        method = race.method or COLLECTIVES[race.collective].methods[0]
         named = library.algorithms.get(method, {}).get(name, Named(0))
         rule = Rule(
             race.collective,

@@ -345,6 +345,7 @@ class Outcome:
             decision.library,
             decision.speedup,
             form=decision.form,
+            method=decision.method,
             decision=decision.used,
             ranks_per_node=self.ranks_per_node,
             engine=self.engine,

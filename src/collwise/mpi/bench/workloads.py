@@ -55,7 +55,6 @@ COMPOSITIONS: Mapping[str, tuple[str, ...]] = {
         "Reduce own whole op root + Scatter whole result root",
     ),
     "Allgather": ("Allgatherv own parts", "Gatherv own parts root + Bcast whole root"),
-    "Allgatherv": ("Gatherv own parts root + Bcast whole root",),
 }
 """By MPI method, sequences of other calls with the same result; each call is followed by the names
 of its arguments.  The method should take no longer than any sequence [Traeff2010]."""
@@ -189,7 +188,7 @@ class Workload:
             "root": self.problem.root,
         }
         made = []
-        for composition in COMPOSITIONS[self._method]:
+        for composition in COMPOSITIONS.get(self._method, ()):
             methods = [call.split() for call in composition.split(" + ")]
             calls = [
                 partial(getattr(self.comm, method), *map(arguments.get, words))

@@ -48,7 +48,7 @@ MOST: dict[str, dict[str, float]] = {
     "Allreduce 64": {"fallback": 0.8, "messages": 0.8, "memory": 0.18},
     "Allgatherv 8": {"fallback": 0.8, "messages": 0.8},
 } | {
-    f"{method} {nbytes}": {"memory": 0.5 if nbytes < 1 << 20 else 0.8}
+    f"{method} {nbytes}": {"messages": 1, "memory": 0.5 if nbytes < 1 << 20 else 0.8}
     for method in ("Bcast", "Allreduce", "Allgather")
     for nbytes in LONG
 }

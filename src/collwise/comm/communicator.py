@@ -146,7 +146,10 @@ class Comm(ObjectForms):
         form: Form = "blocking",
         **more: Any,
     ) -> str:
-        """A sentence on what would serve a call, and why.   The arguments are those of `plan`."""
+        """A sentence on what would serve a call, and why.   The arguments are those of `plan`.
+
+        An allgatherv in which all ranks contribute alike is taken for an `Allgather`.
+        """
         asked = self._asked(collective, nbytes, root, form, **more)
         if self._has_plans and self._dispatch.duplicate.refused:
             return f"the library's own: {NO_ROOM}"

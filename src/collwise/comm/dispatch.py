@@ -173,7 +173,8 @@ class Dispatch:
         if posed is None:  # wrong arguments, or nothing to move
             return Handler(None, None, self._tally(way, method, None, op, ""))
         asked, form = self._problem(posed), form_of(way)
-        if way != "nonblocking" and posed.collective in self.decision.served(self.ranks):
+        waits = not self._ready and way != "nonblocking"
+        if waits and posed.collective in self.decision.served(self.ranks):
             self._get_ready()
         chosen, instead = self.chosen(asked, form, timed=False), ""
         plan, own = chosen.plan, self._own(way, method, chosen.own)
@@ -195,12 +196,11 @@ class Dispatch:
 
         Collective.
         """
-        if not self._ready:
-            self._ready = True
-            if self.decision.own_algorithms(self.ranks):
-                self.own.agree()
-            if self.decision.plans_nonblocking(self.ranks):
-                self.duplicate.exists()
+        self._ready = True
+        if self.decision.own_algorithms(self.ranks):
+            self.own.agree()
+        if self.decision.plans_nonblocking(self.ranks):
+            self.duplicate.exists()
 
     def _own(self, way: Way, method: str, own: Own | None) -> Switched | str | None:
         """A call of the library's own algorithm `own`, or the reason why its default serves.

@@ -110,6 +110,7 @@ def test_what_is_refused_before_anything_starts(
     collwise(*ASKED[:3]).refused("name a file for the grid's cells with --record")
     collwise(*ASKED, "--collective", "reduce", "-b", 8).refused("leave", "--collective", "-b")
     collwise("bench", "--cells", "1").refused("name its file, too")
+    collwise("bench", "--first-launch", "grid.toml").refused("name its file, too")
     (folder / "grid.toml").write_text(GRID.replace("1x5", "1x5000"))
     collwise(*ASKED).refused("5000 ranks on this machine")
     (folder / "grid.toml").write_text(GRID)

@@ -152,6 +152,6 @@ def taken_from(values: dict[str, Any]) -> Ranges | GridCells:
     grid_path, cells, first = (values.pop(name) for name in ("grid_path", "cells", "first_launch"))
     if grid_path is not None:
         return GridCells(grid_path, cells or (), first)
-    if cells is not None:
+    if (cells, first) != (None, None):
         raise click.UsageError("--cells are those of a --grid: name its file, too")
     return Ranges(collectives or ("broadcast",), sizes or (NBYTES,), counts)

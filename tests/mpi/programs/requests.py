@@ -114,6 +114,23 @@ def what_is_repeated_allocates_nothing(comm: MPI.Intracomm) -> None:
 
 
 @check
+def requests_give_back_the_types_that_they_looked_into(comm: MPI.Intracomm) -> None:
+    """MPICH gives handles of freed types to new ones; those of types still in use are others."""
+
+    def handles_used(ours: cw.Comm) -> tuple[int, int]:
+        pairs = MPI.INT.Create_contiguous(2)
+        triples = pairs.Create_contiguous(3).Commit()
+        handles = pairs.handle, triples.handle
+        ours.Bcast_init([np.zeros(6, "i4"), 1, triples]).Free()
+        for datatype in (pairs, triples):
+            datatype.Free()
+        return handles
+
+    for ours in planned(comm):
+        assert len({handles_used(ours) for _ in range(50)}) < 25
+
+
+@check
 def types_can_be_freed_before_the_request(comm: MPI.Intracomm) -> None:
     """Every second of four numbers, and pairs that a user's operator adds."""
     size = comm.size

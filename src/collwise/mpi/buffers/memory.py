@@ -64,8 +64,13 @@ def _bytes_in_order(datatype: MPI.Datatype) -> bool:
         return False
     if datatype.is_predefined:
         return True
-    of, constructor, _ = datatype.decode()
-    return constructor in ("DUP", "CONTIGUOUS") and _bytes_in_order(of)
+    if datatype.combiner not in (MPI.COMBINER_DUP, MPI.COMBINER_CONTIGUOUS):
+        return False
+    of = datatype.decode()[0]
+    in_order = _bytes_in_order(of)
+    if not of.is_predefined:
+        of.Free()  # decoding made another handle of it
+    return in_order
 
 
 IN_SCRATCH = {USER: Slot.OUTPUT, USER_INPUT: Slot.INPUT}

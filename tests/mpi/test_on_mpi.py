@@ -31,7 +31,7 @@ STARTS = [
 ]
 WORLDS = [(*which, ranks, "") for which in (*TURNS, ("intel", "compiled")) for ranks in RANKS]
 WORLDS += [
-    (mpi, "compiled", ranks, "memory") for mpi in ("mpich", "openmpi") for ranks in (2, 3, 5)
+    (mpi, "compiled", ranks, "messages") for mpi in ("mpich", "openmpi") for ranks in (2, 3, 5)
 ]
 LEFT_OUT = {
     "intel": {
@@ -126,7 +126,7 @@ def test_ranks_end_without_a_warning(start: Start, ranks: int) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(("mpi", "engine", "ranks", "node"), WORLDS, indirect=["mpi"])
 def test_in_a_world_of_their_own(mpi: Library, engine: str, ranks: int, node: str) -> None:
-    """node: what carries messages inside a node; messages of MPI's if nothing is said."""
+    """node: what carries messages inside a node; memory, where the ranks can, if it is empty."""
     left_out = LEFT_OUT.get(mpi.name, {})
     programs = [program for program in checks() if program not in left_out]
     told = outcomes(mpi, engine, (ranks,), programs, without=[*left_out], COLLWISE_NODE=node)

@@ -10,7 +10,7 @@ from tests.profiles.example import FINGERPRINT, example
 
 from collwise.profiles.fingerprint import LABELS, local_fingerprint
 from collwise.profiles.profile import Profile
-from collwise.profiles.store import default_path, find
+from collwise.profiles.store import default_path, find, transport_of
 from collwise.tuning.saving import merge
 
 
@@ -49,9 +49,13 @@ def test_memory_and_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert (find(FINGERPRINT), find(shared)) == (messages, memory)
     assert "-memory-" in default_path(shared).name
     here = local_fingerprint("MPICH 5.0.2", "one node", transport="memory")
-    assert not here.is_here
-    monkeypatch.setenv("COLLWISE_NODE", "memory")
     assert here.is_here
+    monkeypatch.setenv("COLLWISE_NODE", "messages")
+    assert not here.is_here
+    assert transport_of(None) == ""
+    monkeypatch.setenv("COLLWISE_PROFILE", str(default_path(shared)))
+    assert transport_of(None) == transport_of(memory) == "memory"
+    assert transport_of(False) == transport_of(str(tmp_path / "none")) == ""
 
 
 def test_two_fabrics(

@@ -63,7 +63,7 @@ def agreed(comm: MPI.Intracomm, settings: Settings) -> tuple[Decision, World]:
     Collective.   comm: an mpi4py communicator, no `cw.Comm`, since a `cw.Comm` might run plans.
     """
     _check_algorithms(comm)
-    world = describe(comm, settings.transport)
+    world = describe(comm, settings.transport, settings.profile)
     machine, placement = settings.machine, settings.placement
 
     def decide() -> tuple[Decision, tuple[Placement | None, Machine | None]]:

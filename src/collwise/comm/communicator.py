@@ -55,7 +55,8 @@ class Comm(ObjectForms):
     learn: the share of the time, such as "2%", for trying plans on the program's own blocking
     calls; the default is COLLWISE_LEARN, or 0.
     transport: what carries data inside a node: "messages" of MPI, or "memory" that the node's ranks
-    share, if all of them can; the default is COLLWISE_NODE, or "messages".
+    share, if all of them can; the default is COLLWISE_NODE, else what a profile that is named was
+    measured with, else "memory".
 
     With COLLWISE_CHECK=1 in rank 0's environment the ranks compare their arguments before every
     blocking call of these collectives, and when a persistent request is made.  All ranks raise

@@ -17,9 +17,9 @@ from collwise.lab.cluster import Cluster
 from collwise.measure.stability import STABLE
 from collwise.profiles.fingerprint import Fingerprint, local_fingerprint
 from collwise.profiles.profile import Profile
-from collwise.profiles.store import default_path
+from collwise.profiles.store import default_path, transport_of
 from collwise.system import formatting
-from collwise.system.host import usable_cores
+from collwise.system.host import NODE, chosen_transport, usable_cores
 from collwise.system.launcher import (
     INSTALL,
     NO_PROVIDER,
@@ -47,7 +47,7 @@ from collwise.mpi.engine.node_transport import why_no_memory
 answer = {
     "engine": SERVING.name,
     "why": SERVING.why,
-    "no_memory": why_no_memory(),
+    "no_memory": why_no_memory(MPI.COMM_SELF, (0,)),
     "library": world.library_line(),
     "standard": "%d.%d" % MPI.Get_version(),
     "multiple": MPI.Query_thread() >= MPI.THREAD_MULTIPLE,
@@ -93,7 +93,10 @@ def checkup(progress: Callable[[str, float], None]) -> Iterator[CheckResult]:
     progress("looking for a profile", 0.9)
     yield _cores()
     if mpi is not None:
-        path = default_path(here := local_fingerprint(mpi["library"], "one node"))
+        chosen = chosen_transport() or transport_of(None)
+        transport = chosen or ("messages" if mpi["no_memory"] else "memory")
+        here = local_fingerprint(mpi["library"], "one node", transport=transport)
+        path = default_path(here)
         yield _profile(path, here, mpi["engine"])
         yield _permissions(path)
     yield from _lab()
@@ -113,7 +116,7 @@ def _library(mpi: Answer) -> Iterator[CheckResult]:
         seen = f"not possible here: {why}"
         yield note("memory inside a node", seen, "MPI's messages serve, and share makes copies")
     else:
-        yield ok("memory inside a node", "possible (COLLWISE_NODE=memory; messages by default)")
+        yield ok("memory inside a node", f"possible ({NODE}=messages: MPI's messages instead)")
     if not mpi["persistent"]:
         seen = "this library has none (MPI before 4.0)"
         yield note("persistent collectives", seen, "races compare with its blocking ones")

@@ -42,9 +42,12 @@ class Fingerprint(
 
     @property
     def is_here(self) -> bool:
-        """Whether this machine has this fingerprint; library, layout and network do not count."""
+        """Whether this machine has this fingerprint; library, layout and network do not count.
+
+        The transport inside a node counts if COLLWISE_NODE names one.
+        """
         lab = os.environ.get(LAB, "")
-        inside = chosen_transport()
+        inside = chosen_transport() or self.transport
         here = local_fingerprint(self.mpi_library, self.layout, lab, transport=inside)
         return not self.differences(here)
 

@@ -20,7 +20,7 @@ from collwise.errors import DamagedProfile, ForeignProfile, InvalidArgument, sho
 from collwise.model.machine import Machine
 from collwise.model.measured_machine import Measured
 from collwise.model.placement import Placement, checked_placement
-from collwise.profiles.fingerprint import Fingerprint
+from collwise.profiles.fingerprint import LABELS, Fingerprint
 from collwise.profiles.level_machine import level_machine, machine_of, sharing
 from collwise.profiles.records import (
     UNITS,
@@ -34,6 +34,7 @@ from collwise.profiles.records import (
     RaceResult,
 )
 from collwise.system.files import decode_json, read_input, replace_file
+from collwise.system.host import NODE
 from collwise.system.integers import checked_integer, ratio
 
 ENVIRONMENT = "COLLWISE_PROFILE"
@@ -242,10 +243,13 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if differences := self.fingerprint.differences(fingerprint):
             made = self.provenance
             hosts = ", ".join(list(made.hosts)[:3]) + (", …" if len(made.hosts) > 3 else "")
+            remedy = f"measure here: collwise measure -n {max(made.ranks, 2)}"
+            if differences[0].startswith(LABELS["transport"]):  # nothing else differs
+                remedy = f"set {NODE}={self.fingerprint.transport}, or {remedy}"
             raise ForeignProfile(
                 f"use the profile measured on {hosts} at {made.created}",
                 "this is another machine: " + "; ".join(differences),
-                f"measure here: collwise measure -n {max(made.ranks, 2)}",
+                remedy,
             )
 
     def to_json(self) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import platformdirs
 
-from collwise.errors import DamagedProfile, InvalidArgument
+from collwise.errors import CollwiseError, DamagedProfile, InvalidArgument
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import ENVIRONMENT, Profile
 from collwise.profiles.records import RaceResult
@@ -160,6 +160,20 @@ def find(fingerprint: Fingerprint) -> Profile | None:
     if older is not None:
         log.warning("the profile %s does not say of which network; tune again", path)
     return older
+
+
+def transport_of(named: object) -> str:
+    """What carried data inside nodes when a profile was measured; empty without such a profile.
+
+    named: a profile or its file; None and True stand for the one that COLLWISE_PROFILE names.
+    """
+    profile = chosen() if named is None or named is True else named
+    if isinstance(profile, str | PathLike):
+        try:
+            profile = Profile.load(profile)
+        except CollwiseError:  # who uses it says what is wrong with it
+            return ""
+    return profile.fingerprint.transport if isinstance(profile, Profile) else ""
 
 
 def loaded(profile: object) -> Profile:

@@ -19,18 +19,19 @@ LAB = "COLLWISE_LAB"
 NODE = "COLLWISE_NODE"
 """The environment variable that chooses one of TRANSPORTS inside nodes; rank 0's value counts."""
 TRANSPORTS = ("messages", "memory")
-"""How data travel inside a node: by MPI's messages (the default), or in memory that ranks share."""
+"""How data travel inside a node: by MPI's messages, or in memory that ranks share."""
 
 
 def chosen_transport(asked: str | None = None) -> str:
-    """The transport inside a node: `asked`; if None, COLLWISE_NODE's, else "messages".
+    """The transport inside a node: `asked`; if None, COLLWISE_NODE's, which is empty by default.
 
-    Raises UnknownName for a word that is not in TRANSPORTS.
+    Empty is memory where all ranks can share it, else messages.   Raises UnknownName for a word
+    that is not in TRANSPORTS.
     """
     word = os.environ.get(NODE, "") if asked is None else asked
     if word and word not in TRANSPORTS:
         raise UnknownName.of("transport inside a node", word, TRANSPORTS)
-    return word or TRANSPORTS[0]
+    return word
 
 
 def cpu_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:

@@ -20,9 +20,10 @@ from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.runtime.world import describe
 from collwise.profiles.records import FORMS
 from collwise.schedule.problem import Problem
+from collwise.system.host import TRANSPORTS
 from collwise.tuning.outcomes import Task
 from collwise.tuning.session import Session
-from tests.mpi.programs.alike import mapped, perform, resident_kib
+from tests.mpi.programs.alike import assumed, mapped, perform, resident_kib
 from tests.mpi.programs.checks import check, drawn, environment, raises, replaced
 
 FLAT = {
@@ -369,8 +370,12 @@ def what_memory_costs_is_measured_and_raced(comm: MPI.Intracomm) -> None:
     world, task = describe(comm, "memory"), Task(Problem("broadcast", comm.size, 512))
     if comm.size == 1:
         return
-    with replaced(node_transport, COMPILED=None), raises(InvalidArgument, "through memory"):
-        Session(comm, world)
+    asked = {"COLLWISE_NODE": "memory"}
+    with replaced(node_transport, COMPILED=None), environment(comm, asked):
+        with raises(InvalidArgument, "through memory"):
+            Session(comm, describe(comm))
+        with raises(InvalidArgument, "through memory"):  # it was possible when it was described
+            Session(comm, world._replace(transport="memory"))
     if COMPILED is None:
         return
     with Session(comm, world) as session:
@@ -389,26 +394,33 @@ def what_memory_costs_is_measured_and_raced(comm: MPI.Intracomm) -> None:
 
 @check
 def it_is_said_why_there_is_no_memory(comm: MPI.Intracomm) -> None:
-    python = "the engine is Python's"
-    assert node_transport.why_no_memory().startswith("" if COMPILED is not None else python)
-    assert COMPILED is None or not node_transport.why_no_memory()
+    alone = MPI.COMM_SELF, (0,)
+    python = "rank 0 has the engine in Python"
+    assert node_transport.why_no_memory(*alone).startswith("" if COMPILED is not None else python)
+    assert COMPILED is None or not node_transport.why_no_memory(*alone)
 
     def fails(*_: Any) -> None:
         raise OSError("none is left")
 
     with replaced(os, ftruncate=fails):
         seen = "rank 0 cannot make the memory (none is left)"
-        assert COMPILED is None or node_transport.why_no_memory() == seen
+        assert COMPILED is None or node_transport.why_no_memory(*alone) == seen
 
 
 @check
 def the_transport_is_chosen_by_a_word(comm: MPI.Intracomm) -> None:
     with raises(UnknownName, "memory"):
         cw.Comm(comm, transport="pigeons")
-    for word, variable in (("messages", "memory"), (None, "messages"), (None, "memory")):
+    for word, variable in (("messages", "memory"), *((None, one) for one in (*TRANSPORTS, ""))):
         with environment(comm, {"COLLWISE_NODE": variable}):
             ours = cw.Comm(comm.Dup(), profile=False, algorithms=FLAT, transport=word)
         ours.Bcast(np.zeros(3))
-        asked = (word or variable) == "memory"
+        asked = (word or variable) != "messages"
         assert uses_memory(ours) == (asked and expected_to_share(comm))
         ours.Free()
+    with environment(comm, {"COLLWISE_NODE": ""}):  # then a profile that is named says it
+        measured = assumed(describe(comm, "messages"))
+        ours = cw.Comm(comm.Dup(), profile=measured, algorithms=FLAT)
+    ours.Bcast(np.zeros(3))
+    assert not uses_memory(ours)
+    ours.Free()

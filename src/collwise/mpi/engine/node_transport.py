@@ -1,6 +1,7 @@
 """Messages inside a node: through memory that its ranks share, if all ranks of the node can."""
 
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,11 +33,21 @@ class NodeTransport(NamedTuple):
     node: "Node"
 
 
-def why_no_memory() -> str:
-    """Why this process could not share memory with others of its node; empty if it could."""
-    able = f"the engine is Python's ({SERVING.why})" if COMPILED is None else ""
-    problems = map_together(MPI.COMM_SELF, (0,), {0: 0}, 1, writable=True, able=able).problems
-    return problems.get(0, "")
+def why_no_memory(comm: MPI.Intracomm, nodes: Sequence[int]) -> str:
+    """Why the ranks of some node could not share memory; empty if all could.  Collective.
+
+    nodes: the number of each rank's node.
+    """
+    if max(Counter(nodes).values()) > MOST_RANKS:
+        return f"a node has more than {MOST_RANKS} ranks"
+    makers = {node: nodes.index(node) for node in nodes}
+    mapped = map_together(comm, nodes, makers, 1, writable=True, able=_unable(comm))
+    return next(iter(mapped.problems.values()), "")
+
+
+def _unable(comm: MPI.Intracomm) -> str:
+    why = f"rank {comm.Get_rank()} has the engine in Python ({SERVING.why})"
+    return why if COMPILED is None else ""
 
 
 def node_transport(comm: MPI.Intracomm, nodes: Sequence[int]) -> NodeTransport | None:
@@ -47,16 +58,14 @@ def node_transport(comm: MPI.Intracomm, nodes: Sequence[int]) -> NodeTransport |
     members: dict[int, list[int]] = {}
     for rank, node in enumerate(nodes):
         members.setdefault(node, []).append(rank)
-    sizes = [len(ranks) for ranks in members.values() if 1 < len(ranks) <= MOST_RANKS]
-    if not sizes:
+    if len(members) == len(nodes):
         return None
     rank = comm.Get_rank()
     here = members[nodes[rank]]
-    able = f"rank {rank} has the engine in Python ({SERVING.why})" if COMPILED is None else ""
-    alone = not 1 < len(here) <= MOST_RANKS
+    alone = len(here) == 1
     nbytes = 1 if COMPILED is None or alone else COMPILED.node_nbytes(len(here))
     makers = {node: ranks[0] for node, ranks in members.items()}
-    mapped = map_together(comm, nodes, makers, nbytes, writable=True, able=able)
+    mapped = map_together(comm, nodes, makers, nbytes, writable=True, able=_unable(comm))
     if problem := mapped.problems.get(nodes[rank]):
         log.info("messages inside the node are MPI's: %s", problem)
     if COMPILED is None or mapped.writers is None or alone:

@@ -1,5 +1,6 @@
 """The MPI world that this process is in: loaded with clear errors, checked, and described."""
 
+import logging
 import os
 import sys
 from collections import Counter
@@ -12,6 +13,7 @@ from collwise.measure.clustering import numbered
 from collwise.model.placement import Placement
 from collwise.profiles.fingerprint import Fingerprint, Layout, local_fingerprint
 from collwise.profiles.records import Provenance, local_provenance, ranks_per_node_of
+from collwise.profiles.store import transport_of
 from collwise.system import formatting
 from collwise.system.host import (
     LAB,
@@ -30,6 +32,8 @@ except (ImportError, RuntimeError) as problem:  # mpi4py without an MPI library 
         "running on MPI", f"mpi4py found no MPI library ({str(problem).splitlines()[0]})", INSTALL
     ) from None
 
+
+log = logging.getLogger("collwise")
 
 Communicator: TypeAlias = MPI.Intracomm
 """The type of communicators, for modules that pass them on and do not import mpi4py."""
@@ -130,14 +134,17 @@ def library_line() -> str:
     return f"{name} {'.'.join(map(str, version))}"
 
 
-def describe(comm: MPI.Intracomm, transport: str | None = None) -> World:
+def describe(comm: MPI.Intracomm, transport: str | None = None, profile: object = None) -> World:
     """Describe MPI, and tell the compiled engine if ranks share cores.  Collective over `comm`.
 
-    transport: what carries data inside nodes; None for the environment's choice.  All ranks use
-    rank 0's value.   Raises UnknownName on all ranks if the environment of one rank names an
-    unknown engine, or if rank 0's transport is unknown.
+    transport: what carries data inside nodes; None for COLLWISE_NODE's, else for the one that the
+    named profile was measured with (`profile`, as `transport_of` takes it), else for memory.  All
+    ranks use rank 0's, but messages if some ranks of a node cannot share memory.   Raises
+    UnknownName on all ranks if the environment of one rank names an unknown engine, or if rank 0's
+    transport is unknown.
     """
     from collwise.mpi.engine.loading import COMPILED, SERVING
+    from collwise.mpi.engine.node_transport import why_no_memory
     from collwise.mpi.runtime.agreement import on_root
 
     here = (MPI.Get_processor_name(), affinity(), core_limit())
@@ -145,8 +152,13 @@ def describe(comm: MPI.Intracomm, transport: str | None = None) -> World:
     if wrong := next(filter(None, (wrong for _, wrong, _ in gathered)), None):
         raise wrong
     places = [place for place, *_ in gathered]
-    emulated, engine, carrier = on_root(
-        comm, lambda: (os.environ.get(LAB, ""), SERVING.name, chosen_transport(transport))
+    emulated, engine, chosen = on_root(
+        comm,
+        lambda: (
+            os.environ.get(LAB, ""),
+            SERVING.name,
+            chosen_transport(transport) or transport_of(profile),
+        ),
     )
     by_node: dict[str, list[tuple[frozenset[int], int]]] = {}
     for host, mask, limit in places:  # emulated hosts are one node
@@ -154,6 +166,10 @@ def describe(comm: MPI.Intracomm, transport: str | None = None) -> World:
     most_crowded = max(by_node.values(), key=lambda ranks: len(ranks) / cores_together(ranks))
     hosts = tuple(host for host, *_ in places)
     nodes = _nodes(comm, hosts)
+    memory = len(set(nodes)) < len(nodes) and chosen != "messages"
+    if memory and (why := why_no_memory(comm, nodes)):
+        memory = False
+        log.info("messages inside the node are MPI's: %s", why)
     world = World(
         library=library_line(),
         standard="MPI {}.{}".format(*MPI.Get_version()),
@@ -163,7 +179,7 @@ def describe(comm: MPI.Intracomm, transport: str | None = None) -> World:
         emulated=emulated,
         engine=engine,
         nodes=nodes,
-        transport=carrier if len(set(nodes)) < len(nodes) else TRANSPORTS[0],
+        transport="memory" if memory else TRANSPORTS[0],
     )
     if world.oversubscribed and COMPILED is not None:
         COMPILED.share_cores()

@@ -222,11 +222,21 @@ def a_forked_child_gives_nothing_back(comm: MPI.Intracomm) -> None:
     ours, data = shared(comm), np.full(100, comm.rank)
     ours.Bcast(data)
     made = [ours.Bcast_init(data, 0) for _ in range(16)]
+    started = shared(comm)
+    started.Bcast(data)
+    data[:] = comm.rank
+    running = started.Ibcast(data, 0) if comm.rank else None
     if (child := os.fork()) == 0:
         for request in made:
             request.Free()
+        del running
+        gc.collect()
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
+    comm.Barrier()
+    (running or started.Ibcast(data, 0)).Wait()
+    assert (data == 0).all()
+    started.Free()
     comm.Barrier()
     assert not any(by_messages(ours, one) for one in made)
     assert by_messages(ours, ours.Bcast_init(data, 0)), "all of the pool is in use"
@@ -235,6 +245,26 @@ def a_forked_child_gives_nothing_back(comm: MPI.Intracomm) -> None:
     made[0].Wait()
     assert (data == 0).all()
     ours.Free()
+
+
+@check
+def a_communicator_is_freed_while_others_wait_elsewhere(comm: MPI.Intracomm) -> None:
+    """Rank 0 frees it before it takes part in what the others wait for, and they free it later."""
+    before = mapped()
+    for form in FORMS:
+        freed, ours, data = shared(comm), shared(comm), np.full(200_000, comm.rank)
+        for one in (freed, ours):
+            one.Bcast(np.zeros(3))
+        request: Any = freed.Bcast_init(data, 0)  # the program never frees it
+        if comm.rank == 0:
+            freed.Free()
+        perform(form, ours, "Bcast", data, 0)
+        if comm.rank:
+            freed.Free()
+        assert not data.any()
+        ours.Free()
+    del request, freed, ours
+    assert mapped() == before
 
 
 def requests_of(ours: cw.Comm, number: int) -> list[tuple[Any, Any, Any]]:

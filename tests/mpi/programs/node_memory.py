@@ -107,6 +107,27 @@ def long_vectors_both_ways_at_once(comm: MPI.Intracomm) -> None:
 
 
 @check
+def programs_that_need_posted_receives_end(comm: MPI.Intracomm) -> None:
+    """Pieces of more than a ring are sent before what came earlier was received."""
+    if comm.size == 1:
+        return
+    settings = "across=recursive_doubling, gather=bruck, pieces=3, latencies=1 5"
+    placement = cw.Placement.of([rank // 2 for rank in range(comm.size)])
+    pieces = {"allreduce": f"multilane_pieces({settings})"}
+    ours = shared(comm, pieces, placement=placement)
+    assert ours.plan(
+        "Allreduce", 1 << 22, op="sum", dtype="f8"
+    ).schedule.program.needs_posted_receives
+    given, total = np.full(1 << 19, comm.rank + 1.0), np.zeros(1 << 19)
+    for form in FORMS:
+        total[:] = 0
+        perform(form, ours, "Allreduce", given, total)
+        assert (total == comm.size * (comm.size + 1) // 2).all()
+    assert uses_memory(ours) == expected_to_share(comm)
+    ours.Free()
+
+
+@check
 def mpi_gets_on_while_a_rank_waits_in_a_collective(comm: MPI.Intracomm) -> None:
     """A large message that its receiver takes first, while its sender is in the broadcast."""
     ours, data = shared(comm), np.zeros(100_000)

@@ -115,9 +115,9 @@ def programs_that_need_posted_receives_end(comm: MPI.Intracomm) -> None:
     placement = cw.Placement.of([rank // 2 for rank in range(comm.size)])
     pieces = {"allreduce": f"multilane_pieces({settings})"}
     ours = shared(comm, pieces, placement=placement)
-    assert ours.plan(
-        "Allreduce", 1 << 22, op="sum", dtype="f8"
-    ).schedule.program.needs_posted_receives
+    plan = ours.plan("Allreduce", 1 << 22, op="sum", dtype="f8")
+    assert plan is not None
+    assert plan.schedule.program.needs_posted_receives
     given, total = np.full(1 << 19, comm.rank + 1.0), np.zeros(1 << 19)
     for form in FORMS:
         total[:] = 0

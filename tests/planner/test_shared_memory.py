@@ -1,14 +1,17 @@
 """Plans where ranks share memory: nothing is typed in; the law alone makes them so."""
 
 from collections.abc import Iterable
+from itertools import product
 from typing import Any
 
 import pytest
 
 import collwise as cw
+from collwise.algorithms.registry import ALGORITHMS
 from collwise.model.level_notation import parse
 from collwise.model.measured_machine import measured
 from collwise.planner.plans import Plan
+from collwise.planner.relaxed import by_parts
 from collwise.schedule.dependencies import publications
 from collwise.schedule.operations import Combine, Operation, Recv, Send, size_of
 from tests.planner.machines import below_bounds
@@ -103,3 +106,20 @@ def test_the_rules_of_races_take_publications_as_they_are() -> None:
     estimate, raced = worth_a_race(cw.plan("broadcast", ranks=8, nbytes=512, machine=machine))
     assert raced[0] == estimate.choice
     assert not any(map(sent, raced[0].schedule(estimate.problem).lists[1:]))
+
+
+def test_pieces_are_roughly_timed_by_what_is_published() -> None:
+    """One message to all others of the node is one publication, for each further piece, too."""
+    algorithm = ALGORITHMS["allreduce/multilane_pieces"]
+    words = {"across": "recursive_doubling", "gather": "xor", "latencies": "1 5"}
+    settings = {name: algorithm.parameters[name].read(word) for name, word in words.items()}
+    rough = {}
+    for pieces, read in product((2, 6), (READ, "")):
+        machine: Any = parse(f"2x8: {COSTS}{read}; {ACROSS}")
+        about = {"placement": machine.placement, "itemsize": 8, **settings, "pieces": pieces}
+        made = algorithm.schedule(16, 4096 * pieces, **about)
+        time = by_parts(made.program, made.problem, machine)
+        assert time is not None
+        rough[pieces, read] = time
+    saved = [rough[6, read] - rough[2, read] for read in ("", READ)]
+    assert saved[0] - saved[1] == 4 * 6 * machine.at(1, 512).gap

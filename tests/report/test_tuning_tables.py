@@ -13,7 +13,7 @@ from collwise.model.machine import Machine
 from collwise.model.topology import Mesh
 from collwise.planner.choose import plan
 from collwise.planner.plans import shares
-from collwise.profiles.records import CombineTime
+from collwise.profiles.records import CombineTime, ReadTime
 from collwise.report.plan_document import plan_document
 from collwise.report.tables import Table
 from collwise.report.tuning_tables import (
@@ -25,6 +25,7 @@ from collwise.report.tuning_tables import (
     race_document,
     race_summary,
     race_table,
+    reading_table,
     tuning_document,
     tuning_summary,
     tuning_table,
@@ -237,6 +238,17 @@ def test_times_as_lines_and_times_of_combining() -> None:
     assert list(columns(combining_table(measured)).values()) == [
         ["max"], ["int32"], ["4 KiB"], ["2.00 µs"], ["1.00 … 3.00"], ["0.488 ns"]
     ]  # fmt: skip
+
+
+def test_reads_of_shared_memory() -> None:
+    """Two ranks cannot tell what many readers take."""
+    alone = ReadTime(nbytes=8, read_s=5e-8, repetitions=3)
+    many = ReadTime(nbytes=64, read_s=6e-8, repetitions=3, readers=7, by_one_s=1e-7, by_all_s=4e-7)
+    told = [[*columns(reading_table(profile(reading=of)))] for of in ((alone,), (alone, many))]
+    assert told[0] == ["size", "a read"]
+    table = columns(reading_table(profile(reading=(alone, many))))
+    assert table["a message to 1"] == ["-", "100 ns"]
+    assert table["a message to 7"] == ["-", "400 ns"]
 
 
 def test_every_competitor_of_a_race() -> None:

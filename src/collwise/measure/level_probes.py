@@ -11,6 +11,9 @@ which a message out of the group delays a message to a neighbour, which answers.
 
 To measure a read of shared memory, q ranks publish k messages each, and rank 0 reads them.  The
 time grows by q reads, or by t0 if that is longer, when k grows by 1.
+
+To see whether reads run side by side, rank 0 publishes k messages, each for q ranks that read it.
+By the law the time grows by t0, or by a read if that is longer, whatever q is.
 """
 
 from dataclasses import dataclass
@@ -18,7 +21,7 @@ from typing import ClassVar, NamedTuple
 
 from collwise.measure.probes import AnyProbe
 from collwise.model.placement import Placement
-from collwise.schedule.operations import Block, Operation, Recv, Send, Slot
+from collwise.schedule.operations import Block, Operation, Recv, Send, Slot, scratch
 
 MAX_SENDERS = 8
 """The largest number of ranks of a group that send at once when its port is measured."""
@@ -128,6 +131,39 @@ class ReadProbe(AnyProbe):
             begin: list[Operation] = [Send(other, _WORD, Slot.INPUT) for other in others]
             return [*begin, *(Recv(other, block) for _ in range(self.k) for other in others)]
         return [Recv(0, _WORD), *[Send(0, block, Slot.INPUT)] * self.k] if rank in others else []
+
+
+@dataclass(frozen=True)
+class ReadersProbe(AnyProbe):
+    """Rank 0 publishes k messages, and each of ranks 1 … q reads all of them.
+
+    The ranks tell rank 1 that they have read, and rank 1 answers rank 0.
+    """
+
+    nbytes: int
+    readers: int
+    k: int
+
+    @property
+    def experiment(self) -> int:  # type: ignore[override]
+        """6 with one reader, 7 with several."""
+        return 6 if self.readers == 1 else 7
+
+    @property
+    def ranks(self) -> int:
+        """How many ranks the probe needs: the readers and rank 0."""
+        return self.readers + 1
+
+    def operations(self, rank: int) -> list[Operation]:
+        """What one rank does, in order; a message has one slot for all who read it."""
+        block, readers = (Block(0, 0, self.nbytes),), range(1, self.readers + 1)
+        if rank == 0:
+            every = [Send(one, block, scratch(n)) for n in range(self.k) for one in readers]
+            return [*every, Recv(1, _WORD)]
+        if rank not in readers:
+            return []
+        reports = [Recv(one, _WORD) for one in readers[1:] if rank == 1]
+        return [*[Recv(0, block)] * self.k, *reports, Send(0 if rank == 1 else 1, _WORD)]
 
 
 def level_team(placement: Placement, level: int) -> tuple[int, ...]:

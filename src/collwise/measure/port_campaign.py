@@ -12,10 +12,17 @@ from random import Random
 from typing import TypeVar
 
 import numpy as np
+from msgspec.structs import replace
 
 from collwise.measure.campaign import Batches, Campaign
 from collwise.measure.fit import middle
-from collwise.measure.level_probes import BesideProbe, PortProbe, PortTeam, ReadProbe
+from collwise.measure.level_probes import (
+    BesideProbe,
+    PortProbe,
+    PortTeam,
+    ReadersProbe,
+    ReadProbe,
+)
 from collwise.measure.probes import AnyProbe, ProbeSetting
 from collwise.measure.stability import OPENING
 from collwise.measure.statistics import median_interval, standard_error
@@ -140,16 +147,26 @@ class ReadCampaign(SlopeCampaign[ReadTime]):
     """Measures how long a read of shared memory keeps a reader busy.
 
     If the only sender is slower than the reader, the campaign measures the sender's t0 instead.
+    With several other ranks it also measures how long messages take that all of them read.
     """
 
     def _of(self, nbytes: int) -> list[AnyProbe]:
-        return [ReadProbe(nbytes, self.senders, k) for k in KS]
+        read: list[AnyProbe] = [ReadProbe(nbytes, self.senders, k) for k in KS]
+        readers = (1, self.senders) if self.senders > 1 else ()
+        return read + [ReadersProbe(nbytes, q, k) for q in readers for k in KS]
 
     def _fit(self, nbytes: int) -> ReadTime:
-        few, many = (probe.cell for probe in self._of(nbytes))
-        more = (KS[1] - KS[0]) * self.senders
-        read_s = max(seconds(self._difference(few, many)[0] / more), 0.0)
-        return ReadTime(nbytes=nbytes, read_s=read_s, repetitions=len(self._samples[many]))
+        cells = [probe.cell for probe in self._of(nbytes)]
+        read, *published = (
+            max(self._difference(few, many)[0] / (KS[1] - KS[0]), Fraction(0))
+            for few, many in zip(cells[::2], cells[1::2], strict=True)
+        )
+        read_s, repetitions = seconds(read / self.senders), len(self._samples[cells[1]])
+        found = ReadTime(nbytes=nbytes, read_s=read_s, repetitions=repetitions)
+        if not published:
+            return found
+        by_one_s, by_all_s = map(seconds, published)
+        return replace(found, readers=self.senders, by_one_s=by_one_s, by_all_s=by_all_s)
 
 
 def port_sizes(sizes: Sequence[int], asked: Sequence[int] | None) -> Sequence[int]:

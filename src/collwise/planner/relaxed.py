@@ -13,11 +13,13 @@ from collwise.model.limits import MAX_INSIDE, QUICK
 from collwise.model.machine import Machine
 from collwise.schedule.combinators import On, Task, Then
 from collwise.schedule.data_movement import DownTree
+from collwise.schedule.dependencies import publications
 from collwise.schedule.interleaved import Interleaved
 from collwise.schedule.operations import Combine, Operation, Recv, Send, size_of
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Program, Schedule
 from collwise.schedule.reduction import UpTree
+from collwise.timing.law import readers_of
 from collwise.timing.trace import completion, messages_played
 from collwise.timing.tree_times import time_by_pace
 
@@ -125,15 +127,18 @@ def _team_time(
 def _busy_per_piece(piece: Program, problem: Problem, machine: Levels) -> Fraction:
     """Seconds, roughly, for which one piece of the vector keeps a port busy.
 
-    This is rank 0's own port, or its node's if that is busy longer.  The node's counts as if as
+    This is rank 0's own port, at which a publication in shared memory is one message, or its node's
+    if that is busy longer.  The node's counts as if as
     many ranks as the smallest node has sent what rank 0 sends across the outermost level.
     piece: the program that moves this piece.
     """
     placement = machine.placement.from_rank(problem.root)
     across = OneLevel(machine, placement.depth, crowd=min(map(len, placement.members[0])))
     own_port = shared_port = Fraction(0)
-    for op in piece.operations(0):
-        if isinstance(op, Send):
+    operations = piece.operations(0)
+    firsts = publications(operations, readers_of(machine, placement.ranks)(0))
+    for place, op in enumerate(operations):
+        if isinstance(op, Send) and firsts[place] == place:
             level, nbytes = placement.meeting(0, op.peer), size_of(op)
             own_port += machine.at(level, nbytes).gap
             if level > 1:

@@ -115,6 +115,12 @@ class ReadTime(ProfileRecord, frozen=True, kw_only=True):
     nbytes: Count
     read_s: NotNegative
     repetitions: Count
+    readers: Index = 0
+    """How many ranks read the same messages at once; 0 if that was not measured."""
+    by_one_s: NotNegative = 0.0
+    """Seconds that each more published message takes if one rank reads it."""
+    by_all_s: NotNegative = 0.0
+    """The same if all of `readers` read it; equal to `by_one_s` if reads run side by side."""
 
 
 class MeasuredLevel(ProfileRecord, frozen=True, kw_only=True):

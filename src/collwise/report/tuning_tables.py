@@ -246,8 +246,17 @@ def hockney_table(profile: Profile) -> Table:
 
 def reading_table(profile: Profile) -> Table:
     """The table of reads of shared memory: a row for every size, none if unmeasured."""
+    most = max((time.readers for time in profile.measurements.reading), default=0)
     rows = [
-        {"size": formatting.size(time.nbytes), "a read": formatting.time(time.read_s)}
+        {
+            "size": formatting.size(time.nbytes),
+            "a read": formatting.time(time.read_s),
+        }
+        | {
+            f"a message to {ranks}": formatting.time(time_s) if time.readers else "-"
+            for ranks, time_s in ((1, time.by_one_s), (most, time.by_all_s))
+            if most
+        }
         for time in profile.measurements.reading
     ]
     return Table("Reading what a rank of the node has published", rows)

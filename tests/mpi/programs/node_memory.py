@@ -108,6 +108,27 @@ def long_vectors_both_ways_at_once(comm: MPI.Intracomm) -> None:
 
 
 @check
+def programs_that_need_posted_receives_end(comm: MPI.Intracomm) -> None:
+    """Pieces of more than a ring are sent before what came earlier was received."""
+    if comm.size == 1:
+        return
+    settings = "across=recursive_doubling, gather=bruck, pieces=3, latencies=1 5"
+    placement = cw.Placement.of([rank // 2 for rank in range(comm.size)])
+    pieces = {"allreduce": f"multilane_pieces({settings})"}
+    ours = shared(comm, pieces, placement=placement)
+    plan = ours.plan("Allreduce", 1 << 22, op="sum", dtype="f8")
+    assert plan is not None
+    assert plan.schedule.program.needs_posted_receives
+    given, total = np.full(1 << 19, comm.rank + 1.0), np.zeros(1 << 19)
+    for form in FORMS:
+        total[:] = 0
+        perform(form, ours, "Allreduce", given, total)
+        assert (total == comm.size * (comm.size + 1) // 2).all()
+    assert uses_memory(ours) == expected_to_share(comm)
+    ours.Free()
+
+
+@check
 def mpi_gets_on_while_a_rank_waits_in_a_collective(comm: MPI.Intracomm) -> None:
     """A large message that its receiver takes first, while its sender is in the broadcast."""
     ours, data = shared(comm), np.zeros(100_000)
@@ -223,11 +244,21 @@ def a_forked_child_gives_nothing_back(comm: MPI.Intracomm) -> None:
     ours, data = shared(comm), np.full(100, comm.rank)
     ours.Bcast(data)
     made = [ours.Bcast_init(data, 0) for _ in range(16)]
+    started = shared(comm)
+    started.Bcast(data)
+    data[:] = comm.rank
+    running = started.Ibcast(data, 0) if comm.rank else None
     if (child := os.fork()) == 0:
         for request in made:
             request.Free()
+        del running
+        gc.collect()
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
+    comm.Barrier()
+    (running or started.Ibcast(data, 0)).Wait()
+    assert (data == 0).all()
+    started.Free()
     comm.Barrier()
     assert not any(by_messages(ours, one) for one in made)
     assert by_messages(ours, ours.Bcast_init(data, 0)), "all of the pool is in use"
@@ -236,6 +267,26 @@ def a_forked_child_gives_nothing_back(comm: MPI.Intracomm) -> None:
     made[0].Wait()
     assert (data == 0).all()
     ours.Free()
+
+
+@check
+def a_communicator_is_freed_while_others_wait_elsewhere(comm: MPI.Intracomm) -> None:
+    """Rank 0 frees it before it takes part in what the others wait for, and they free it later."""
+    before = mapped()
+    for form in FORMS:
+        freed, ours, data = shared(comm), shared(comm), np.full(200_000, comm.rank)
+        for one in (freed, ours):
+            one.Bcast(np.zeros(3))
+        request: Any = freed.Bcast_init(data, 0)  # the program never frees it
+        if comm.rank == 0:
+            freed.Free()
+        perform(form, ours, "Bcast", data, 0)
+        if comm.rank:
+            freed.Free()
+        assert not data.any()
+        ours.Free()
+    del request, freed, ours
+    assert mapped() == before
 
 
 def requests_of(ours: cw.Comm, number: int) -> list[tuple[Any, Any, Any]]:
@@ -385,6 +436,7 @@ def what_memory_costs_is_measured_and_raced(comm: MPI.Intracomm) -> None:
     assert (profile.fingerprint.transport, profile.machine.kind) == ("memory", "memory")
     reached = [time.nbytes for time in profile.measurements.reading]
     assert reached in ([8], [8, 4096])  # on a busy machine there is no time for both
+    assert profile.measurements.reading[0].readers == (comm.size - 1 if comm.size > 2 else 0)
     assert outcome.decisions
     messages = describe(comm, "messages").fingerprint()
     assert profile.fingerprint.differences(messages) == [

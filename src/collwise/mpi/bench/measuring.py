@@ -29,7 +29,7 @@ from collwise.mpi.runtime.agreement import in_team, on_root
 from collwise.mpi.runtime.world import World
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import ReadTime
-from collwise.schedule.operations import Block, Combine, Message, Recv, Send
+from collwise.schedule.operations import Block, Combine, Message, Recv, Send, Slot
 
 COMBINING_SHARE = 0.1
 """The share of the time budget for timing operators."""
@@ -249,11 +249,19 @@ class Prober:
     ) -> Bound:
         """Bind messages; each received message has memory of its own.
 
-        With shared memory each sent message has memory of its own, too.
+        With shared memory each sent message has memory of its own, too, unless it is sent from a
+        scratch slot: those of one slot are one publication.
         """
         apart = self._transport is not None
+        published: dict[int, int] = {}
         on_slots = tuple(
-            op._replace(slot=number if apart or isinstance(op, Recv) else 0)
+            op._replace(
+                slot=published.setdefault(op.slot, number)
+                if isinstance(op, Send) and op.slot >= Slot.SCRATCH
+                else number
+                if apart or isinstance(op, Recv)
+                else 0
+            )
             for number, op in enumerate(messages, 1)
         )
         while len(self._memory) <= max((op.slot for op in on_slots), default=0):

@@ -27,6 +27,8 @@ import numpy as np
 from bench_support import start_or_be_rank, table_head, table_row, today
 
 CALLS = 20
+MEASURING_S, MEASURED = 10.0, (8, 512, 4096, 16384, 65536, 1 << 20)
+"""Seconds for measuring the machine with either transport, and the sizes in bytes."""
 UNCOUNTED, FEWEST = 5, 10
 """Of the rounds of a loop, the first, and how many others there are at least."""
 HEAD = """# The compiled engine against mpi4py: {library}, {ranks} ranks, {date}
@@ -84,7 +86,7 @@ def run_rank(out: Path, budget_s: float) -> None:
     from collwise.system.host import usable_cores
 
     comm = MPI.COMM_WORLD
-    acts, requests = candidates()
+    acts, requests, plans = candidates()
     loops = time_loops(acts, budget_s / 2)
     world = describe(comm)
     harness = RaceHarness(PrivateCommunicator(comm), world.oversubscribed)
@@ -122,6 +124,7 @@ def run_rank(out: Path, budget_s: float) -> None:
             figures += [f"{ratio.low:.2f} to {ratio.high:.2f}", f"{low:.2f}", f"{bare:.2f}"]
             text.append(table_row((what, against, most, *figures)))
         text.append("")
+    text += ["## Plans", "", *plans, ""]
     head = HEAD.format(
         library=world.library, ranks=comm.size, date=today(), engine=SERVING.name, level=level,
         command="MPI4PY_RC_THREADS=0 " * bool(below) + "uv run python benchmarks/engine.py",
@@ -158,18 +161,24 @@ def rows(calls: dict[str, dict[str, float]]) -> Iterator[tuple[str, str, float]]
             yield f"{call}, memory", f"{call}, messages", 1
 
 
-def candidates() -> tuple[dict[str, Callable[[], object]], list[Any]]:
-    """What is timed, by label, and the persistent requests among it.  Collective."""
+def candidates() -> tuple[dict[str, Callable[[], object]], list[Any], list[str]]:
+    """What is timed, by label, the persistent requests among it, and what the plans are.
+
+    Collective.  Either transport is planned for by its own measured machine.
+    """
     from mpi4py import MPI
 
     import collwise as cw
+    from collwise.mpi.runtime.world import describe
+    from collwise.system.host import TRANSPORTS
+    from collwise.tuning.session import Session
 
     comm = MPI.COMM_WORLD
-    machine = cw.Machine.hockney(alpha_s=1e-6, beta_s=1e-10)
-    servers = {"mpi4py": comm, "fallback": cw.Comm(comm, profile=False)}
-    for transport in ("messages", "memory"):
-        settings = {"machine": machine, "effort": "estimate", "transport": transport}
-        servers[transport] = cw.Comm(comm, **settings)  # type: ignore[arg-type]
+    servers: dict[str, Any] = {"mpi4py": comm, "fallback": cw.Comm(comm, profile=False)}
+    for transport in TRANSPORTS:
+        with Session(comm, describe(comm, transport)) as session:
+            profile = session.measure(MEASURING_S, sizes=MEASURED)
+        servers[transport] = cw.Comm(comm, profile=profile, effort="estimate", transport=transport)
     acts: dict[str, Callable[[], object]] = {NOTHING: lambda: None}
     requests = []
     for call, limits in MOST.items():
@@ -191,7 +200,12 @@ def candidates() -> tuple[dict[str, Callable[[], object]], list[Any]]:
             with suppress(NotImplementedError, MPI.Exception):
                 requests.append(getattr(servers[server], f"{method}_init")(*arguments))
                 acts[f"{call}, {server}"] = started(requests[-1], arguments)
-    return acts, requests
+    plans = [table_head(("call", *TRANSPORTS))]
+    for call in MOST:
+        if not call.startswith("persistent"):
+            made = [servers[way].plan(call.split()[0], int(call.split()[1])) for way in TRANSPORTS]
+            plans.append(table_row((call, *(plan.choice.label for plan in made))))
+    return acts, requests, plans
 
 
 def started(request: Any, buffers: tuple[Any, ...]) -> Callable[[], object]:

@@ -1,19 +1,21 @@
 """What an exported file of rules does for a program that does not import collwise.
 
-On emulated hosts, launches with the file and without it take turns; in each, every collective runs
---repetitions times, and the slowest rank's time counts.  All ranks begin at the same moment: the
-hosts have one clock.
+On emulated hosts, launches without the file, with it, and of the same program under `collwise run`
+with the profile that was exported take turns; in each, every collective runs --repetitions times,
+and the slowest rank's time counts.  All ranks begin at the same moment: the hosts have one clock.
 
     collwise lab --hosts 16 -- collwise tune --bytes 512 --save profile.json
     collwise export mpich --profile profile.json --out rules.json --json > exported.json
-    python benchmarks/exported.py exported.json [--launches 3]
+    python benchmarks/exported.py exported.json profile.json [--launches 3]
 """
 
 import argparse
 import json
 import os
 import sys
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from bench_support import number, table_head, table_row, today
@@ -40,7 +42,7 @@ for nbytes in map(int, sys.argv[2].split(",")):
             times[repetition] = time.perf_counter() - began
         comm.Allreduce(MPI.IN_PLACE, times, MPI.MAX)
         told[f"{name} of {nbytes} bytes"] = times[1:].tolist()
-assert "collwise" not in sys.modules
+assert ("collwise" in sys.modules) == (sys.argv[3] == "run")
 if comm.rank == 0:
     print(json.dumps(told))
 """
@@ -49,6 +51,7 @@ if comm.rank == 0:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("exported", type=Path, help="what export --json printed with --out")
+    parser.add_argument("profile", type=Path, help="the profile that was exported")
     parser.add_argument("--hosts", type=number(int, 2), default=16)
     parser.add_argument("--ranks-per-host", type=number(int), default=1)
     parser.add_argument("--sizes", default="512,16384")
@@ -56,13 +59,20 @@ def main() -> None:
     parser.add_argument("--repetitions", type=number(int), default=15)
     asked = parser.parse_args()
     exported = json.loads(asked.exported.read_text())
-    command = [sys.executable, "-c", PLAIN, asked.repetitions, asked.sizes]
-    samples: dict[bool, dict[str, list[float]]] = {True: {}, False: {}}
-    with Cluster(asked.hosts, "5ms", "10mbit") as cluster:
+    arguments = [asked.repetitions, asked.sizes]
+    samples: dict[str, dict[str, list[float]]] = {"default": {}, "with the file": {}, "run": {}}
+    with (
+        TemporaryDirectory() as folder,
+        Cluster(asked.hosts, "5ms", "10mbit") as cluster,
+    ):
+        script = Path(folder) / "plain.py"
+        script.write_text(PLAIN)
+        launch = partial(run, cluster, asked.ranks_per_host)
         for _ in range(asked.launches):
-            for with_file, times in samples.items():
-                more = exported["environment"] if with_file else {}
-                told = run(cluster, command, asked.ranks_per_host, more)
+            for how, times in samples.items():
+                ours = ["-m", "collwise", "run", "--profile", asked.profile] * (how == "run")
+                more = exported["environment"] if how == "with the file" else {}
+                told = launch([sys.executable, *ours, script, *arguments, how], more)
                 for name, seconds in told.items():
                     times.setdefault(name, []).extend(seconds)
         network = cluster.network.description
@@ -71,19 +81,21 @@ def main() -> None:
     print(f"Made by `benchmarks/exported.py` on {hosts}, {network}, in")
     print(f"{asked.launches} launches of each, in turns.  Medians with 95 % intervals, slowest")
     print("rank.\n")
-    print(table_head(["call", "default, ms", "with the file, ms", "speed-up"]))
-    for name, default in samples[False].items():
-        ruled = samples[True][name]
-        ratio = ratio_interval(default, ruled)
-        cells = [shown(1e3, *median_interval(one)) for one in (default, ruled)]
-        print(table_row([name, *cells, shown(1, *ratio)]))
+    titles = ["default, ms", "with the file, ms", "speed-up", "collwise run, ms", "speed-up"]
+    print(table_head(["call", *titles]))
+    for name, default in samples["default"].items():
+        cells = [shown(1e3, *median_interval(default))]
+        for how in ("with the file", "run"):
+            cells.append(shown(1e3, *median_interval(samples[how][name])))
+            cells.append(shown(1, *ratio_interval(default, samples[how][name])))
+        print(table_row([name, *cells]))
     print("\nThe rules:\n")
     for rule in exported["rules"]:
         print(f"- {rule['method']}, {rule['first']} to {rule['last']} bytes: {rule['name']}")
 
 
 def run(
-    cluster: Cluster, command: list[Any], per_host: int, more: dict[str, str]
+    cluster: Cluster, per_host: int, command: list[Any], more: dict[str, str]
 ) -> dict[str, list[float]]:
     """One launch: seconds by call."""
     environment = {**os.environ, **more}

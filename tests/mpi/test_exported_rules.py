@@ -69,9 +69,7 @@ def test_every_rule_is_in_force_and_other_sizes_keep_the_default(
     assert document["cannot_say"] == []
     found = {one["rule"]: (one["in_force"], one["elsewhere"]) for one in document["checked"]}
     assert len(found) == len(WON[mpi.name])
-    unseen = {rule for rule in found if rule.startswith("Allgather")}  # no fingerprint tells
-    assert all(seen == (None if rule in unseen else True, True) for rule, seen in found.items())
-    assert len(unseen) == 1
+    assert all(seen == (True, True) for seen in found.values()), found
     assert all(one["speedup"] for one in document["checked"])
 
 

@@ -36,6 +36,7 @@ WORLDS += [
 LEFT_OUT = {
     "intel": {
         "own_algorithms": "Intel MPI reads its variables before MPI_Init only",
+        "own_candidates": "the same",
         "the_librarys_other_algorithms_are_tried": "it has none that can be switched",
         "buffers_in_all_notations": "plain mpi4py alone crashes on the same calls",
         "odd_arguments_end_as_mpi4pys": "the same",

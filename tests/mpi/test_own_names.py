@@ -1,6 +1,7 @@
 """The library's own algorithms: the library reads their names itself, and follows every choice."""
 
 import json
+import re
 from itertools import zip_longest
 
 import pytest
@@ -91,3 +92,46 @@ def test_a_choice_is_in_force_below_thread_multiple(mpi: Library) -> None:
     level, different = ran.stdout.split()
     assert level == "True"
     assert int(different) >= 3
+
+
+_COMPOSED = """
+import json
+import numpy as np
+from mpi4py import MPI
+import collwise as cw
+from collwise.algorithms.registry import describe
+from collwise.mpi.library.fingerprints import combined, sided
+from collwise.mpi.library.own_algorithms import worth_racing
+
+comm, told = cw.Comm(MPI.COMM_WORLD, profile=False, record=True), {}
+composed = comm._dispatch.own.nested
+for name, settings in worth_racing("Allreduce", comm.size, composed=composed):
+    if name == "recursive_doubling":
+        label = describe(f"library:{name}", settings)
+        ours = comm.using(allreduce=label)
+        seen = {sided(one) for one in combined(ours, "Allreduce", 64).values}
+        told[label] = [*seen], ours.explain("allreduce", 64), ours.calls()[-1].algorithm
+if comm.rank == 0:
+    print(json.dumps(told))
+comm.Free()
+"""
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
+def test_labels_say_how_the_library_composes_over_nodes(mpi: Library) -> None:
+    """Ranks 0 and 2 share a node, and 1 and 3: they combine first, but in the flat composition."""
+    label, flat = (f"library:recursive_doubling(composition={n})" for n in (0, 2))
+    for nodes, first in (("1", {"library:recursive_doubling": "(0 1)"}),
+                         ("2", {label: "(0 2)", flat: "(0 1)"})):  # fmt: skip
+        ran = mpi.run(4, "-c", _COMPOSED, limit_s=60, MPIR_CVAR_NUM_CLIQUES=nodes)
+        assert (ran.returncode, ran.stderr) == (0, "")
+        told = json.loads(ran.stdout)
+        assert told.keys() == first.keys()
+        for name, ([expression], why, recorded) in told.items():
+            assert first[name] in expression, (name, expression)
+            assert recorded == f"allreduce/{name}"
+            number = re.search(r"composition=(\d)", name)
+            words = {"0": "Auto selection", "2": "NM only composition"}
+            ends = f"; composition {number[1]} is: {words[number[1]]}" if number else "by hand"
+            assert why.endswith(ends), why

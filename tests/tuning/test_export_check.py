@@ -25,6 +25,7 @@ OLD = {"plain": ["usual"], "forced": ["ring"], "outside": ["usual"], "speedup": 
         ({"plain": ["ring"], "outside": ["ring"]}, {}, "other sizes have CHANGED, too", True),
         ({"plain": ["ring"]}, {"forced": None, "speedup": None}, "ring; in force", False),
         ({"plain": ["usual"]}, {"forced": None, "speedup": None}, "no fingerprint tells", False),
+        ({"plain": [None], "outside": [None]}, {}, "no fingerprint tells", False),
     ],
 )
 def test_verdicts(

@@ -10,6 +10,7 @@
 `handler`       an entry of `dispatch`'s cache: how equal calls are served
 `decision`      what plans depend on besides sizes: rank 0's profile, machine, effort, …
 `chosen`        the choice: a plan, the library's default, or another of its algorithms
+`own_candidates` which of the library's own algorithms are tried, and in which order
 `agreed_decision` makes the decision from settings and environment, equal on all ranks
 `running`       runs a schedule that the user gives
 `sharing`       one copy of a large array on each node

@@ -17,14 +17,16 @@ from collwise.comm.chosen import Chosen, Own
 from collwise.comm.decision import CallProblem, Decision
 from collwise.comm.handler import Handler
 from collwise.comm.learning import MAX_TRIALS, Learning, Trial
+from collwise.comm.own_candidates import own_candidates
 from collwise.comm.posed import BY_METHOD, Posed, posed_by
 from collwise.comm.recording import Record, Tally, Way, counting_starts, form_of
-from collwise.measure.race import LIBRARY, OWN
+from collwise.measure.race import LIBRARY
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.executor import BoundedCache, Executor, NobodyAdvances
 from collwise.mpi.execution.executor_choice import executor_for
-from collwise.mpi.library.own_algorithms import worth_racing
+from collwise.mpi.library.own_algorithms import composition
 from collwise.mpi.library.switching import OwnCalls, Switched
+from collwise.mpi.runtime.agreement import on_root
 from collwise.mpi.runtime.private_communicator import PrivateDuplicate
 from collwise.planner.plans import Plan
 from collwise.profiles.records import FORMS, Form, RaceResult
@@ -213,19 +215,23 @@ class Dispatch:
             return "its race was of other calls"
         return self.own.find(method, form_of(way), *own.asked, local=way == "nonblocking")
 
-    def own_to_try(self, method: str, problem: Problem, most: int) -> dict[str, Switched]:
+    def own_to_try(self, method: str, estimated: Plan, most: int) -> dict[str, Switched]:
         """The library's own algorithms, by label, that learning may try on blocking calls.
 
         An Allreduce has left the same bits on all ranks in a trial.  Empty if vectors must be
-        combined in rank order.   most: the largest number of algorithms.   Collective.
+        combined in rank order.   estimated: a plan of the calls' problem, for `own_candidates`.
+        most: the largest number of algorithms.   Collective.
         """
         found: dict[str, Switched] = {}
-        in_order = satisfies(problem.order, "rank")
-        for name, settings in worth_racing(method, self.ranks, composed=False) * (not in_order):
-            own = Own(f"{problem.collective}/{OWN}{name}", tuple(settings.items()))
+        if satisfies(estimated.problem.order, "rank"):
+            return found
+        forms, composed = FORMS[:1], self.own.nested
+        chosen = partial(own_candidates, estimated, method, forms, composed=composed)
+        for candidate in on_root(self.own.of, chosen).values():
+            own = Own(candidate.name, tuple(candidate.settings.items()))
             switched = self._own("blocking", method, own) if len(found) < most else None
             if isinstance(switched, Switched) and switched.alike(
-                method, problem.nbytes, self.own.of
+                method, estimated.problem.nbytes, self.own.of
             ):
                 found[own.label] = switched
         return found
@@ -239,6 +245,8 @@ class Dispatch:
             method = chosen.own.method or asked.problem.method
             if reason := self.own.why_not(method, form, *chosen.own.asked):
                 return chosen.by_default(reason)
+            if words := composition(method, form, *chosen.own.asked):
+                return chosen._replace(why=f"{chosen.why}; {words}")
         return chosen
 
     def waits_for_duplicate(self, form: Form) -> bool:

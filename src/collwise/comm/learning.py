@@ -178,7 +178,8 @@ class Trial(Tally):
                 return self._end(None)
             for label, plan in self._plans.items():
                 self._executors[label] = self._dispatch.executor(self.method, plan, op)
-            self._own = self._dispatch.own_to_try(self.method, asked.problem, MOST_OWN)
+            estimated = next(iter(self._plans.values()))
+            self._own = self._dispatch.own_to_try(self.method, estimated, MOST_OWN)
             self._samples = {label: [] for label in (*self._executors, *self._own)}
             self._learning.planning_s = max(self._learning.planning_s, monotonic() - begin)
         labels = list(self._samples)

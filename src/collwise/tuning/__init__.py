@@ -1,7 +1,7 @@
 """Sessions that measure, plan and race; comparisons of simulations.  Results are data.
 
 Read `outcomes` (a task, and what a race decided about it), then `agenda` (which races come first),
-`own_candidates` (which of the library's own algorithms race), `session` (runs races on MPI),
+`session` (runs races on MPI),
 `scanning` (what shows a default to be bad, from races that `scan_races` runs), `saving` (merges a
 new profile with an older one), `occurred` (tasks from a program's calls), `race_records` (races
 read from documents), `comparison` (of two documents), `grid` and `grid_results` (races on one

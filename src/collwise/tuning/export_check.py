@@ -85,15 +85,21 @@ def check(rules: Sequence[Rule], environment: Mapping[str, str]) -> list[Checked
                 continue
             in_force = _in_force(new["plain"], old["forced"], old["plain"])
             speedup = msgspec.convert(old["speedup"], Interval | None)
-            checked.append(Checked(rule, in_force, new["outside"] == old["outside"], speedup))
+            outside = zip(new["outside"], old["outside"], strict=True)
+            elsewhere = all(None in both or both[0] == both[1] for both in outside)
+            checked.append(Checked(rule, in_force, elsewhere, speedup))
     return checked
 
 
-def _in_force(plain: object, forced: object, default: object) -> bool | None:
-    """Whether a call with the rules ran the rule's algorithm, by fingerprints; None if unknown.
+def _in_force(
+    plain: Sequence[str | None], forced: Sequence[str | None] | None, default: Sequence[str | None]
+) -> bool | None:
+    """Whether calls with the rules ran the rule's algorithm, by fingerprints; None if unknown.
 
-    forced: the algorithm's fingerprint; None if it cannot run without the rules.
+    forced: the algorithm's fingerprints; None if it cannot run without the rules.
     """
+    if None in {*plain, *default, *(forced or ())}:
+        return None
     if forced is None:
         return None if plain == default else True
     return None if forced == default else plain == forced
@@ -165,15 +171,14 @@ def main(question: str) -> None:
 
 def _seen(comm: Any, method: str, nbytes: int) -> str | None:
     """The fingerprint of a call of `method`, which is made; None if it has none.  Collective."""
-    from collwise.mpi.library.fingerprints import broadcast_tree, summed
+    from collwise.mpi.library.fingerprints import broadcast_tree, early_blocks, summed
 
     if method == "Bcast":
         tree = broadcast_tree(comm, nbytes)
         return None if "undecided" in tree.why_not else str([sorted(late) for late in tree.late])
     if method == "Allgather":  # all algorithms have the same result
-        given, taken = bytes([comm.Get_rank()]) * (nbytes // comm.Get_size()), bytearray(nbytes)
-        comm.Allgather(given, taken)
-        return None
+        early = early_blocks(comm, method, max(nbytes // comm.Get_size(), 1))
+        return None if early is None else str([[sorted(some) for some in here] for here in early])
     draws = [Random(seed) for seed in range(4)]
     values = [
         [one.random() * 10.0 ** one.randrange(16) for _ in range(comm.Get_size())] for one in draws

@@ -6,9 +6,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
+from collwise.comm.own_candidates import own_candidates
 from collwise.errors import InvalidArgument, NothingApplies
 from collwise.measure.race import ALWAYS_RACED, BEHIND, CALLS, OWN, Race, own_algorithm
 from collwise.model.placement import Placement, check_placement
@@ -36,7 +37,6 @@ from collwise.tuning.agenda import (
     share_s,
 )
 from collwise.tuning.outcomes import Outcome, Task, Tuning
-from collwise.tuning.own_candidates import own_candidates
 from collwise.verifier import verify
 
 log = logging.getLogger("collwise")
@@ -311,9 +311,11 @@ class Session:
         return {choice.label + CALLS[form].ending: choice for form in able}
 
     def own_candidates(self, estimated: Plan, forms: Sequence[Form]) -> dict[str, Candidate]:
-        """The library's own algorithms to race on these ranks, by label."""
-        sizes = Counter(self.world.hosts).values()
-        return own_candidates(estimated, forms, composed=len(sizes) > 1 and max(sizes) > 1)
+        """The library's own algorithms to race on these ranks, by label.  Collective."""
+        sizes, method = Counter(self.world.hosts).values(), estimated.problem.method
+        composed = len(sizes) > 1 and max(sizes) > 1
+        chosen = partial(own_candidates, estimated, method, forms, composed=composed)
+        return on_root(self.private.comm, chosen, takes_long=True)
 
     def compare(
         self,

@@ -8,7 +8,15 @@ import numpy as np
 from mpi4py import MPI
 
 from collwise.algorithms.registry import find
-from collwise.mpi.library.fingerprints import broadcast_tree, combined, folded, sided, summed
+from collwise.mpi.library.fingerprints import (
+    broadcast_tree,
+    combined,
+    early_blocks,
+    folded,
+    sided,
+    summed,
+)
+from collwise.mpi.library.own_algorithms import catalogue
 from collwise.schedule.operations import Recv
 from collwise.schedule.problem import brackets
 from tests.mpi.programs.alike import wrapped
@@ -96,3 +104,22 @@ def what_is_no_tree_is_told(comm: MPI.Intracomm) -> None:
 def sides_are_those_of_the_lowest_ranks(comm: MPI.Intracomm) -> None:
     assert sided("((4 3) (2 (10 1)))") == "(((1 10) 2) (3 4))"
     assert sided("0") == "0"
+
+
+@check
+def early_blocks_of_a_ring_come_from_ranks_behind_the_late_one(comm: MPI.Intracomm) -> None:
+    """By our ring, and by that of each library that lets it be chosen."""
+    p = comm.size
+    expected = tuple(
+        tuple(
+            frozenset((late + step) % p for step in range(1, (rank - late) % p))
+            for late in range(p)
+        )
+        for rank in range(p)
+    )
+    calls = [("ring", "Allgatherv")]
+    if "ring" in catalogue("Allgather", "blocking").algorithms:
+        calls.append(("library:ring", "Allgather"))
+    for label, method in calls:
+        with wrapped(comm, algorithms={"allgatherv": label}) as ours:
+            assert early_blocks(ours, method, 64) == expected, (label, method)

@@ -223,11 +223,15 @@ def a_race_is_run(comm: MPI.Intracomm) -> None:
 
 @check
 def a_composition_is_a_candidate_of_its_own(comm: MPI.Intracomm) -> None:
-    """Several ranks on each of several nodes; MPICH says which number means no levels."""
+    """Several ranks on each of several nodes; MPICH says in words what each number means."""
     plain = worth_racing("Allreduce", comm.size, composed=False)
     both = worth_racing("Allreduce", comm.size, composed=True)
-    assert len(both) == len(plain) * (1 if OPEN_MPI else 2)
     assert all(settings.keys() <= {"k", "composition"} for _, settings in both)
+    one = catalogue("Allreduce", "blocking").algorithms["recursive_doubling"]
+    numbers = [s["composition"] for name, s in both if (name, {*s}) == (one.name, {"composition"})]
+    words = [one.compositions[number] for number in numbers]
+    assert len(both) == len(plain) * (len(words) or 1)
+    assert words == [] if OPEN_MPI else ["Auto selection", "NM only composition"]
     assert ("k" in {key for _, settings in plain for key in settings}) == (
         comm.size > 4 and not OPEN_MPI
     )

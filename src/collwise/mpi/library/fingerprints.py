@@ -1,11 +1,12 @@
-"""Shows from outside how a library's collective combines, and by which tree it broadcasts.
+"""Shows from outside how a library's collective combines, broadcasts and gathers.
 
 This works under any library.  `combined` uses a user's operator that gives each pair of operands a
 number; from these pairs follows the expression of every result.  `summed` shows how MPI.SUM rounds.
 In `broadcast_tree` one rank enters the broadcast late, and the others tell it when they are done.
 A rank that was done before the late one entered does not depend on it.  This needs no common clock.
+`early_blocks` tells which blocks of an allgather arrive before a late rank enters it.
 
-These three are collective, and return the same on all ranks.  Meanwhile nobody else may send
+These are collective, and return the same on all ranks.  Meanwhile nobody else may send
 messages on the communicator.   comm: the communicator whose methods are called; it may be a
 `collwise.Comm`.
 """
@@ -13,7 +14,9 @@ messages on the communicator.   comm: the communicator whose methods are called;
 import re
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from hashlib import sha256
+from threading import Thread
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -184,7 +187,8 @@ def broadcast_tree(comm: MPI.Intracomm, nbytes: int, root: int = 0) -> Broadcast
     If senders wait for their receivers (beyond the library's eager size), no tree is seen.
     """
     ranks, data = comm.Get_size(), np.zeros(nbytes, "u1")
-    quiet_s, late = _quiet(comm, data, root), [frozenset(range(ranks))] * ranks
+    quiet_s = _quiet(comm, partial(comm.Bcast, data, root))
+    late = [frozenset(range(ranks))] * ranks
     alike = 0  # rounds that showed nothing new, one after another
     for _ in range(ROUNDS):
         seen = MPI.Intracomm(comm).allgather(_late_after(comm, data, root, quiet_s))
@@ -199,13 +203,72 @@ def broadcast_tree(comm: MPI.Intracomm, nbytes: int, root: int = 0) -> Broadcast
     return BroadcastTree(parents, tuple(late), why_not)
 
 
-def _quiet(comm: MPI.Intracomm, data: NDArray[Any], root: int) -> float:
-    """The seconds that a late rank waits, in the first round, for one more rank to be done."""
+def early_blocks(
+    comm: MPI.Intracomm, method: str, nbytes: int
+) -> tuple[tuple[frozenset[int], ...], ...] | None:
+    """For each rank and late rank, the blocks of others that arrive before the late rank enters.
+
+    While a thread of a rank is in the call, another one looks at the result, and tells the late
+    rank when nothing more arrives.  Noise only hides blocks, so rounds go on until two in a row
+    show nothing new.
+    method: Allgather or Allgatherv.   nbytes: bytes of each rank's block, at least 1.
+    None if ROUNDS rounds do not suffice, or below MPI_THREAD_MULTIPLE.
+    """
+    ranks, rank, plain = comm.Get_size(), comm.Get_rank(), MPI.Intracomm(comm)
+    if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+        return None
+    blocks = np.zeros((ranks, nbytes), "u1")
+    received: Any = [blocks, [nbytes] * ranks] if method == "Allgatherv" else blocks
+    sent = np.full(nbytes, 1 + rank % 255, "u1")
+    call = partial(getattr(comm, method), sent, received)
+    quiet_s, alike = _quiet(comm, call), 0
+    seen = [frozenset[int]() for _ in range(ranks)]
+    for _ in range(ROUNDS):
+        before, seen = (
+            seen,
+            [old | _early(plain, call, blocks, late, quiet_s) for late, old in enumerate(seen)],
+        )
+        alike = alike + 1 if plain.allreduce(seen == before, MPI.LAND) else 0
+        if alike == 2:
+            return tuple(plain.allgather(tuple(seen)))
+        quiet_s *= 1.5
+    return None
+
+
+def _early(
+    comm: MPI.Intracomm, call: Callable[[], object], blocks: NDArray[Any], late: int, quiet_s: float
+) -> frozenset[int]:
+    """The blocks of others that arrive on this rank while `late` is late; none on `late`."""
+    rank, arrived = comm.Get_rank(), frozenset[int]()
+    blocks[:] = 0
+    wait_asleep(comm)
+    if rank == late:
+        for _ in range(comm.Get_size() - 1):
+            while not comm.Iprobe(MPI.ANY_SOURCE, _DONE):
+                time.sleep(_NAP_S)
+            comm.Recv(bytearray(), MPI.ANY_SOURCE, _DONE)
+        call()
+        return arrived
+    calling = Thread(target=call)
+    calling.start()
+    latest = time.monotonic() + quiet_s
+    while time.monotonic() < latest:
+        time.sleep(_NAP_S)
+        now = frozenset(np.flatnonzero(blocks.all(axis=1)).tolist())
+        if now != arrived:
+            arrived, latest = now, time.monotonic() + quiet_s
+    comm.Send(b"", late, _DONE)
+    calling.join()
+    return arrived - {rank}
+
+
+def _quiet(comm: MPI.Intracomm, call: Callable[[], object]) -> float:
+    """The seconds that a late rank waits, in the first round, for one more thing to happen."""
     longest_s = 0.0
     for _ in range(3):
         comm.Barrier()
         begin = time.perf_counter()
-        comm.Bcast(data, root)
+        call()
         comm.Barrier()
         longest_s = max(longest_s, time.perf_counter() - begin)
     every: list[float] = MPI.Intracomm(comm).allgather(longest_s)

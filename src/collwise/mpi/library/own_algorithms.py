@@ -33,16 +33,18 @@ _RANKS: Mapping[str, int] = {"two_proc": 2}
 _LARGEST = 2**31 - 1
 _RADIX = 4
 """Algorithms with a radix are raced with the library's radix and, on more ranks, with this one."""
-_FLAT = re.compile(r"\b(\d+) NM only")
-"""Finds the number of MPICH's composition that treats all ranks alike, whatever their nodes."""
-_COMPOSITIONS = re.compile(r"\b(\d+) [A-Z]")
-"""Finds the numbers of MPICH's compositions in a description: words follow each number."""
+_FLAT, _CHOSEN = "NM only", "Auto"
+"""How MPICH's words on a composition begin that treats all ranks alike, whatever their nodes; and
+on the one that MPICH chooses itself."""
+_COMPOSITIONS = re.compile(r"\b(\d+) ([A-Z].*?)(?=\s+\d+ [A-Z]|\s*$)", re.DOTALL)
+"""Finds MPICH's compositions in a description: each has a number, then words."""
 _LISTED = re.compile(r"^\s*(\w+)\s+-\s", re.MULTILINE)
 
 
 class OwnAlgorithm(NamedTuple):
     """One of the library's own algorithms for a collective, in one form of its calls.
 
+    library: whose algorithm it is, such as "MPICH".
     variable, value: to choose the algorithm, this value is written to this variable.   parameters:
     by name of a setting, its variable.   duplicated: whether the library reads
     variables when a communicator is made, so that the algorithm needs a duplicate.   more: further
@@ -50,6 +52,7 @@ class OwnAlgorithm(NamedTuple):
     """
 
     name: str
+    library: str
     variable: Variable
     value: int
     parameters: Mapping[str, Variable]
@@ -57,11 +60,26 @@ class OwnAlgorithm(NamedTuple):
     more: tuple[tuple[Variable, int], ...] = ()
 
     @property
+    def compositions(self) -> Mapping[int, str]:
+        """By number, how the library says that it composes the algorithm; empty if it does not."""
+        if (composition := self.parameters.get("composition")) is None:
+            return {}
+        return {int(n): words for n, words in _COMPOSITIONS.findall(composition.description)}
+
+    @property
     def flat(self) -> int | None:
         """The number of the composition that treats all ranks alike; None if there is none."""
-        composition = self.parameters.get("composition")
-        found = None if composition is None else _FLAT.search(composition.description)
-        return None if found is None else int(found[1])
+        return next((n for n, words in self.compositions.items() if words.startswith(_FLAT)), None)
+
+    @property
+    def raced_compositions(self) -> list[int]:
+        """The numbers of the library's choice of a composition, and of the flat one."""
+        raced = (_CHOSEN, _FLAT)
+        return [n for n, words in self.compositions.items() if words.startswith(raced)]
+
+    def in_force(self, settings: Mapping[str, int]) -> dict[str, int]:
+        """The value of each setting in a call: the library's where `settings` has none."""
+        return {name: settings.get(name, one.read()) for name, one in self.parameters.items()}
 
     def writes(self, settings: Mapping[str, Any]) -> tuple[tuple[Variable, int], ...]:
         """The variables to write, with values, to run the algorithm.   settings: numbers or text.
@@ -75,10 +93,12 @@ class OwnAlgorithm(NamedTuple):
             asked = f"{OWN}{self.name} with {name} = {value}"
             if (number := parse_size(str(value))) > _LARGEST:
                 raise InvalidArgument(asked, "it does not fit an integer", "give a smaller number")
-            listed = _COMPOSITIONS.findall(self.parameters[name].description)
-            if name == "composition" and listed and str(number) not in listed:
+            known = self.compositions
+            if name == "composition" and known and number not in known:
                 raise InvalidArgument(
-                    asked, f"there is no composition {number}", f"it has {', '.join(listed)}"
+                    asked,
+                    f"there is no composition {number}",
+                    f"it has {', '.join(map(str, known))}",
                 )
             if name == "k" and number < 2:
                 raise InvalidArgument(asked, "k is too small", "give 2 or more")
@@ -109,14 +129,16 @@ class Catalogue(NamedTuple):
 class _Naming(NamedTuple):
     """The names of a library's variables.   {0} stands for the method's name, such as Bcast.
 
-    blocking: the variable that chooses the algorithm of blocking calls.   later: the variable for
-    non-blocking and persistent calls.   parameter: a pattern of the names of variables that are
-    settings.   case: turns the method's name into upper or lower case.   duplicated: whether the
-    library reads the variables of blocking calls when a communicator is made.   inside: the
-    variable whose value "mpir" keeps the library from serving calls inside a node by its shared
-    memory, which follows no other variable; MPICH does so below MPI_THREAD_MULTIPLE.
+    library: its name, as `planner.own_times` has it.   blocking: the variable that chooses the
+    algorithm of blocking calls.   later: the variable for non-blocking and persistent calls.
+    parameter: a pattern of the names of variables that are settings.   case: turns the method's
+    name into upper or lower case.   duplicated: whether the library reads the variables of blocking
+    calls when a communicator is made.   inside: the variable whose value "mpir" keeps the library
+    from serving calls inside a node by its shared memory, which follows no other variable; MPICH
+    does so below MPI_THREAD_MULTIPLE.
     """
 
+    library: str
     blocking: str
     later: str
     inside: str
@@ -127,6 +149,7 @@ class _Naming(NamedTuple):
 
 _NAMINGS = (
     _Naming(
+        "MPICH",
         "MPIR_CVAR_{0}_INTRA_ALGORITHM",
         "MPIR_CVAR_I{0}_INTRA_ALGORITHM",
         "MPIR_CVAR_{0}_POSIX_INTRA_ALGORITHM",
@@ -135,6 +158,7 @@ _NAMINGS = (
         duplicated=False,
     ),
     _Naming(
+        "Open MPI",
         "coll_tuned_{0}_algorithm",
         "coll_libnbc_i{0}_algorithm",
         "",
@@ -189,9 +213,9 @@ def _read(naming: _Naming, method: str, form: Form, variable: Variable) -> Catal
             left_out[name] = reason
             continue
         own = {short: one for of, short, one in parameters if _belongs(of, name, choices)}
-        algorithms[name] = OwnAlgorithm(
-            name, variable, value, own, naming.duplicated and form == "blocking", tuple(more)
-        )
+        duplicated = naming.duplicated and form == "blocking"
+        about = name, naming.library, variable, value, own
+        algorithms[name] = OwnAlgorithm(*about, duplicated, tuple(more))
     return Catalogue(algorithms, left_out)
 
 
@@ -200,8 +224,9 @@ def worth_racing(
 ) -> list[tuple[str, Mapping[str, int]]]:
     """Names and settings of the library's algorithms that are worth a race, in one form of calls.
 
-    composed: whether there are several nodes, some with several ranks.  Then each algorithm is
-    also raced without composition, if the library allows that.
+    composed: whether there are several nodes, some with several ranks.  Where the library then
+    composes, an algorithm is a candidate as the library composes it, and another one without
+    levels; the settings of both name the composition.
     """
     found: list[tuple[str, Mapping[str, int]]] = []
     known = catalogue(method, form)
@@ -211,10 +236,19 @@ def worth_racing(
         variants: list[dict[str, int]] = [{}]
         if "k" in algorithm.parameters and ranks > _RADIX:
             variants.append({"k": _RADIX})
-        if composed and algorithm.flat is not None:
-            variants += [{**one, "composition": algorithm.flat} for one in variants]
+        if composed and (numbers := algorithm.raced_compositions):
+            variants = [{**one, "composition": n} for one in variants for n in numbers]
         found += [(name, settings) for settings in variants]
     return found
+
+
+def composition(method: str, form: Form, name: str, settings: Mapping[str, Any]) -> str:
+    """The library's words on the composition that settings name, as a clause; empty if none."""
+    if "composition" not in settings:
+        return ""
+    number = parse_size(str(settings["composition"]))
+    words = catalogue(method, form).algorithms[name].compositions.get(number, "not described")
+    return f"composition {number} is: {words}"
 
 
 def refusing(name: str) -> tuple[tuple[Variable, int], ...]:

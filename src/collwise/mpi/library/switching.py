@@ -147,10 +147,10 @@ class OwnCalls:
         Collective.
         """
         flat = catalogue(method, form).algorithms[name].flat
-        return flat is not None and str(settings.get("composition")) != str(flat) and self._nested
+        return flat is not None and str(settings.get("composition")) != str(flat) and self.nested
 
     @cached_property
-    def _nested(self) -> bool:
+    def nested(self) -> bool:
         """Whether there are several nodes, some of several ranks.  First access: collective."""
         node = self.of.Split_type(MPI.COMM_TYPE_SHARED)
         most: int = self.of.allreduce(node.Get_size(), MPI.MAX)

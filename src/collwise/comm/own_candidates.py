@@ -1,0 +1,38 @@
+"""Picks which of the MPI library's own algorithms to try, and in which order."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from collwise.measure.race import CALLS, OWN
+from collwise.mpi.library.own_algorithms import catalogue, worth_racing
+from collwise.planner.own_times import predicted_own
+from collwise.planner.plans import Candidate, Plan
+from collwise.planner.shortlist import MOST_SLOWER
+from collwise.profiles.records import Form
+
+
+def own_candidates(
+    estimated: Plan, method: str, forms: Sequence[Form], *, composed: bool
+) -> dict[str, Candidate]:
+    """The library's own algorithms to try in some forms of calls of a method, by label.
+
+    The fastest by prediction come first, then those without a prediction.  Algorithms that are
+    predicted to take over MOST_SLOWER times as long as the plan's choice are left out.
+    composed: whether there are several nodes, some of several ranks: the library then composes.
+    """
+    problem, limit_s = estimated.problem, MOST_SLOWER * estimated.choice.predicted
+    timed, others = list[tuple[Fraction, str, Candidate]](), dict[str, Candidate]()
+    for form in forms:
+        known = catalogue(method, form).algorithms
+        for name, settings in worth_racing(method, problem.ranks, composed=composed, form=form):
+            candidate = Candidate(f"{problem.collective}/{OWN}{name}", settings, Fraction(0))
+            label, own = candidate.label + CALLS[form].ending, known[name]
+            time_s = None
+            if not own.compositions or not composed or settings["composition"] == own.flat:
+                time_s = predicted_own(estimated, own.library, method, name, own.in_force(settings))
+            if time_s is None:
+                others[label] = candidate
+            elif time_s <= limit_s:
+                timed.append((time_s, label, candidate))
+    timed.sort(key=lambda one: one[0])
+    return {label: candidate for _, label, candidate in timed} | others

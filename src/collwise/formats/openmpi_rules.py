@@ -107,4 +107,23 @@ def variables(rules: Sequence[Rule], path: str) -> dict[str, str]:
     }
 
 
-FORMAT = RuleFormat("Open MPI", (4,), (6,), why_not, bodies, "# {}\n", variables, _IN_ORDER)
+FORMAT = RuleFormat(
+    "Open MPI",
+    (4,),
+    (6,),
+    why_not,
+    bodies,
+    "# {}\n",
+    variables,
+    _IN_ORDER,
+    cannot_say=(
+        "roots: a rule counts for every root, and was raced with root 0",
+        "nodes: a rule counts for as many ranks, wherever they lie",
+        "the radix of knomial, and how many requests a Reduce may have: variables of the job do",
+    ),
+    not_raced=(
+        "segment sizes and fan-outs other than the library's own: races had those",
+        "Allgatherv: a running program cannot change its algorithm",
+        "what coll/han runs inside nodes and between them: a running program cannot change it",
+    ),
+)

@@ -195,7 +195,7 @@ def _export_rules(
         for one, text in paths.items():
             save_text(one, text, "rules")
         variables = form.variables(made.rules, str(file.resolve()))
-        checked = check(made.rules, variables) if checks else []
+        checked = check(made.rules, variables, form.undoing(made.rules)) if checks else []
     lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
     if as_json:
         rules = [rule._asdict() for rule in made.rules]

@@ -221,17 +221,22 @@ def _guarded(rule: Rule, chosen: Table, default: Table) -> Table:
     return {"is_commutative=yes": chosen, "is_commutative=no": default}
 
 
-def variables(rules: Sequence[Rule], path: str) -> dict[str, str]:
-    """The environment variables that put the files in force.
+def undoing(rules: Sequence[Rule]) -> dict[str, str]:
+    """The variables that undo what a job forces, since the library prefers that to files."""
+    among_all = by_method(_composed(rules))
+    return {
+        **{f"MPIR_CVAR_{one.upper()}_INTRA_ALGORITHM": "auto" for one in by_method(rules)},
+        **{f"MPIR_CVAR_{one.upper()}_COMPOSITION": "0" for one in among_all},
+    }
 
-    They also undo variables that force algorithms, since the library prefers those to files.
-    """
-    composed = {"MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE": f"{path}{_COMPOSITIONS}"}
-    composed |= {f"MPIR_CVAR_{one.upper()}_COMPOSITION": "0" for one in by_method(_composed(rules))}
+
+def variables(rules: Sequence[Rule], path: str) -> dict[str, str]:
+    """The environment variables that put the files in force."""
+    beside = {"MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE": f"{path}{_COMPOSITIONS}"}
     return {
         "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": path,
-        **{f"MPIR_CVAR_{one.upper()}_INTRA_ALGORITHM": "auto" for one in by_method(rules)},
-        **(composed if _composed(rules) else {}),
+        **undoing(rules),
+        **(beside if _composed(rules) else {}),
     }
 
 
@@ -244,6 +249,7 @@ FORMAT = RuleFormat(
     "// {}\n",
     variables,
     clash=clash,
+    undoing=undoing,
     cannot_say=(
         "roots: a rule counts for every root, and was raced with root 0",
         "nodes: a rule from one rank on each node, or from one node, counts for both",

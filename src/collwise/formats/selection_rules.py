@@ -79,7 +79,8 @@ class RuleFormat(NamedTuple):
     of comments.   variables: returns the environment variables that put rules in force, from the
     first file's path.   in_order: by method, the algorithms that are right if an operator does not
     commute; if a method is missing, all count as right.   clash: returns why the files cannot hold
-    a rule beside another one; "" if they can.   cannot_say: what no file of the format says,
+    a rule beside another one; "" if they can.   undoing: returns those of the variables
+    that undo what a job's own variables force.   cannot_say: what no file of the format says,
     whatever the races.   not_raced: what a file could say, or its library could do, but no race
     tries.
     """
@@ -93,6 +94,7 @@ class RuleFormat(NamedTuple):
     variables: Callable[[Sequence[Rule], str], Mapping[str, str]]
     in_order: Mapping[str, Sequence[str]] = {}
     clash: Callable[[Rule, Rule], str] = lambda rule, other: ""
+    undoing: Callable[[Sequence[Rule]], Mapping[str, str]] = lambda rules: {}
     cannot_say: Sequence[str] = ()
     not_raced: Sequence[str] = ()
 

@@ -471,7 +471,7 @@ class CheckedRule(Document, kw_only=True):
 
 
 class Rules(Document, kw_only=True):
-    """`export openmpi --json` and its like: rules, and what the format cannot say."""
+    """`export openmpi --json` and its like: rules, what files cannot say, what no race tried."""
 
     format: Literal["collwise export"]
     version: Literal[1]
@@ -479,6 +479,7 @@ class Rules(Document, kw_only=True):
     library: str
     rules: list[Rule]
     cannot_say: list[str]
+    not_raced: list[str]
     checked: list[CheckedRule]
     text: str | UnsetType = UNSET
     path: str | UnsetType = UNSET

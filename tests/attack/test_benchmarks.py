@@ -26,6 +26,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
         "overhead.py --ranks x",
         "own_proofs.py --ranks 0",
         "planning.py --ranks 1",
+        "planted.py --hosts 1",
         "ratios.py --sample 0",
         "switching.py --rounds 0",
         "simulating.py --ranks 1e6",

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from collwise.formats.mpich_selection import FORMAT
 from collwise.profiles.records import RaceResult
 from collwise.tuning import exported_rules
 from tests.cli.conftest import Run
@@ -115,9 +116,13 @@ def test_rules_for_the_installed_library(collwise: Run, folder: Path) -> None:
     asked = ("export", "mpich", "--profile", path)
     text = collwise(*asked).out
     assert text.startswith("// collwise export: rules for MPICH 5.0.2")
+    assert f"\n// {exported_rules.SIZES}\n" in text
     assert "algorithm=MPIR_Allreduce_intra_ring" in text
     found = document(collwise, *asked)
-    assert (found["exported"], found["text"], found["cannot_say"]) == ("mpich", text, [])
+    assert (found["exported"], found["text"]) == ("mpich", text)
+    assert found["cannot_say"] == [*FORMAT.cannot_say]
+    for line in (*FORMAT.cannot_say, *FORMAT.not_raced):
+        assert f"\n//   {line}\n" in text
     for _ in range(2):  # an export may be replaced
         out = collwise(*asked, "--out", "rules.json").printed()
     lines = [
@@ -172,17 +177,19 @@ def test_rules_for_several_ranks_on_each_of_several_nodes(collwise: Run, folder:
     assert "composition=MPIDI_Allreduce_intra_composition_beta" in beside.read_text()
 
 
+@pytest.mark.mpi
+@pytest.mark.usefixtures("asked_once")
 def test_rules_for_a_library_that_is_not_here(collwise: Run, folder: Path) -> None:
+    """Each format is refused, checked or not."""
     preset = msgspec.structs.replace(WON, algorithm="allreduce/library:17")
-    asked = ("export", "intel", "--profile", raced_profile(folder, "Intel MPI 2021.18.1", preset))
-    line = 'export I_MPI_ADJUST_ALLREDUCE="17:128-2048@4-4"\n'
-    text = collwise(*asked).out
-    assert text.endswith(line)
-    assert collwise(*asked, "--env").out == line.replace('"', "")
-    assert collwise(*asked, "--out", "intel.sh").out.splitlines()[0] == (
-        "rule     Allreduce of 128 to 2048 bytes on 4 ranks: 17"
-    )
-    assert (folder / "intel.sh").read_text() == text
+    for form, library in (("intel", "Intel MPI 2021.18.1"), ("openmpi", "Open MPI 5.0.11")):
+        asked = ("export", form, "--profile", raced_profile(folder, library, preset))
+        for words in ((), ("--check",), ("--out", "rules")):
+            collwise(*asked, *words).refused(
+                f"was measured with {library}, and MPICH 5.0.2 is installed here",
+                "export where the same library is installed",
+            )
+    assert not (folder / "rules").exists()
 
 
 def test_without_a_saved_profile(collwise: Run, folder: Path) -> None:

@@ -86,6 +86,32 @@ def test_why(collwise: Run, store: dict[str, Path]) -> None:
     assert "Races of" not in other.out
 
 
+def test_why_a_library_s_own_algorithm(collwise: Run, folder: Path) -> None:
+    """One won as a blocking call, one with a setting as a persistent call."""
+    won = won_race(collective="allreduce", algorithm="allreduce/library:recexch",
+                   settings={"k": "4"}, form="persistent")  # fmt: skip
+    blocking = won_race(collective="allreduce", algorithm="allreduce/library:tree", nbytes=2048)
+    path = known("One MPI 1.0", won, blocking).save(folder / "own.json")
+    asked = "wisdom", "why", "allreduce", "-n", "4", "--bytes", "2000", "--profile", path
+    lines = collwise(*asked).out.splitlines()
+    assert lines[1:4] == [
+        "blocking     allreduce/library:tree: it won the race of 2,048 bytes on 4 ranks, 2.00 times"
+        " as fast as the library's own",
+        "nonblocking  the library's own: no race of nonblocking calls decides, and"
+        " allreduce/library:tree won one of blocking calls",
+        "persistent   allreduce/library:recexch: it won the race of 1,024 bytes on 4 ranks, 2.00"
+        " times as fast as the library's own",
+    ]
+    table = "\n".join(lines[4:])
+    assert "library:recexch" in table
+    assert "library:tree" in table
+    told = document(collwise, *asked)
+    assert told["persistent"]["algorithm"] == "allreduce/library:recexch"
+    assert told["persistent"]["race"]["settings"] == {"k": "4"}
+    in_order = collwise(*asked, "--order", "rank").out
+    assert "library:tree combines in an order that is not legal here" in in_order
+
+
 def test_merging_copying_importing(collwise: Run, store: dict[str, Path], folder: Path) -> None:
     made = msgspec.structs.replace(example().provenance, created="2026-01-01T00:00:00")
     newest = with_measurements(known("One MPI 1.0", race(16)), provenance=made)

@@ -48,15 +48,21 @@ def wanted(method: str, ranks: int, nbytes: int) -> Rule | None:
 
 def test_the_comments_say_where_rules_are_from_and_what_is_missing() -> None:
     library = Installed("Open MPI 5.0.11")
-    text = openmpi_rules.FORMAT.texts(RULES[:1], library, ["a thing"])[""]
-    assert text.splitlines()[:5] == [
+    form = openmpi_rules.FORMAT._replace(not_raced=["another"])
+    text = form.texts(RULES[:1], library, "So far.", ["a thing"])[""]
+    assert text.splitlines()[:8] == [
         "# collwise export: rules for Open MPI 5.0.11, from races of blocking calls",
+        "# So far.",
         "# Allreduce of 128 to 2048 bytes on 4 ranks: tree(k=8)",
         "#   raced with 128 bytes",
         "# This file cannot say:",
         "#   a thing",
+        "# No race tried:",
+        "#   another",
     ]
-    assert "cannot" not in openmpi_rules.FORMAT.texts(RULES[:1], library, [])[""]
+    bare = form._replace(not_raced=[])
+    assert "cannot" not in (text := bare.texts(RULES[:1], library, "So far.", [])[""])
+    assert "tried" not in text
 
 
 @pytest.mark.parametrize(
@@ -96,7 +102,7 @@ def _openmpi(text: str) -> dict[int, list[tuple[int, list[tuple[int, ...]]]]]:
 
 def test_open_mpi_serves_what_rules_say_and_nothing_else() -> None:
     library = Installed("Open MPI 5.0.11", {"Allreduce": KNOWN, "Bcast": KNOWN})
-    read = _openmpi(openmpi_rules.FORMAT.texts(RULES, library, [])[""])
+    read = _openmpi(openmpi_rules.FORMAT.texts(RULES, library, "", [])[""])
     numbers = {"Allreduce": 2, "Bcast": 7, "Reduce_scatter_block": 13}
     assert list(read) == list(numbers.values())
     for method, number in numbers.items():
@@ -136,7 +142,7 @@ def _han(text: str) -> dict[str, list[tuple[int, list[tuple[int, str]]]]]:
 def test_han_hands_to_tuned_what_rules_say_and_nothing_else() -> None:
     library = Installed("Open MPI 5.0.11")
     flat = rule("Allreduce", 6, 0, 64, "ring")
-    texts = openmpi_rules.FORMAT.texts([*ON_NODES, flat], library, [])
+    texts = openmpi_rules.FORMAT.texts([*ON_NODES, flat], library, "", [])
     assert texts[".han"].startswith("# collwise export: rules for Open MPI 5.0.11")
     assert "Allreduce of 128 to 2048 bytes on 4 ranks (2x2): tree(k=8)" in texts[".han"]
     read = _han(texts[".han"])
@@ -150,7 +156,7 @@ def test_han_hands_to_tuned_what_rules_say_and_nothing_else() -> None:
                 served = [who for least, who in sizes if least <= nbytes][-1]
                 found = wanted(method.capitalize(), ranks, nbytes)
                 assert served == ("tuned" if found and ranks == 4 else "han")
-    assert [*openmpi_rules.FORMAT.texts([flat], library, [])] == [""]
+    assert [*openmpi_rules.FORMAT.texts([flat], library, "", [])] == [""]
     told = openmpi_rules.FORMAT.variables(ON_NODES, "/x/rules")
     assert told["OMPI_MCA_coll_han_dynamic_rules_filename"] == "/x/rules.han"
     assert not any("han" in name for name in openmpi_rules.FORMAT.variables([flat], "rules"))
@@ -207,7 +213,7 @@ def test_mpich_serves_what_rules_say_and_its_own_table_elsewhere() -> None:
     table = {f"collective={one}": {"comm_type=intra": DEFAULT} for one in collectives}
     table["collective=x"] = {"algorithm=MPIR_Bcast_intra_binomial": {}}
     library = Installed("MPICH 5.0.2", tables=["{}", json.dumps(table)])
-    text = mpich_selection.FORMAT.texts(RULES, library, [])[""]
+    text = mpich_selection.FORMAT.texts(RULES, library, "", [])[""]
     read = json.loads(re.sub("(?m)^//.*", "", text))
     assert list(read) == list(table)
     assert read["collective=barrier"] == table["collective=barrier"]
@@ -267,7 +273,7 @@ def test_mpich_composes_where_rules_say_so() -> None:
     assert "different numbers" in mpich_selection.why_not(uneven, library)
     free = asked._replace(settings={"k": 2}, changed={})
     assert mpich_selection.why_not(free, library) == "", "the library never composes it"
-    texts = mpich_selection.FORMAT.texts([asked], library, [])
+    texts = mpich_selection.FORMAT.texts([asked], library, "", [])
     read = {which: json.loads(re.sub("(?m)^//.*", "", text)) for which, text in texts.items()}
     beside = read[".compositions"]
     assert (list(beside), beside["collective=y"]) == (list(composing), {})
@@ -306,7 +312,7 @@ def test_mpichs_rules_for_the_parts_of_a_composition() -> None:
     library = Installed("MPICH 5.0.2", tables=[json.dumps(every)])
     on_four = rule("Allreduce", 4, 64, 128, "tree", k=8)._replace(ranks_per_node="1x4")
     assert mpich_selection.clash(BY_PARTS, on_four) == ""
-    texts = mpich_selection.FORMAT.texts([on_four, BY_PARTS], library, [])
+    texts = mpich_selection.FORMAT.texts([on_four, BY_PARTS], library, "", [])
     assert [*texts] == [""]
     read = json.loads(re.sub("(?m)^//.*", "", texts[""]))
     chosen = read["collective=allreduce"]["comm_type=intra"]
@@ -356,11 +362,15 @@ def test_what_mpich_cannot_say() -> None:
     accepted = ["MPIR_Allreduce_intra_tree", "MPIR_Allreduce_intra_smp"]
     library = Installed("MPICH 5.0.2", accepted=accepted)
     assert mpich_selection.why_not(RULES[0], library) == ""
+    assert mpich_selection.why_not(rule("Allreduce", 4, 8, 16, "tree", segment=64), library) == ""
+    in_segments = rule("Bcast", 4, 8, 16, "tree", segment=64)
+    known = library._replace(accepted=["MPIR_Bcast_intra_tree"])
+    assert mpich_selection.why_not(in_segments, known) == "the file has no place for segment"
     for name in ("smp", "ring"):
         asked = rule("Allreduce", 4, 8, 16, name)
         assert mpich_selection.why_not(asked, library) == "the file cannot name it"
     with pytest.raises(InvalidArgument, match="whole table, which was not found"):
-        mpich_selection.FORMAT.texts(RULES, library, [])
+        mpich_selection.FORMAT.texts(RULES, library, "", [])
 
 
 def test_intel_mpis_variables() -> None:
@@ -373,7 +383,7 @@ def test_intel_mpis_variables() -> None:
         rule("Reduce", 4, 1, 2, "1"),
     ]
     assert [intel_adjust.why_not(one, library) for one in rules] == [""] * 3
-    lines = intel_adjust.FORMAT.texts(rules, library, [])[""].splitlines()
+    lines = intel_adjust.FORMAT.texts(rules, library, "", [])[""].splitlines()
     assert [line for line in lines if not line.startswith("#")] == [
         'export I_MPI_ADJUST_BCAST="17:8-64@4-4;3:65-512@8-8"',
         'export I_MPI_ADJUST_REDUCE="1:1-2@4-4"',

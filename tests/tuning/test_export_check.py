@@ -37,13 +37,13 @@ def test_verdicts(
 
     monkeypatch.setattr(export_check, "ask", ask)
     monkeypatch.setattr(export_check, "command_line", lambda ranks, command: command)
-    (found,) = check([RULE], {"FILE": "it"})
+    (found,) = check([RULE], {"FILE": "it"}, {})
     assert says in str(found)
     assert found.failed == failed
     assert found.speedup in (None, Interval(2.0, 1.5, 2.5))
     monkeypatch.setattr(export_check, "ask", lambda *_: ([], "they crashed"))
     with pytest.raises(RanksLost, match=r"the check on 4 ranks: .* with the rules: they crashed"):
-        check([RULE], {"FILE": "it"})
+        check([RULE], {"FILE": "it"}, {})
 
 
 def test_ranks_that_lie_otherwise_on_nodes_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,12 +51,33 @@ def test_ranks_that_lie_otherwise_on_nodes_prove_nothing(monkeypatch: pytest.Mon
     monkeypatch.setattr(export_check, "ask", lambda *_: ([{"rules": [told]}], ""))
     monkeypatch.setattr(export_check, "command_line", lambda ranks, command: command)
     on_nodes = RULE._replace(ranks_per_node="2x2")
-    (found,) = check([on_nodes], {"FILE": "it"})
+    (found,) = check([on_nodes], {"FILE": "it"}, {})
     assert str(found).endswith("(2x2): ring; not checked: the ranks lie 1x4 here")
     assert (found.in_force, found.failed) == (None, False)
-    (found,) = check([on_nodes._replace(ranks_per_node="1x4")], {"FILE": "it"})
+    (found,) = check([on_nodes._replace(ranks_per_node="1x4")], {"FILE": "it"}, {})
     assert found.here == ""
     assert found.in_force is False
+
+
+def test_where_the_job_forces_an_algorithm_other_sizes_get_the_librarys(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    undone = {"COLLWISE_TEST_FORCED": "0"}
+    launches: list[dict[str, str]] = []
+
+    def ask(command: object, environment: dict[str, str], limit_s: float) -> tuple[list[Any], str]:
+        launches.append(environment)
+        told = {**OLD, "outside": ["usual" if environment else "forced"]}
+        return [{"rules": [{**told, "plain": ["ring"] if "FILE" in environment else ["tree"]}]}], ""
+
+    monkeypatch.setattr(export_check, "ask", ask)
+    monkeypatch.setattr(export_check, "command_line", lambda ranks, command: command)
+    (found,) = check([RULE], {"FILE": "it", **undone}, undone)
+    assert "other sizes have CHANGED" in str(found), "nothing is forced that would explain it"
+    monkeypatch.setenv("COLLWISE_TEST_FORCED", "1")
+    (found,) = check([RULE], {"FILE": "it", **undone}, undone)
+    assert (found.in_force, found.elsewhere, found.failed) == (True, True, False)
+    assert launches[2:] == [{"FILE": "it", **undone}, {}, undone]
 
 
 def test_sizes_outside_of_a_rule_are_in_no_other() -> None:

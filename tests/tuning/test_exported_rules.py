@@ -1,5 +1,6 @@
 """Rules from the races in a profile, and why others are none."""
 
+import random
 from typing import Any
 
 import msgspec
@@ -51,6 +52,43 @@ def test_neighbours_with_one_winner_are_one_rule() -> None:
         "raced with 4 KiB: 1.80 to 2.20 times as fast as the default",
     )
     assert (rules[0].method, rules[0].ranks, rules[0].number) == ("Bcast", 4, 4)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_size_that_was_raced_and_not_won_is_in_a_rule(seed: int) -> None:
+    """And a rule reaches at most 4 times as far as what it is from, and not to calls of 0 bytes."""
+    draw = random.Random(seed)
+    races = {
+        (nbytes, root): won(nbytes, root=root, decision=draw.choice(("collwise", "library")))
+        for nbytes in draw.sample([0, *(2**power for power in range(16))], 9)
+        for root in draw.sample(range(3), 2)
+    }
+    rules, _ = made(won(64, ranks=8), *races.values())
+    on_four = [rule for rule in rules if rule.ranks == 4]
+    for rule in on_four:
+        assert 1 <= rule.first <= min(rule.raced) <= max(rule.raced) <= rule.last
+        assert rule.first * 4 >= min(rule.raced)
+        assert rule.last <= max(rule.raced) * 4
+    for (nbytes, root), race_ in races.items():
+        inside = [one for one in on_four if one.first <= nbytes <= one.last]
+        assert race_.decision == "collwise" or not inside, (nbytes, root)
+
+
+def test_a_rule_needs_a_win_with_every_raced_root() -> None:
+    lost = won(512, root=1, decision="library")
+    for races in ((won(512), lost), (lost, won(512))):
+        (rule,), (line,) = made(won(64, ranks=8), *races)
+        assert rule.ranks == 8
+        assert line.endswith("with another root the default won")
+    (rule,), _ = made(won(64), lost)
+    assert (rule.first, rule.last) == (16, 181), "halfway"
+
+
+def test_races_of_allgather_and_of_allgatherv_are_kept_apart() -> None:
+    about = {"collective": "allgatherv", "sources": 4}
+    lost = won(128, "allgatherv/library:ring", decision="library", method="Allgatherv", **about)
+    (rule,), _ = made(won(64, "allgatherv/library:ring", method="Allgather", **about), lost)
+    assert (rule.method, rule.first, rule.last) == ("Allgather", 16, 256)
 
 
 def test_races_in_which_all_ranks_gave_make_rules_for_allgather() -> None:

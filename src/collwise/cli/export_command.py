@@ -139,7 +139,8 @@ _RULES = {
 """For each MPI library, the module of its format of rules, and what that module writes."""
 _RULED = """Write {what}.
 
-The rules are of blocking calls on as many ranks as were raced, of sizes as far as races count.
+The rules are of blocking calls on as many ranks as were raced, of sizes as far as races count;
+never of a size at which a race was not won.
 --check starts the library with the rules and without them: fingerprints tell whether each is in
 force (exit code 1 if one is not), and its algorithm is raced against the default once more.
 """
@@ -163,9 +164,9 @@ def _export_rules(
     as_json: bool,
 ) -> int:
     """Write rules to a file, standard output or JSON; check them if asked; return the exit code."""
-    from collwise.formats.selection_rules import Installed, is_export
+    from collwise.formats.selection_rules import is_export
     from collwise.tuning.export_check import check
-    from collwise.tuning.exported_rules import exported, installed_library
+    from collwise.tuning.exported_rules import SIZES, exported, installed_library
 
     form: RuleFormat = import_module(f"collwise.formats.{_RULES[kind][0]}").FORMAT
     if env and out is None and kind != "intel":
@@ -175,12 +176,13 @@ def _export_rules(
     profile = Profile.load(path)
     measured = profile.fingerprint.mpi_library
     form.check(measured)
-    library = installed_library() if checks or kind != "intel" else Installed(measured)
+    library = installed_library()
     if library.library != measured:
         seen = f"{path} was measured with {measured}, and {library.library} is installed here"
         raise InvalidArgument(asked, seen, "export where the same library is installed")
     made = exported(profile, form, library, commuting=commuting)
-    texts = form.texts(made.rules, library, made.unsaid)
+    unsaid = [*made.unsaid, *form.cannot_say]
+    texts = form.texts(made.rules, library, SIZES, unsaid)
     if out is None and len(texts) > 1:
         seen = f"several ranks on each of several nodes need {len(texts)} files"
         raise InvalidArgument(asked, seen, "give --out; the others will lie beside that file")
@@ -193,21 +195,22 @@ def _export_rules(
         for one, text in paths.items():
             save_text(one, text, "rules")
         variables = form.variables(made.rules, str(file.resolve()))
-        checked = check(made.rules, variables) if checks else []
+        checked = check(made.rules, variables, form.undoing(made.rules)) if checks else []
     lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
     if as_json:
         rules = [rule._asdict() for rule in made.rules]
-        about = {"format": "collwise export", "version": 1, "exported": kind, "library": measured}
+        about: dict[str, Any] = {"format": "collwise export", "version": 1, "exported": kind}
+        about |= {"library": measured, "cannot_say": unsaid, "not_raced": form.not_raced}
         proofs = {"checked": [{**one._asdict(), "rule": str(one.rule)} for one in checked]}
         where = {"path": str(out), "environment": variables} if out else {"text": texts[""]}
-        output.write_json({**about, "rules": rules, "cannot_say": made.unsaid, **proofs, **where})
+        output.write_json({**about, "rules": rules, **proofs, **where})
     elif env:
         click.echo("\n".join(lines))
     elif out is None and not checks:
         click.echo(texts[""], nl=False)
     else:
         output.write(*(f"rule     {one}" for one in checked or made.rules))
-        output.write(*(f"unsaid   {line}" for line in made.unsaid), f"profile  {remark or path}")
+        output.write(*(f"unsaid   {line}" for line in unsaid), f"profile  {remark or path}")
         if out is not None:
             output.write(*(f"{kind:<8} {out}{suffix}" for suffix in texts))
             output.write(*(f"use      {line}" for line in lines))

@@ -1,7 +1,9 @@
 """Intel MPI's I_MPI_ADJUST_* variables, as lines for a shell.
 
 The variables name algorithms by number.  Since version 2021.13 these numbers are those of presets,
-which mean nothing in another version.  So a rule needs a winner named by number: library:17.
+which mean nothing in another version.  So a rule needs a winner named by number: library:17.  Once
+a variable is set, its conditions leave no other size or number of ranks to the default: with
+2021.18.1 the trees of broadcasts outside of them differ from those without the variable.
 """
 
 from collections.abc import Sequence
@@ -36,4 +38,19 @@ def variables(rules: Sequence[Rule], path: str) -> dict[str, str]:
     }
 
 
-FORMAT = RuleFormat("Intel MPI", (2021, 13), (2100,), why_not, bodies, "# {}\n", variables)
+FORMAT = RuleFormat(
+    "Intel MPI",
+    (2021, 13),
+    (2100,),
+    why_not,
+    bodies,
+    "# {}\n",
+    variables,
+    cannot_say=(
+        "that the default serves everything else: once a collective's variable is set, Intel MPI"
+        " 2021.18.1 serves its other sizes and numbers of ranks by another preset than without it",
+        "roots and operators: a rule counts for every one, and was raced with root 0 and a sum",
+        "nodes: a rule counts for as many ranks, wherever they lie",
+    ),
+    not_raced=("anything but presets, each in launches of its own",),
+)

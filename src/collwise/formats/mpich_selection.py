@@ -57,6 +57,10 @@ def why_not(rule: Rule, library: Installed) -> str:
     """Why the files cannot express a rule; empty if they can."""
     if rule.name == "smp" or f"MPIR_{rule.method}_intra_{rule.name}" not in library.accepted:
         return "the file cannot name it"
+    places = _PARAMETERS.get(f"{rule.method}_intra_{rule.name}", "")
+    unsaid = [one for one in rule.changed if f"{{{one}}}" not in places and one != "composition"]
+    if unsaid:
+        return f"the file has no place for {' and '.join(unsaid)}"
     if rule.composed and rule.method == "Allgather":
         return "the library composes none, though it has a variable for it"
     number = rule.settings.get("composition")
@@ -217,18 +221,46 @@ def _guarded(rule: Rule, chosen: Table, default: Table) -> Table:
     return {"is_commutative=yes": chosen, "is_commutative=no": default}
 
 
-def variables(rules: Sequence[Rule], path: str) -> dict[str, str]:
-    """The environment variables that put the files in force.
-
-    They also undo variables that force algorithms, since the library prefers those to files.
-    """
-    composed = {"MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE": f"{path}{_COMPOSITIONS}"}
-    composed |= {f"MPIR_CVAR_{one.upper()}_COMPOSITION": "0" for one in by_method(_composed(rules))}
+def undoing(rules: Sequence[Rule]) -> dict[str, str]:
+    """The variables that undo what a job forces, since the library prefers that to files."""
+    among_all = by_method(_composed(rules))
     return {
-        "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": path,
         **{f"MPIR_CVAR_{one.upper()}_INTRA_ALGORITHM": "auto" for one in by_method(rules)},
-        **(composed if _composed(rules) else {}),
+        **{f"MPIR_CVAR_{one.upper()}_COMPOSITION": "0" for one in among_all},
     }
 
 
-FORMAT = RuleFormat("MPICH", (4,), (6,), why_not, bodies, "// {}\n", variables, clash=clash)
+def variables(rules: Sequence[Rule], path: str) -> dict[str, str]:
+    """The environment variables that put the files in force."""
+    beside = {"MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE": f"{path}{_COMPOSITIONS}"}
+    return {
+        "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": path,
+        **undoing(rules),
+        **(beside if _composed(rules) else {}),
+    }
+
+
+FORMAT = RuleFormat(
+    "MPICH",
+    (4,),
+    (6,),
+    why_not,
+    bodies,
+    "// {}\n",
+    variables,
+    clash=clash,
+    undoing=undoing,
+    cannot_say=(
+        "roots: a rule counts for every root, and was raced with root 0",
+        "nodes: a rule from one rank on each node, or from one node, counts for both",
+        "how many ranks the nodes of a composition's leaders have",
+    ),
+    not_raced=(
+        "k other than the library's own and 4",
+        "types of trees other than kary (Bcast) and knomial_1 (Allreduce): choices at launch",
+        "chunk sizes, single_phase_recv, is_non_blocking, recv_pre_posted and buffer_per_child"
+        " other than the library's own: races had those",
+        "compositions other than the library's own and the one among all ranks",
+        "the algorithms in the shared memory of a node: they follow other variables",
+    ),
+)

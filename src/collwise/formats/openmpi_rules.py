@@ -90,11 +90,13 @@ def _tuned(rule: Rule) -> str:
     return f"{rule.number} {chains} {segment}"
 
 
-def variables(rules: Sequence[Rule], path: str) -> dict[str, str]:
-    """The environment variables that put the files in force.
+def undoing(rules: Sequence[Rule]) -> dict[str, str]:
+    """The variables that undo what a job forces, since the library prefers that to files."""
+    return {f"OMPI_MCA_coll_tuned_{one.lower()}_algorithm": "0" for one in by_method(rules)}
 
-    They also undo variables that force algorithms, since the library prefers those to files.
-    """
+
+def variables(rules: Sequence[Rule], path: str) -> dict[str, str]:
+    """The environment variables that put the files in force."""
     han = {
         "OMPI_MCA_coll_han_use_dynamic_file_rules": "1",
         "OMPI_MCA_coll_han_dynamic_rules_filename": f"{path}{_HAN}",
@@ -102,9 +104,29 @@ def variables(rules: Sequence[Rule], path: str) -> dict[str, str]:
     return {
         "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
         "OMPI_MCA_coll_tuned_dynamic_rules_filename": path,
-        **{f"OMPI_MCA_coll_tuned_{one.lower()}_algorithm": "0" for one in by_method(rules)},
+        **undoing(rules),
         **(han if _by_han(rules) else {}),
     }
 
 
-FORMAT = RuleFormat("Open MPI", (4,), (6,), why_not, bodies, "# {}\n", variables, _IN_ORDER)
+FORMAT = RuleFormat(
+    "Open MPI",
+    (4,),
+    (6,),
+    why_not,
+    bodies,
+    "# {}\n",
+    variables,
+    _IN_ORDER,
+    undoing=undoing,
+    cannot_say=(
+        "roots: a rule counts for every root, and was raced with root 0",
+        "nodes: a rule counts for as many ranks, wherever they lie",
+        "the radix of knomial, and how many requests a Reduce may have: variables of the job do",
+    ),
+    not_raced=(
+        "segment sizes and fan-outs other than the library's own: races had those",
+        "Allgatherv: a running program cannot change its algorithm",
+        "what coll/han runs inside nodes and between them: a running program cannot change it",
+    ),
+)

@@ -79,7 +79,10 @@ class RuleFormat(NamedTuple):
     of comments.   variables: returns the environment variables that put rules in force, from the
     first file's path.   in_order: by method, the algorithms that are right if an operator does not
     commute; if a method is missing, all count as right.   clash: returns why the files cannot hold
-    a rule beside another one; "" if they can.
+    a rule beside another one; "" if they can.   undoing: returns those of the variables
+    that undo what a job's own variables force.   cannot_say: what no file of the format says,
+    whatever the races.   not_raced: what a file could say, or its library could do, but no race
+    tries.
     """
 
     vendor: str
@@ -91,6 +94,9 @@ class RuleFormat(NamedTuple):
     variables: Callable[[Sequence[Rule], str], Mapping[str, str]]
     in_order: Mapping[str, Sequence[str]] = {}
     clash: Callable[[Rule, Rule], str] = lambda rule, other: ""
+    undoing: Callable[[Sequence[Rule]], Mapping[str, str]] = lambda rules: {}
+    cannot_say: Sequence[str] = ()
+    not_raced: Sequence[str] = ()
 
     def check(self, library: str) -> None:
         """Raise InvalidArgument unless `library` is a version that reads these rules."""
@@ -106,13 +112,18 @@ class RuleFormat(NamedTuple):
             )
 
     def texts(
-        self, rules: Sequence[Rule], library: Installed, unsaid: Sequence[str]
+        self, rules: Sequence[Rule], library: Installed, sizes: str, unsaid: Sequence[str]
     ) -> dict[str, str]:
-        """The files by path suffix: origin, evidence, what the files cannot express, and rules."""
-        lines = [f"{_MARK} {library.library}, from races of blocking calls"]
+        """The files by path suffix: origin, evidence, what the files do not say, and rules.
+
+        sizes: for which sizes rules count, as a sentence.   unsaid: what the files cannot express.
+        """
+        lines = [f"{_MARK} {library.library}, from races of blocking calls", sizes]
         for rule in rules:
             lines += [str(rule), *(f"  {line}" for line in rule.evidence)]
-        lines += ["This file cannot say:"] * bool(unsaid) + [f"  {line}" for line in unsaid]
+        lists = {"This file cannot say": unsaid, "No race tried": self.not_raced}
+        for title, some in lists.items():
+            lines += [f"{title}:"] * bool(some) + [f"  {line}" for line in some]
         comments = "".join(self.comment.format(line) for line in lines)
         return {which: comments + body for which, body in self.bodies(rules, library).items()}
 

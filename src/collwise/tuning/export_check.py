@@ -3,11 +3,13 @@
 The library is started twice, with and without the rules: `main` runs on the ranks.  A rule is in
 force if a plain call with the rules has the same fingerprint as a call of the rule's algorithm
 without them, and the library's default has another one.  Sizes just outside of a rule must keep the
-default's fingerprint.  A rule for several ranks on each of several nodes is checked only if the
-ranks are placed in that way.
+default's fingerprint.  Where the job forces algorithms, a third launch tells the default's: nothing
+is forced there, as with the rules.  A rule for several ranks on each of several nodes is checked
+only if the ranks are placed in that way.
 """
 
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -69,23 +71,27 @@ class Checked(NamedTuple):
         return "; ".join(words + ["other sizes have CHANGED, too"] * (not self.elsewhere))
 
 
-def check(rules: Sequence[Rule], environment: Mapping[str, str]) -> list[Checked]:
+def check(
+    rules: Sequence[Rule], environment: Mapping[str, str], undoing: Mapping[str, str]
+) -> list[Checked]:
     """Check the rules by starting ranks on this machine, with and without `environment`.
 
-    environment: the variables that put the rules in force.
+    environment: the variables that put the rules in force.   undoing: those of them that undo what
+    the job forces.
     Raises RanksLost if the ranks do not finish, NoMPI if they cannot be started.
     """
     checked = []
     for ranks in sorted({rule.ranks for rule in rules}):
         some = [rule for rule in rules if rule.ranks == ranks]
-        told = (_ran(some, more) for more in (environment, {}))
-        for rule, new, old in zip(some, *told, strict=True):
+        new_told, old_told = (_ran(some, more) for more in (environment, {}))
+        usual_told = _ran(some, undoing) if os.environ.keys() & undoing.keys() else old_told
+        for rule, new, old, usual in zip(some, new_told, old_told, usual_told, strict=True):
             if rule.composed and new["here"] != rule.ranks_per_node:
                 checked.append(Checked(rule, None, elsewhere=True, speedup=None, here=new["here"]))
                 continue
             in_force = _in_force(new["plain"], old["forced"], old["plain"])
             speedup = msgspec.convert(old["speedup"], Interval | None)
-            outside = zip(new["outside"], old["outside"], strict=True)
+            outside = zip(new["outside"], usual["outside"], strict=True)
             elsewhere = all(None in both or both[0] == both[1] for both in outside)
             checked.append(Checked(rule, in_force, elsewhere, speedup))
     return checked

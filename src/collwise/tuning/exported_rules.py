@@ -13,13 +13,18 @@ import msgspec
 from collwise.errors import InvalidArgument, NoMPI
 from collwise.formats.selection_rules import Installed, Named, Rule, RuleFormat
 from collwise.measure.race import is_clear, own_algorithm
-from collwise.planner.race_lookup import sizes_decided
+from collwise.planner.race_lookup import REACH, sizes_decided
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import RaceResult
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.system import formatting
 from collwise.system.launcher import INSTALL, ask
 
+SIZES = (
+    f"A rule counts for {REACH} times as many or as few bytes as were raced, at most halfway to a"
+    " raced size with another winner, and between two sizes with the same winner."
+)
+"""For which sizes a rule counts: those for which `Comm` would follow the same races."""
 _DESCRIBE = "collwise.mpi.library.description"
 
 Chosen: TypeAlias = tuple[str, Mapping[str, int]]
@@ -52,7 +57,7 @@ def exported(
     """
     unsaid: list[str] = []
     rules: list[Rule] = []
-    kinds: dict[tuple[str, int], dict[int, RaceResult]] = {}
+    kinds: dict[tuple[str, int], dict[int, RaceResult]] = {}  # by method and number of ranks
     blocking = [race for race in profile.race_results if race.form == "blocking"]
     won = (race for race in profile.race_results if race.decision == "collwise")
     others = {race.form for race in won} - {"blocking"}
@@ -60,8 +65,12 @@ def exported(
     for race in blocking:
         if reason := _not_for_files(race, profile):
             unsaid += [f"{_about(race)}: {reason}"] * (race.decision == "collwise")
-        else:
-            kinds.setdefault((race.collective, race.ranks), {})[race.nbytes] = race
+        elif race.nbytes:
+            races = kinds.setdefault((_method(race), race.ranks), {})
+            known = races.setdefault(race.nbytes, race)
+            if known.root != race.root:  # the default won with one of these roots
+                races[race.nbytes] = known if _chosen(known) is None else race
+                unsaid.append(f"{_about(race)}: with another root the default won")
     for races in kinds.values():
         for rule in _rules(races, form, library, unsaid):
             right = form.in_order.get(rule.method)
@@ -86,7 +95,7 @@ def exported(
 
 def _not_for_files(race: RaceResult, profile: Profile) -> str:
     """Why a race's root, sources or placement fit no library's file; empty if they fit."""
-    if race.root:
+    if race.root and _chosen(race) is not None:
         return f"the root is rank {race.root}"
     if race.sources not in (0, race.ranks):
         return f"only {race.sources} ranks have data"
@@ -115,13 +124,12 @@ def _rules(
         name, settings = winner
         decisive = [races[n] for n in sorted(races) if first <= n <= last and winners[n] == winner]
         race = decisive[-1]
-        method = race.method or COLLECTIVES[race.collective].methods[0]
-        named = library.algorithms.get(method, {}).get(name, Named(0))
+        named = library.algorithms.get(method := _method(race), {}).get(name, Named(0))
         rule = Rule(
             race.collective,
             method,
             race.ranks,
-            first,
+            max(first, 1),
             last,
             tuple(race.nbytes for race in decisive),
             name,
@@ -131,7 +139,7 @@ def _rules(
             tuple(map(_evidence, decisive)),
             max(race.ranks_per_node for race in decisive),
         )
-        if library.algorithms and not named.number:
+        if any(library.algorithms.values()) and not named.number:
             unsaid.append(f"{rule}: the library does not offer it")
         else:
             yield rule
@@ -147,6 +155,10 @@ def _chosen(race: RaceResult) -> Chosen | str | None:
         return None
     seen = "was clearly faster" if race.own is not None else "was raced"
     return f"{race.algorithm} won, and nothing of the library's {seen}"
+
+
+def _method(race: RaceResult) -> str:
+    return race.method or COLLECTIVES[race.collective].methods[0]
 
 
 def _about(race: RaceResult) -> str:

@@ -7,6 +7,7 @@ MPI enumerates the names.  `_NAMINGS` says what the variables of each library ar
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from itertools import product
 from typing import Any, NamedTuple
 
 from mpi4py import MPI
@@ -14,7 +15,8 @@ from mpi4py import MPI
 from collwise.errors import InvalidArgument, UnknownName
 from collwise.measure.race import OWN
 from collwise.mpi.library.tool_interface import Variable, missing, variables
-from collwise.profiles.records import Form
+from collwise.profiles.records import FORMS, Form
+from collwise.schedule.collectives import COLLECTIVES
 from collwise.system.quantities import parse_size
 
 _WRONG = "MPICH 5.0.2's leaves wrong data unless the ranks are a power of two"
@@ -289,5 +291,11 @@ def _belongs(of: str, name: str, choices: Mapping[str, int]) -> bool:
 
 
 def digest() -> str:
-    """A text of all variables; own algorithms serve only if all ranks have equal texts."""
-    return repr(sorted((one.name, one.nbytes, one.description) for one in variables().values()))
+    """A text of all variables, and of which algorithms they let a running program choose.
+
+    Own algorithms serve only if all ranks have equal texts.
+    """
+    known = sorted((one.name, one.nbytes, one.description) for one in variables().values())
+    methods = [method for collective in COLLECTIVES.values() for method in collective.methods]
+    ways = product(methods, FORMS)
+    return repr((known, [sorted(catalogue(*way).left_out.items()) for way in ways]))

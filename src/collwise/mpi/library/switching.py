@@ -44,6 +44,7 @@ MOST_DUPLICATES = 10
 """Largest number of duplicates of a communicator, each made with other algorithms."""
 _WHERE_MADE: Mapping[str, int] = {"coll_tuned_use_dynamic_rules": 1, "coll_han_priority": 0}
 """Further variables to set before a communicator is duplicated, if they exist, with values."""
+_NO_DUPLICATE = "no duplicate could be made for it"
 
 _lock = threading.Lock()
 """The lock of switched calls; unused with the compiled engine, which has a lock of its own."""
@@ -131,7 +132,7 @@ class OwnCalls:
             if COMPILED is not None:
                 COMPILED.guard()
             return Switched(None, writes)
-        shared = _shared(known) if len(writes) == 1 else writes
+        shared = _shared(known, writes)
         if shared not in self._duplicates:
             if local:
                 return "no duplicate has been made for it yet"
@@ -139,7 +140,7 @@ class OwnCalls:
                 return f"there are {MOST_DUPLICATES} duplicates for other algorithms"
             self._duplicates[shared] = self._duplicate(shared)
         made = self._duplicates[shared]
-        return "no duplicate could be made for it" if made is None else Switched(made)
+        return _NO_DUPLICATE if made is None else Switched(made)
 
     def composed(self, method: str, form: Form, name: str, settings: Mapping[str, Any]) -> bool:
         """Whether the library runs the algorithm on one rank per node, and other ones inside nodes.
@@ -165,10 +166,10 @@ class OwnCalls:
         if isinstance(known, str):
             return known
         try:
-            known.writes(settings)
+            shared = _shared(known, known.writes(settings))
         except CollwiseError as problem:
             return str(problem)
-        return ""
+        return _NO_DUPLICATE * (shared in self._duplicates and self._duplicates[shared] is None)
 
     def lacks(
         self, ways: Iterable[tuple[str, Form]], name: str, settings: Mapping[str, Any]
@@ -198,22 +199,31 @@ class OwnCalls:
         return self.refused != ""
 
     def _duplicate(self, writes: Writes) -> MPI.Intracomm | None:
-        """A duplicate made while variables have these values; None if a rank fails.  Collective."""
-        made = None
-        wanted = (*_needed(), *writes)
+        """A duplicate made while variables have these values; None if a rank fails.  Collective.
+
+        Rank 0 logs why a rank failed.
+        """
+        made, wanted = None, (*_needed(), *writes)
         with alone():
             before = [(one, one.read()) for one, _ in wanted]
             try:
-                failed = np.array([_written(wanted)], "i4")
-                self.of.Allreduce(MPI.IN_PLACE, failed, MPI.MAX)
-                if not failed[0]:
+                if not (failed := self._failure(_written(wanted))):
                     made = plain_duplicate(self.of)
                     made.Set_errhandler(self.of.Get_errhandler())
-            except MPI.Exception as problem:  # no room for a communicator: all ranks raise
-                log.warning("the library's default serves: no duplicate (%s)", problem)
+            except MPI.Exception as problem:  # such as: no room for a communicator
+                failed = f"no duplicate ({problem})"
             finally:
                 _written(reversed(before))
+        if failed := self._failure(failed):
+            made = None  # if some ranks have made one, they cannot free it
+            if self.of.Get_rank() == 0:
+                log.warning("the library's default serves: %s", failed)
         return made
+
+    def _failure(self, here: str) -> str:
+        """The first rank's failure, equal on all ranks; empty if no rank has one.   Collective."""
+        every = enumerate(self.of.allgather(here))
+        return next((f"rank {rank}: {failed}" for rank, failed in every if failed), "")
 
     def free(self) -> None:
         """Free all duplicates.   Collective."""
@@ -288,12 +298,14 @@ def changed(writes: Writes) -> Iterator[None]:
                 one.write(value)
 
 
-def _shared(algorithm: OwnAlgorithm) -> Writes:
-    """The (variable, value) pairs that choose algorithms whose value equals this algorithm's.
+def _shared(algorithm: OwnAlgorithm, writes: Writes) -> Writes:
+    """What to write before a duplicate is made; `writes` itself if the algorithm has settings.
 
-    They are of all blocking collectives that have such an algorithm.  All pairs are written before
-    a duplicate is made, so that the collectives share it.
+    Otherwise the (variable, value) pairs that choose algorithms whose value equals this one's, of
+    all blocking collectives that have such an algorithm: the collectives share the duplicate.
     """
+    if len(writes) > 1:
+        return writes
     every = (
         one
         for collective in COLLECTIVES.values()
@@ -309,12 +321,11 @@ def _needed() -> Writes:
     return tuple((known[name], value) for name, value in _WHERE_MADE.items() if name in known)
 
 
-def _written(wanted: Iterable[tuple[Variable, int]]) -> bool:
-    """Write these values; returns True if the library refused one."""
+def _written(wanted: Iterable[tuple[Variable, int]]) -> str:
+    """Write these values; returns why the library refused one, empty if it took all."""
     try:
         for one, value in wanted:
             one.write(value)
     except CollwiseError as problem:
-        log.warning("the library's default serves: %s", problem)
-        return True
-    return False
+        return str(problem)
+    return ""

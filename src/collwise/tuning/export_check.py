@@ -29,7 +29,7 @@ from collwise.system import formatting
 from collwise.system.launcher import ask, command_line
 
 RACE_S = 2.0
-"""Seconds for each race."""
+"""The most seconds for each race, which ends earlier once its medians are known well enough."""
 _START_S, _EACH_S = 120.0, 20.0
 """The seconds allowed for starting ranks, and for each rule besides its races."""
 
@@ -144,8 +144,8 @@ def main(question: str) -> None:
                 given = {"sources": range(ranks), "nbytes": nbytes // ranks}
                 more = given if kind.has_sources else {"nbytes": nbytes}
                 problem, _ = problem_for(collective, ranks=ranks, **more)
-                options = {"own": {one.label + BLOCKING: one}, "within": USUAL_WITHIN}
-                race = session.compare(problem, {}, {}, RACE_S, **options)
+                own = {one.label + BLOCKING: one}
+                race = session.compare(problem, {}, {}, RACE_S, own=own, within=USUAL_WITHIN)
                 speedup = race.speedup(race.best_own) if race.best_own != race.library else None
             if speedup is not None:
                 by_hand = {collective: one.label.partition("/")[2]}

@@ -32,7 +32,7 @@ os.environ |= {
 }
 
 NOT_MEASURED = {"explore", "figures", "guidelines", "papers", "recorded"}
-"""Tests of these say nothing about branches that others leave out, and tracing makes them slow."""
+"""Tests of these, like those that start ranks, take no branches that others leave out."""
 
 
 def pytest_collection_finish() -> None:
@@ -63,7 +63,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     tests come before those with few.
     """
     for item in items:
-        if item.path.parent.name in NOT_MEASURED:
+        if item.path.parent.name in NOT_MEASURED or item.get_closest_marker("mpi"):
             item.add_marker("no_cover")
     tests = Counter(item.path for item in items)
     several = hasattr(config, "workerinput")

@@ -18,6 +18,7 @@ LEVELS = cw.Machine.levels(
 each = pytest.mark.parametrize("algorithm", algorithms_for("broadcast"), ids=lambda a: a.name)
 
 
+@pytest.mark.no_cover
 @each
 def test_one_source_is_a_broadcast(algorithm: Algorithm) -> None:
     """The same messages at the same times, from any source."""

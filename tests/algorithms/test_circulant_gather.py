@@ -12,6 +12,7 @@ SLOW = Machine.hockney(alpha_s="1e-6", beta_s="1e-9", gamma_s="1e-7")
 """Combining takes long."""
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("ranks", "nbytes", "alpha_s", "beta_s", "gamma_s"),
     [

@@ -61,6 +61,7 @@ def test_the_brackets_are_those_of_recursive_doubling() -> None:
     assert doubled(7) == (((0, 1), (2, 3)), ((4, 5), 6))
 
 
+@pytest.mark.no_cover
 def test_some_for_short_and_some_for_long_vectors_keep_it() -> None:
     """Every collective, any p, any root: neither is far from what an order of less costs."""
     for p in (2, 6, 12, 31):

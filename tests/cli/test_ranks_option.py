@@ -176,11 +176,11 @@ def test_ranks_refuse_together(tmp_path: Path) -> None:
 def test_a_sweep(mpi: Library, measured: Path) -> None:
     """A row for each race as it ends, and in the CSV; what the record has is not raced again."""
     asked = (
-        "bench", "--budget", "0.2", "-n", "2", "--collective", "broadcast,allreduce", "-b", "4",
+        "bench", "--budget", "0.05", "-n", "2", "--collective", "broadcast,allreduce", "-b", "4",
         "-e", "16", "-f", "4", "--on", "1,2", "--record", "r.json", "--csv", "s.csv",
     )  # fmt: skip
     ended = process(mpi, measured, *asked, "--picture", "s.svg", "--report", "s.html")
-    assert (ended.code, ended.err) == (0, "racing 8 times on 2 ranks for 1.6 s at most\n")
+    assert (ended.code, ended.err) == (0, "racing 8 times on 2 ranks for 0.4 s at most\n")
     with (measured / "s.csv").open() as file:
         rows = list(csv.DictReader(file))
     cells = [(row["collective"], int(row["ranks"]), int(row["nbytes"])) for row in rows]
@@ -195,7 +195,7 @@ def test_a_sweep(mpi: Library, measured: Path) -> None:
     record = json.loads((measured / "r.json").read_text())
     check_schema("bench", record)
     made = record["provenance"]
-    assert (made["ranks"], made["budget_s"]) == (2, pytest.approx(1.6))
+    assert (made["ranks"], made["budget_s"]) == (2, pytest.approx(0.4))
     assert made["elapsed_s"] > 0
     before = record["cells"]
     record["cells"] = before[:4] + before[5:]
@@ -211,7 +211,7 @@ def test_a_sweep(mpi: Library, measured: Path) -> None:
 @on_one("mpich")
 def test_a_scan(mpi: Library, measured: Path) -> None:
     """Of all collectives; what is not raced is named."""
-    asked = ("scan", "-n", "2", "--budget", "2", "--bytes", "8,64")
+    asked = ("scan", "-n", "2", "--budget", "1", "--bytes", "8,64")
     found = process(mpi, measured, *asked, "--json").document("scan")
     assert found["ranks"] == 2
     tasks = [*found["medians_s"], *found["left_out"]]

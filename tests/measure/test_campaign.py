@@ -105,6 +105,7 @@ def test_a_postal_machine_comes_back_exactly(ranks: int, lam: Fraction) -> None:
     ]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     "machine",
     [
@@ -124,6 +125,7 @@ def test_machines_whose_cost_depends_on_the_size_come_back_exactly(machine: Mach
             assert rebuilt.message(nbytes) == machine.message(nbytes)
 
 
+@pytest.mark.no_cover
 def test_a_switch_at_the_eager_limit_is_found() -> None:
     measurement = _conduct(EAGER_LIMIT, 4)
     _assert_exact(measurement, EAGER_LIMIT)

@@ -25,6 +25,7 @@ def _measure(machine: Machine, ranks: int = 9, **options: object) -> Measurement
     return SimulatedProber(machine).conduct(campaign)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("lam", ["1", "9/5", "4/3"])
 def test_a_profile_gives_the_machine_back_exactly(lam: str, tmp_path: Path) -> None:
     machine = Machine.postal(t0_s="1.2e-6", lam=Fraction(lam))

@@ -236,11 +236,11 @@ if sys.argv[1] == "Finalize":
 @pytest.mark.parametrize(
     ("mpi", "engine", "ends"),
     [
-        ("mpich", "compiled", "exit"),
         ("mpich", "compiled", "Finalize"),
         ("mpich", "python", "exit"),
         ("openmpi", "compiled", "exit"),
-        ("openmpi", "compiled", "Finalize"),
+        pytest.param("mpich", "compiled", "exit", marks=pytest.mark.exhaustive),
+        pytest.param("openmpi", "compiled", "Finalize", marks=pytest.mark.exhaustive),
     ],
     indirect=["mpi"],
 )

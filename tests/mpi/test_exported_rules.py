@@ -62,7 +62,6 @@ def _export(mpi: Library, *words: object) -> str:
 
 
 @pytest.mark.mpi
-@pytest.mark.no_cover
 def test_every_rule_is_in_force_and_other_sizes_keep_the_default(
     mpi: Library, tmp_path: Path
 ) -> None:
@@ -102,7 +101,6 @@ GOOD = {"mpich": "ring", "openmpi": "recursive_doubling"}
 
 
 @pytest.mark.mpi
-@pytest.mark.no_cover
 def test_a_file_changes_a_plain_program(mpi: Library, tmp_path: Path) -> None:
     """It overrules what the job's own variables force."""
     won: list[Won] = [(4, 512, f"allreduce/library:{GOOD[mpi.name]}", {})]

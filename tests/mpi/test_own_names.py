@@ -41,7 +41,6 @@ def _told(mpi: Library, *choices: dict[str, str]) -> list[list[list[str]]]:
 
 
 @pytest.mark.mpi
-@pytest.mark.no_cover
 def test_every_name_has_the_number_that_the_library_gives_it(mpi: Library) -> None:
     """One name for each variable at a time, read by the library, until all names were read."""
     names: dict[str, dict[str, int]] = {}

@@ -155,6 +155,7 @@ def test_a_plan_on_paper() -> None:
     assert lines[-4:] == [f"moving       {remark}" for remark in made.remarks]
 
 
+@pytest.mark.no_cover
 def test_more_ranks_than_can_be_played() -> None:
     """Of one tree for all, there is a plan; elsewhere, a schedule by name."""
     made = allgatherv(1 << 15, [5, 77], algorithm="source_tree")

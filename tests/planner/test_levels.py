@@ -31,6 +31,7 @@ def made(machine: Levels, collective: str = "broadcast", **more: Any) -> Plan:
     return cw.plan(collective, machine=machine, **given)
 
 
+@pytest.mark.no_cover
 def test_groups_are_reached_one_after_another() -> None:
     """By hand: the first node has two ranks to send, whose messages leave 4 apart."""
     plan = made(MACHINE)
@@ -77,6 +78,7 @@ def test_a_faster_outer_level_is_told() -> None:
     )
 
 
+@pytest.mark.no_cover
 def test_many_ranks_are_planned() -> None:
     """What takes too long to simulate is left out, and named."""
     machine = Machine.levels([INSIDE, ACROSS], Placement.regular(18, 18), ports=[4])
@@ -92,6 +94,7 @@ def test_many_ranks_are_planned() -> None:
     )
 
 
+@pytest.mark.no_cover
 def test_many_ranks_are_planned_by_rough_times(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on more ranks than are simulated: what is chosen is what would be, if all were."""
     machine = parse("8x8: 200ns,2,300ns; 1.7us+0.8ns/B,4")

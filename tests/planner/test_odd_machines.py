@@ -56,6 +56,7 @@ def test_every_candidate_takes_what_is_predicted(law: str, collective: str) -> N
             assert cw.ideal(schedule, machine).completion == candidate.predicted
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("collective", COLLECTIVES)
 def test_nothing_costs_anything(collective: str) -> None:
     more: dict[str, Any] = {"sources": range(3)} if COLLECTIVES[collective].has_sources else {}
@@ -128,6 +129,7 @@ def test_too_many_bytes_refuse_candidates_or_the_plan(collective: str, nbytes: i
     assert any("2^61" in why for why in plan.excluded.values())
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("nbytes", [2**55, 2**61, 2**62, 2**63 - 1, 2**63, 2**200])
 def test_no_time_is_wrong(nbytes: int) -> None:
     """It is that of all ranks' lists, or is refused."""
@@ -152,6 +154,7 @@ def test_no_time_is_wrong(nbytes: int) -> None:
             assert completion(schedule, MACHINES["primes"]) == time, name
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("collective", [name for name in COLLECTIVES if name != "allgatherv"])
 def test_what_no_stage_can_be_worse_than(collective: str) -> None:
     """37 ranks are no product of small groups, which counted as 2^200 seconds."""

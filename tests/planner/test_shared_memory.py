@@ -33,6 +33,7 @@ def sent(operations: Iterable[Operation]) -> list[Send]:
     return [op for op in operations if isinstance(op, Send)]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("ranks", [2, 5, 8])
 def test_among_few_a_flat_broadcast_is_best(ranks: int) -> None:
     """And no faster one is possible.  With messages of the same costs it is not."""
@@ -80,6 +81,7 @@ def test_short_vectors_are_combined_by_all_ranks() -> None:
         assert len(published) < len(sent(operations))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(("shape", "nbytes"), [("4x8", 8), ("2x4x4", 512)])
 def test_trees_start_between_nodes(shape: str, nbytes: int) -> None:
     """Other nodes are reached by one message each, the first before anything is read anywhere."""

@@ -90,6 +90,7 @@ def test_nobody_is_as_close_as_asked() -> None:
 LEVELS = Machine.levels([Machine.postal(t0_s=1e-6, lam=2), MEASURED], Placement.regular(4, 2))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("machine", [HOCKNEY, MEASURED, LEVELS], ids=lambda machine: machine.kind)
 def test_fewer_messages_are_raced_too(machine: Machine) -> None:
     """What many messages cost hosts and switches besides t0, no law knows."""
@@ -148,6 +149,7 @@ def _depends_on_one(candidate: Candidate, ranks: int, problem: Problem) -> bool:
     return any(all(len(found) <= 1 for found in of_ranks) for of_ranks in peers)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("collective", ["broadcast", "reduce"])
 @pytest.mark.parametrize("ranks", [8, 12])
 def test_one_on_whom_nobody_waits_for_many_is_raced_too(collective: str, ranks: int) -> None:

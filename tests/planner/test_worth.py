@@ -50,7 +50,7 @@ def test_by_the_model(collective: str) -> None:
 def test_where_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     told = worth([race()], None, PROBLEM, "blocking", None)
     assert told == (None, "nothing was measured on this machine")
-    many = Problem("allreduce", 1 << 20, 8, 0, 8, "rank")
+    many = Problem("allreduce", 1 << 21, 8, 0, 8, "fixed")
     logp = Machine.loggp(L_s=1e-6, o_s=1e-6, g_s=1e-6, G_s=1e-9)
     told = worth([], logp, many, "blocking", None)
     assert told.seconds is None

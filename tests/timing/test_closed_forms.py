@@ -57,6 +57,7 @@ def chain_in_segments(machine: Machine, hops: int, nbytes: int, segment: int) ->
     return hops * full.latency + (count - 1) * full.gap + lag
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda m: m.describe())
 def test_chains_in_segments(machine: Machine) -> None:
     for p in RANKS:
@@ -83,6 +84,7 @@ def test_which_go_by_shapes() -> None:
     assert tree_completion(segmented.program, MACHINES[0]) is None
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("degree", [1, 2])
 def test_chains_of_thousands_of_ranks_are_no_deep_recursion(degree: int) -> None:
     machine, tree = Machine.postal(t0_s=1, lam=2), HeapTree(20_000, degree)

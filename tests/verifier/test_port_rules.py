@@ -125,6 +125,7 @@ def test_loggp_gap_between_receipts() -> None:
 OWN_PORTS = ("postal", "measured, combining", "Hockney", "LogGP", "memory", "memory, combining")
 
 
+@pytest.mark.no_cover
 @given(st.integers(0, 2**32), st.sampled_from(OWN_PORTS))
 def test_moving_any_transfer_forward_is_seen(seed: int, law: str) -> None:
     """Ideal time is as early as possible: nothing can be done earlier, alone.

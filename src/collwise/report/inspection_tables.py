@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from collwise.figures.style import save
-from collwise.figures.tree_diagram import tree_diagram
 from collwise.model.machine import Machine
 from collwise.planner.choose import plan_for
 from collwise.report.schedule_files import check_drawable, unit_of
@@ -63,6 +61,9 @@ def draw_trees(inspection: Inspection, machine: Machine, path: Path) -> Saved:
     path: the file of the first tree.  "-BYTES" is added for later trees, then "-ours" for ours.
     Raises InvalidArgument for too many ranks or messages to draw.
     """
+    from collwise.figures.style import save
+    from collwise.figures.tree_diagram import tree_diagram
+
     trees = {one.seen.parents: one.first for one in reversed(inspection.stretches)}
     files, lines = list[str](), list[str]()
     for parents, nbytes in sorted(trees.items(), key=lambda tree: tree[1]):

@@ -25,12 +25,13 @@ from collwise.measure.race import BLOCKING, OWN
 from collwise.measure.statistics import Interval
 from collwise.planner.choose import problem_for
 from collwise.planner.plans import Candidate
+from collwise.profiles.records import USUAL_WITHIN
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.system import formatting
 from collwise.system.launcher import ask, command_line
 
 RACE_S = 2.0
-"""Seconds for each race."""
+"""The most seconds for each race, which ends earlier once its medians are known well enough."""
 _START_S, _EACH_S = 120.0, 20.0
 """The seconds allowed for starting ranks, and for each rule besides its races."""
 
@@ -155,7 +156,8 @@ def main(question: str) -> None:
                 given = {"sources": range(ranks), "nbytes": nbytes // ranks}
                 more = given if kind.has_sources else {"nbytes": nbytes}
                 problem, _ = problem_for(collective, ranks=ranks, **more)
-                race = session.compare(problem, {}, {}, RACE_S, own={one.label + BLOCKING: one})
+                own = {one.label + BLOCKING: one}
+                race = session.compare(problem, {}, {}, RACE_S, own=own, within=USUAL_WITHIN)
                 speedup = race.speedup(race.best_own) if race.best_own != race.library else None
             if speedup is not None:
                 by_hand = {collective: one.label.partition("/")[2]}

@@ -2,22 +2,14 @@
 
    The core takes functions, so nothing is mocked that it would otherwise include.  Compiled and run
    by tests/mpi/test_engine.py, with the sanitizers. */
+#include "checks.h"
+
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "crossing.h"
 #include "progress.h"
-
-#define CHECK(condition) \
-    do { \
-        if (!(condition)) { \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-            exit(1); \
-        } \
-    } while (0)
 
 enum { RANKS = 5, MOST = 512, TRUNCATED = 15 };
 
@@ -344,12 +336,6 @@ static void a_chain(int handle_width, int persistent, unsigned seed) {
     }
 }
 
-static void *node_memory(void) {
-    void *memory = aligned_alloc(64, (size_t)node_nbytes(RANKS));
-    CHECK(memory);
-    return memset(memory, 0, (size_t)node_nbytes(RANKS));
-}
-
 struct rank_of {
     const struct library *library;
     int rank, rounds;
@@ -426,7 +412,7 @@ static void *leaver(void *argument) {
 
 /* Owners, the library's hook and the helper at once; `with_hooks`, the helper calls operators only. */
 static void threads_of_all_kinds(int handle_width, int with_hooks, int in_node, int patience) {
-    void *memory = in_node ? node_memory() : NULL;
+    void *memory = in_node ? node_memory(RANKS) : NULL;
     struct library library = library_of(handle_width);
     struct rank_of ranks[RANKS + 1];
     pthread_t owners[RANKS + 1], progress;
@@ -454,8 +440,8 @@ static void threads_of_all_kinds(int handle_width, int with_hooks, int in_node, 
         struct node *home = node_open(memory, RANKS, 0);
         CHECK(node_take(home, 7 + LANES));
         node_close(home);
+        free_memory(memory, RANKS);
     }
-    free(memory);
 }
 
 static void a_helper_forwards(void) {
@@ -569,7 +555,7 @@ static struct program *exchange(const struct library *library, int rank, int64_t
    is not about to combine. */
 static void combined_in_place(kernel loop, int64_t count, int late) {
     struct library library = library_of(8);
-    void *memory = node_memory();
+    void *memory = node_memory(RANKS);
     double *vectors[2][3];
     struct program *ranks[2];
     for (int rank = 0; rank < 2; rank++) {
@@ -606,7 +592,7 @@ static void combined_in_place(kernel loop, int64_t count, int late) {
             free(vectors[rank][n]);
         }
     }
-    free(memory);
+    free_memory(memory, RANKS);
 }
 
 /* Rank 0 receives a vector from each of two others, and combines the two.   loop: NULL for the library's
@@ -614,7 +600,7 @@ static void combined_in_place(kernel loop, int64_t count, int late) {
    order: what comes first, the left one or the right one; 2: both are there from the start. */
 static void both_operands_from_slots(kernel loop, int64_t count, int order) {
     struct library library = library_of(8);
-    void *memory = node_memory();
+    void *memory = node_memory(RANKS);
     int64_t nbytes = 8 * count;
     int reader = 0;
     double *vectors[5]; /* received: left, right; the result; sent: left, right */
@@ -666,7 +652,7 @@ static void both_operands_from_slots(kernel loop, int64_t count, int order) {
     for (int n = 0; n < 5; n++) {
         free(vectors[n]);
     }
-    free(memory);
+    free_memory(memory, RANKS);
 }
 
 /* A program of rank 0, 1 or 2: rank 1 sends a message to 0, and a long one to 2. */
@@ -696,7 +682,7 @@ static struct program *short_and_long(const struct library *library, void *memor
    full: the ring is, of what rank 2 has yet to read. */
 static void who_only_reads(int64_t nbytes, int few, int full) {
     struct library library = library_of(8);
-    void *memory = node_memory();
+    void *memory = node_memory(RANKS);
     char *buffers[3];
     struct program *ranks[3];
     const int reader = 2;
@@ -728,7 +714,7 @@ static void who_only_reads(int64_t nbytes, int few, int full) {
         program_free(ranks[rank]);
         free(buffers[rank]);
     }
-    free(memory);
+    free_memory(memory, RANKS);
 }
 
 static void errors(void) {

@@ -2,22 +2,12 @@
 
    Compiled and run by tests/mpi/test_engine.py, with the sanitizers.  All threads know all messages;
    each publishes its own, in order, and reads what is for it, in the order of each writer. */
+#include "checks.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include "node.h"
-
-#define CHECK(condition) \
-    do { \
-        if (!(condition)) { \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-            exit(1); \
-        } \
-    } while (0)
 
 enum { MOST = 5, MESSAGES = 3000, LONGEST = 3 * PIECE };
 
@@ -177,8 +167,7 @@ static void requests(void) {
     pthread_t threads[MOST];
     int numbers[MOST], taken = 0;
     ranks = MOST;
-    memory = aligned_alloc(64, (size_t)node_nbytes(ranks));
-    memset(memory, 0, (size_t)node_nbytes(ranks));
+    memory = node_memory(ranks);
     for (int rank = 0; rank < ranks; rank++) {
         numbers[rank] = rank;
         CHECK(!pthread_create(&threads[rank], NULL, requester, &numbers[rank]));
@@ -190,15 +179,14 @@ static void requests(void) {
         taken += told[number] > 0;
     }
     CHECK(taken > REQUESTS / 20 && taken < REQUESTS - 1);
-    free(memory);
+    free_memory(memory, ranks);
 }
 
 /* A reader that does not read keeps the ring full.  Messages to another go on as far as letters carry. */
 static void a_full_ring(void) {
     static char data[PIECE];
     int slow = 1, quick = 2;
-    memory = aligned_alloc(64, (size_t)node_nbytes(3));
-    memset(memory, 0, (size_t)node_nbytes(3));
+    memory = node_memory(3);
     struct node *writer = node_open(memory, 3, 0), *reader = node_open(memory, 3, quick);
     struct piece piece;
     while (node_publish(writer, &slow, 1, data, PIECE, 0) > 0) {
@@ -213,7 +201,7 @@ static void a_full_ring(void) {
     }
     node_close(writer);
     node_close(reader);
-    free(memory);
+    free_memory(memory, 3);
 }
 
 int main(void) {
@@ -222,8 +210,7 @@ int main(void) {
         int numbers[MOST];
         srand(seed);
         ranks = 2 + (int)seed % (MOST - 1);
-        memory = aligned_alloc(64, (size_t)node_nbytes(ranks));
-        memset(memory, 0, (size_t)node_nbytes(ranks));
+        memory = node_memory(ranks);
         for (int m = 0; m < MESSAGES; m++) {
             int sizes[] = {rand() % 9, rand() % 60, rand() % 3000, m % 50 ? 8 : rand() % LONGEST};
             messages[m] = (struct message){rand() % ranks, sizes[rand() % 4], 0, {0}};
@@ -244,7 +231,7 @@ int main(void) {
         for (int rank = 0; rank < ranks; rank++) {
             CHECK(!pthread_join(threads[rank], NULL));
         }
-        free(memory);
+        free_memory(memory, ranks);
     }
     requests();
     a_full_ring();

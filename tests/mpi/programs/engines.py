@@ -228,9 +228,12 @@ def grown_by_sizes_kib(comm: MPI.Intracomm, sizes: int) -> int:
 
 @check
 def calls_leak_nothing(comm: MPI.Intracomm) -> None:
-    """Fifty bytes a call would show; a million calls are made under `exhaustive`."""
+    """50 bytes a call would show, 130 with Python's engine, which takes far longer for one.
+
+    A million calls are made under `exhaustive`.
+    """
     if comm.size == 2 and Path("/proc/self/status").exists():
-        assert grown_kib(comm, 250) < 512
+        assert grown_kib(comm, 100 if SERVING.name == "python" else 250) < 512
 
 
 @check

@@ -9,7 +9,7 @@ import weakref
 from array import array
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from mpi4py import MPI
 from collwise.errors import BrokenCommunicator
 from collwise.mpi.buffers.memory import SharedScratch
 from collwise.mpi.engine.node_transport import node_transport
+from collwise.mpi.runtime.agreement import everywhere
 from collwise.mpi.runtime.progress import END_LIMIT_S, before_mpi_ends
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def plain_duplicate(comm: MPI.Intracomm) -> MPI.Intracomm:
 
 
 class PrivateCommunicator:
-    """A duplicate of `comm`.  Making one is collective.
+    """A duplicate of `comm`.  Making one is collective: if a rank has no room, all ranks raise.
 
     broken: why a collective on the duplicate was interrupted; empty if none was.   when_broken:
     functions to call when a collective was interrupted.   tags: the next tag for a persistent or
@@ -56,7 +57,7 @@ class PrivateCommunicator:
     """
 
     def __init__(self, comm: MPI.Intracomm, nodes: Sequence[int] = ()) -> None:
-        self.comm = plain_duplicate(comm)
+        self.comm = everywhere(comm, partial(plain_duplicate, comm))
         self.transport = node_transport(self.comm, nodes)
         self.rank = self.comm.Get_rank()
         self.size = self.comm.Get_size()
@@ -209,7 +210,7 @@ class PrivateDuplicate:
             most = np.array([len(_open)])
             self.of.Allreduce(MPI.IN_PLACE, most, MPI.MAX)
             if most[0] < MOST:
-                with suppress(MPI.Exception):  # no room, which all ranks find out
+                with suppress(MPI.Exception):  # no room
                     self.make()
             self.refused = self.made is None
             if self.refused:

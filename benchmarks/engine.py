@@ -204,7 +204,8 @@ def candidates() -> tuple[dict[str, Callable[[], object]], list[Any], list[str]]
     for call in MOST:
         if not call.startswith("persistent"):
             made = [servers[way].plan(call.split()[0], int(call.split()[1])) for way in TRANSPORTS]
-            plans.append(table_row((call, *(plan.choice.label for plan in made))))
+            labels = (plan.choice.label if plan else "the library's own" for plan in made)
+            plans.append(table_row((call, *labels)))
     return acts, requests, plans
 
 

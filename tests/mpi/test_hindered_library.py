@@ -107,7 +107,6 @@ def hindering(mpi: Library, tmp_path: Path) -> Path:
 
 
 @pytest.mark.mpi
-@pytest.mark.no_cover
 def test_the_default_serves_on_all_ranks_and_one_of_them_says_why(
     mpi: Library, hindering: Path
 ) -> None:

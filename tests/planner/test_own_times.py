@@ -50,6 +50,7 @@ def test_every_entry_is_registered_and_has_a_time(entry: tuple[str, str, str]) -
         (("MPICH", "Reduce", "binomial"), 5, {}),
         (("MPICH", "Allgather", "tsp_brucks"), 8, {"k": 4}),
         (("MPICH", "Allreduce", "recexch"), 8, {"k": 4}),
+        (("MPICH", "Allreduce", "recexch"), 8, {"k": 1}),
         (("MPICH", "Bcast", "tree"), 8, {"k": 2}),
         (("Open MPI", "Bcast", "binomial"), 8, {"segment": 64}),
         (("Open MPI", "Bcast", "knomial"), 8, {}),

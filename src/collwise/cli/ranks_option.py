@@ -86,7 +86,8 @@ def on_ranks(
             comm = world()
             if ours and comm.Get_rank() == 0:
                 tell_starter(_WORKING)
-            show_results = command(comm=comm, here=describe(comm), **options)
+            named = options.get("profile_path") or options.get("save_path")
+            show_results = command(comm=comm, here=describe(comm, profile=named), **options)
             from collwise.mpi.runtime.agreement import on_root
 
             on_root(comm, show_results, takes_long=True)

@@ -223,7 +223,7 @@ class Dispatch:
         most: the largest number of algorithms.   Collective.
         """
         found: dict[str, Switched] = {}
-        if satisfies(estimated.problem.order, "rank"):
+        if satisfies(estimated.problem.order, "rank") or self.own.agree():
             return found
         forms, composed = FORMS[:1], self.own.nested
         chosen = partial(own_candidates, estimated, method, forms, composed=composed)

@@ -28,7 +28,8 @@ def own_candidates(
             candidate = Candidate(f"{problem.collective}/{OWN}{name}", settings, Fraction(0))
             label, own = candidate.label + CALLS[form].ending, known[name]
             time_s = None
-            if not own.compositions or not composed or settings["composition"] == own.flat:
+            flat = own.flat is not None and settings.get("composition") == own.flat
+            if not own.compositions or not composed or flat:
                 time_s = predicted_own(estimated, own.library, method, name, own.in_force(settings))
             if time_s is None:
                 others[label] = candidate

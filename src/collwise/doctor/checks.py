@@ -19,7 +19,7 @@ from collwise.profiles.fingerprint import Fingerprint, local_fingerprint
 from collwise.profiles.profile import Profile
 from collwise.profiles.store import default_path, transport_of
 from collwise.system import formatting
-from collwise.system.host import NODE, chosen_transport, usable_cores
+from collwise.system.host import NODE, usable_cores
 from collwise.system.launcher import (
     INSTALL,
     NO_PROVIDER,
@@ -93,8 +93,8 @@ def checkup(progress: Callable[[str, float], None]) -> Iterator[CheckResult]:
     progress("looking for a profile", 0.9)
     yield _cores()
     if mpi is not None:
-        chosen = chosen_transport() or transport_of(None)
-        transport = chosen or ("messages" if mpi["no_memory"] else "memory")
+        chosen = os.environ.get(NODE) or transport_of(None) or "memory"
+        transport = "messages" if mpi["no_memory"] else chosen
         here = local_fingerprint(mpi["library"], "one node", transport=transport)
         path = default_path(here)
         yield _profile(path, here, mpi["engine"])
@@ -108,7 +108,7 @@ def _library(mpi: Answer) -> Iterator[CheckResult]:
     if mpi["multiple"]:
         yield ok("threads", "MPI_THREAD_MULTIPLE: started schedules advance by themselves")
     else:
-        seen = "less than MPI_THREAD_MULTIPLE: the library's own collectives serve"
+        seen = "less than MPI_THREAD_MULTIPLE: plans serve only inside one node, through its memory"
         remedy = "leave mpi4py.rc.thread_level at its default, or use a library built with threads"
         yield note("threads", seen, remedy)
     yield _engine(mpi)

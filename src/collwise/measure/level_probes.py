@@ -146,7 +146,7 @@ class ReadersProbe(AnyProbe):
 
     @property
     def experiment(self) -> int:  # type: ignore[override]
-        """6 with one reader, 7 with several."""
+        """6 with one reader, 7 with several: cells of samples have no number of readers."""
         return 6 if self.readers == 1 else 7
 
     @property

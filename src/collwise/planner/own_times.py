@@ -67,6 +67,8 @@ def _tree(problem: Problem, own: InForce) -> dict[str, Any] | None:
 
 
 def _power_of_k(problem: Problem, own: InForce) -> dict[str, Any] | None:
+    if own.get("k", 0) < 2:  # a job may have set it to anything
+        return None
     left = problem.ranks
     while left % own["k"] == 0:
         left //= own["k"]

@@ -136,7 +136,7 @@ def _busy_per_piece(piece: Program, problem: Problem, machine: Levels) -> Fracti
     across = OneLevel(machine, placement.depth, crowd=min(map(len, placement.members[0])))
     own_port = shared_port = Fraction(0)
     operations = piece.operations(0)
-    firsts = publications(operations, readers_of(machine, placement.ranks)(0))
+    firsts = publications(operations, readers_of(machine.placed(placement), placement.ranks)(0))
     for place, op in enumerate(operations):
         if isinstance(op, Send) and firsts[place] == place:
             level, nbytes = placement.meeting(0, op.peer), size_of(op)

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from collwise.system.host import LAB, TRANSPORTS, chosen_transport, cpu_model
+from collwise.system.host import LAB, chosen_transport, cpu_model
 
 Layout: TypeAlias = Literal["one node", "several nodes"]
 
@@ -37,8 +37,9 @@ class Fingerprint(
     network: str = ""
     """The network that MPI uses between nodes; empty on one node, if emulated, and in old files."""
 
-    transport: str = TRANSPORTS[0]
-    """What carries data inside a node: "messages" of MPI, or "memory" that its ranks share."""
+    transport: str = "messages"
+    """What carries data inside a node: "messages" of MPI (in old files, too), or "memory" that its
+    ranks share."""
 
     @property
     def is_here(self) -> bool:
@@ -82,7 +83,7 @@ def local_fingerprint(
     layout: Layout,
     emulated: str = "",
     network: str = "",
-    transport: str = TRANSPORTS[0],
+    transport: str = "messages",
 ) -> Fingerprint:
     """The fingerprint of this node; the arguments are the fields with the same names."""
     return Fingerprint(

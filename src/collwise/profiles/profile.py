@@ -245,7 +245,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             hosts = ", ".join(list(made.hosts)[:3]) + (", …" if len(made.hosts) > 3 else "")
             remedy = f"measure here: collwise measure -n {max(made.ranks, 2)}"
             if differences[0].startswith(LABELS["transport"]):  # nothing else differs
-                remedy = f"set {NODE}={self.fingerprint.transport}, or {remedy}"
+                possible = " (`collwise doctor` says whether that is possible)"
+                theirs = self.fingerprint.transport
+                remedy = f"set {NODE}={theirs}{possible * (theirs == 'memory')}, or {remedy}"
             raise ForeignProfile(
                 f"use the profile measured on {hosts} at {made.created}",
                 "this is another machine: " + "; ".join(differences),

@@ -123,7 +123,7 @@ def _outside(rule: Rule, others: Sequence[Rule]) -> list[int]:
 def _ran(rules: Sequence[Rule], environment: Mapping[str, str]) -> list[dict[str, Any]]:
     """The ranks' answers about each rule, from one launch with these environment variables."""
     asked = [
-        [rule.collective, rule.raced, rule.name, rule.changed, _outside(rule, rules)]
+        [rule.collective, rule.method, rule.raced, rule.name, rule.changed, _outside(rule, rules)]
         for rule in rules
     ]
     count = formatting.count(rules[0].ranks, "rank")
@@ -132,7 +132,7 @@ def _ran(rules: Sequence[Rule], environment: Mapping[str, str]) -> list[dict[str
     limit_s = _START_S + (_EACH_S + RACE_S) * len(rules)
     answers, trouble = ask(command_line(rules[0].ranks, command), environment, limit_s)
     if not answers:
-        seen = f"they did not finish with{'' if environment else 'out'} the rules: {trouble}"
+        seen = f"with {', '.join(environment) or 'no rules'} they did not finish: {trouble}"
         raise RanksLost(f"the check on {count}", seen, "run collwise doctor")
     found: list[dict[str, Any]] = answers[0]["rules"]
     return found
@@ -147,9 +147,9 @@ def main(question: str) -> None:
     comm, told = world(), []
     with Session(comm, known := describe(comm)) as session:
         with_rules, asked = json.loads(question)
-        for collective, raced, name, settings, outside in asked:
+        for collective, method, raced, name, settings, outside in asked:
             kind, forced, speedup = COLLECTIVES[collective], None, None
-            seen = partial(_seen, method=kind.methods[-1])
+            seen = partial(_seen, method=method)
             one = Candidate(f"{collective}/{OWN}{name}", settings, Fraction(0))
             if not with_rules:
                 ranks, nbytes = comm.Get_size(), raced[0]

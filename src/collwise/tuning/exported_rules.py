@@ -69,8 +69,9 @@ def exported(
             races = kinds.setdefault((_method(race), race.ranks), {})
             known = races.setdefault(race.nbytes, race)
             if known.root != race.root:  # the default won with one of these roots
+                if _chosen(known) is not None or _chosen(race) is not None:
+                    unsaid.append(f"{_about(race)}: with another root the default won")
                 races[race.nbytes] = known if _chosen(known) is None else race
-                unsaid.append(f"{_about(race)}: with another root the default won")
     for races in kinds.values():
         for rule in _rules(races, form, library, unsaid):
             right = form.in_order.get(rule.method)

@@ -28,7 +28,7 @@ from collwise.profiles.records import FORMS, Form
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
 from collwise.system import formatting
-from collwise.system.host import NODE, TRANSPORTS, chosen_transport
+from collwise.system.host import NODE, chosen_transport
 from collwise.tuning.agenda import (
     AGENDA_SHARE,
     Item,
@@ -99,12 +99,13 @@ class Session:
     def _check_memory(self) -> None:
         """Raise InvalidArgument on all ranks if shared memory is requested but impossible."""
         world, comm = self.world, self.private.comm
-        wanted = world.sharing or on_root(comm, chosen_transport) == "memory"
+        shared = len(set(world.nodes)) < len(world.nodes)
+        wanted = shared and (world.sharing or on_root(comm, chosen_transport) == "memory")
         alone = not wanted or world.nodes.count(world.nodes[comm.Get_rank()]) == 1
         if not all(comm.allgather(alone or self.private.transport is not None)):
             self.private.free()
             seen = "some ranks of a node cannot share it: `collwise doctor` says why"
-            raise InvalidArgument("races through memory", seen, f"set {NODE}={TRANSPORTS[0]}")
+            raise InvalidArgument("races through memory", seen, f"set {NODE}=messages")
 
     @cached_property
     def _harness(self) -> RaceHarness:

@@ -249,21 +249,17 @@ class Prober:
     ) -> Bound:
         """Bind messages; each received message has memory of its own.
 
-        With shared memory each sent message has memory of its own, too, unless it is sent from a
-        scratch slot: those of one slot are one publication.
+        Messages that are sent from one scratch slot share memory, so they are one publication.
+        Other sent messages have memory of their own if ranks share it, and one piece otherwise.
         """
-        apart = self._transport is not None
         published: dict[int, int] = {}
-        on_slots = tuple(
-            op._replace(
-                slot=published.setdefault(op.slot, number)
-                if isinstance(op, Send) and op.slot >= Slot.SCRATCH
-                else number
-                if apart or isinstance(op, Recv)
-                else 0
-            )
-            for number, op in enumerate(messages, 1)
-        )
+
+        def slot(op: Message, number: int) -> int:
+            if isinstance(op, Send) and op.slot >= Slot.SCRATCH:
+                return published.setdefault(op.slot, number)
+            return number if isinstance(op, Recv) or self._transport is not None else 0
+
+        on_slots = tuple(op._replace(slot=slot(op, n)) for n, op in enumerate(messages, 1))
         while len(self._memory) <= max((op.slot for op in on_slots), default=0):
             self._memory.append(allocate(len(self._memory[0])))
         slots = {slot: Memory(memory.address) for slot, memory in enumerate(self._memory)}

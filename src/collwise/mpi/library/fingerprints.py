@@ -34,6 +34,8 @@ CALLS = 5
 """A late rank waits at least as long as this number of broadcasts takes."""
 ROUNDS = 8
 """The number of rounds of delays after which a tree that is not settled counts as undecided."""
+LONGEST_S = 15.0
+"""Seconds after which no further round begins in which blocks of an allgather are looked for."""
 _NAP_S = 2e-4
 _DONE = 1
 """The tag of messages that tell a late rank of a completed broadcast."""
@@ -212,11 +214,12 @@ def early_blocks(
     rank when nothing more arrives.  Noise only hides blocks, so rounds go on until two in a row
     show nothing new.
     method: Allgather or Allgatherv.   nbytes: bytes of each rank's block, at least 1.
-    None if ROUNDS rounds do not suffice, or below MPI_THREAD_MULTIPLE.
+    None if ROUNDS rounds or LONGEST_S do not suffice, or below MPI_THREAD_MULTIPLE on any rank.
     """
     ranks, rank, plain = comm.Get_size(), comm.Get_rank(), MPI.Intracomm(comm)
-    if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+    if plain.allreduce(MPI.Query_thread(), MPI.MIN) < MPI.THREAD_MULTIPLE:
         return None
+    until = time.monotonic() + LONGEST_S
     blocks = np.zeros((ranks, nbytes), "u1")
     received: Any = [blocks, [nbytes] * ranks] if method == "Allgatherv" else blocks
     sent = np.full(nbytes, 1 + rank % 255, "u1")
@@ -231,6 +234,8 @@ def early_blocks(
         alike = alike + 1 if plain.allreduce(seen == before, MPI.LAND) else 0
         if alike == 2:
             return tuple(plain.allgather(tuple(seen)))
+        if plain.allreduce(time.monotonic() > until, MPI.LOR):
+            return None
         quiet_s *= 1.5
     return None
 

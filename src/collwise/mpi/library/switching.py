@@ -166,9 +166,12 @@ class OwnCalls:
         if isinstance(known, str):
             return known
         try:
-            shared = _shared(known, known.writes(settings))
+            writes = known.writes(settings)
         except CollwiseError as problem:
             return str(problem)
+        if not known.duplicated:
+            return ""
+        shared = _shared(known, writes)
         return _NO_DUPLICATE * (shared in self._duplicates and self._duplicates[shared] is None)
 
     def lacks(
@@ -206,15 +209,16 @@ class OwnCalls:
         made, wanted = None, (*_needed(), *writes)
         with alone():
             before = [(one, one.read()) for one, _ in wanted]
+            here = ""
             try:
                 if not (failed := self._failure(_written(wanted))):
                     made = plain_duplicate(self.of)
                     made.Set_errhandler(self.of.Get_errhandler())
             except MPI.Exception as problem:  # such as: no room for a communicator
-                failed = f"no duplicate ({problem})"
+                here = f"no duplicate ({problem})"
             finally:
                 _written(reversed(before))
-        if failed := self._failure(failed):
+        if failed := failed or self._failure(here):
             made = None  # if some ranks have made one, they cannot free it
             if self.of.Get_rank() == 0:
                 log.warning("the library's default serves: %s", failed)

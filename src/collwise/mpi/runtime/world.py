@@ -17,7 +17,6 @@ from collwise.profiles.store import transport_of
 from collwise.system import formatting
 from collwise.system.host import (
     LAB,
-    TRANSPORTS,
     affinity,
     chosen_transport,
     core_limit,
@@ -58,13 +57,15 @@ class World(NamedTuple):
     """Each rank's node number: ranks of one node share memory and a processor name."""
     level_placement: Placement | None = None
     """Where the ranks are in the levels of a profile; None until that is known."""
-    transport: str = TRANSPORTS[0]
-    """What carries data inside nodes: "memory" that ranks share, or "messages" of MPI."""
+    transport: str = "messages"
+    """What carries data inside nodes, if they have several ranks: "memory" that they share, or
+    "messages" of MPI."""
 
     @property
     def sharing(self) -> tuple[int, ...]:
         """Each rank's node number if shared memory carries data inside nodes; otherwise empty."""
-        return self.nodes if self.transport == "memory" else ()
+        alone = len(set(self.nodes)) == len(self.nodes)
+        return () if alone or self.transport == "messages" else self.nodes
 
     @property
     def layout(self) -> Layout:
@@ -166,9 +167,9 @@ def describe(comm: MPI.Intracomm, transport: str | None = None, profile: object 
     most_crowded = max(by_node.values(), key=lambda ranks: len(ranks) / cores_together(ranks))
     hosts = tuple(host for host, *_ in places)
     nodes = _nodes(comm, hosts)
-    memory = len(set(nodes)) < len(nodes) and chosen != "messages"
-    if memory and (why := why_no_memory(comm, nodes)):
-        memory = False
+    carrier = chosen or "memory"
+    if carrier == "memory" and len(set(nodes)) < len(nodes) and (why := why_no_memory(comm, nodes)):
+        carrier = "messages"
         log.info("messages inside the node are MPI's: %s", why)
     world = World(
         library=library_line(),
@@ -179,7 +180,7 @@ def describe(comm: MPI.Intracomm, transport: str | None = None, profile: object 
         emulated=emulated,
         engine=engine,
         nodes=nodes,
-        transport="memory" if memory else TRANSPORTS[0],
+        transport=carrier,
     )
     if world.oversubscribed and COMPILED is not None:
         COMPILED.share_cores()

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
-from collwise.measure.race import CALLS, OWN
+from collwise.measure.race import BEHIND, CALLS, OWN
 from collwise.mpi.library.own_algorithms import catalogue, worth_racing
 from collwise.planner.own_times import predicted_own
 from collwise.planner.plans import Candidate, Plan
@@ -16,11 +16,12 @@ def own_candidates(
 ) -> dict[str, Candidate]:
     """The library's own algorithms to try in some forms of calls of a method, by label.
 
-    The fastest by prediction come first, then those without a prediction.  Algorithms that are
-    predicted to take over MOST_SLOWER times as long as the plan's choice are left out.
+    The fastest by prediction come first, then those without a prediction, then those that are
+    predicted to be so far behind the plan's choice that they would leave a race (BEHIND).  Those
+    predicted to take over MOST_SLOWER times as long are left out.
     composed: whether there are several nodes, some of several ranks: the library then composes.
     """
-    problem, limit_s = estimated.problem, MOST_SLOWER * estimated.choice.predicted
+    problem, best_s = estimated.problem, estimated.choice.predicted
     timed, others = list[tuple[Fraction, str, Candidate]](), dict[str, Candidate]()
     for form in forms:
         known = catalogue(method, form).algorithms
@@ -33,7 +34,8 @@ def own_candidates(
                 time_s = predicted_own(estimated, own.library, method, name, own.in_force(settings))
             if time_s is None:
                 others[label] = candidate
-            elif time_s <= limit_s:
+            elif time_s <= MOST_SLOWER * best_s:
                 timed.append((time_s, label, candidate))
     timed.sort(key=lambda one: one[0])
-    return {label: candidate for _, label, candidate in timed} | others
+    near = {label: one for time_s, label, one in timed if time_s <= Fraction(BEHIND) * best_s}
+    return near | others | {label: one for _, label, one in timed if label not in near}

@@ -25,6 +25,7 @@ from collwise.tuning.session import Session
 
 COLLECTIVES = "broadcast", "reduce", "allreduce", "reduce_scatter_block", "allgatherv"
 SIZES = 8, 512, 4096, 65536, 1 << 20
+FEWEST = 3
 TITLES = (
     "call", "bytes", "default, µs", "fastest of the library's own, µs", "default / own", "95 %",
     "decision", "without the library's own", "decision / that, µs",
@@ -74,11 +75,14 @@ def main() -> None:
 
 
 def rows(outcome: Outcome, race: Race) -> Iterator[str]:
-    """The row of a race in which some of the library's own algorithms stayed to the end."""
-    others = race.among(label for label in race.samples if own_algorithm(label) is None)
-    if own_algorithm(race.best_own) is None:
+    """The row of a race in which some of the library's own algorithms had FEWEST repetitions."""
+    own = {label for label in race.samples if own_algorithm(label) is not None}
+    timed = [label for label in own if len(race.samples[label]) >= FEWEST]
+    if not timed:
         return
-    gain, default = race.speedup(race.best_own), race.medians[race.library]
+    best = min(timed, key=lambda label: race.medians[label].middle)
+    others = race.among(race.samples.keys() - own)
+    gain, default = race.speedup(best), race.medians[race.library]
     chosen, otherwise = race.winner, others.winner
     medians = [race.medians[label].middle for label in (chosen, otherwise)]
     yield table_row(
@@ -86,7 +90,7 @@ def rows(outcome: Outcome, race: Race) -> Iterator[str]:
             outcome.task.problem.collective,
             outcome.task.problem.nbytes,
             f"{default.middle * 1e6:.1f}",
-            f"{race.best_own}: {race.medians[race.best_own].middle * 1e6:.1f}",
+            f"{best}: {race.medians[best].middle * 1e6:.1f}",
             f"{gain.middle:.2f}",
             f"{gain.low:.2f} to {gain.high:.2f}",
             chosen,

@@ -107,7 +107,7 @@ def test_a_preloaded_tool_sees_what_the_engine_calls(tmp_path: Path, mpi: Librar
         f"-L{folder}", f"-Wl,-rpath,{folder}", "-lmpi",
     ]  # fmt: skip
     subprocess.run(command, input=INTERPOSER, text=True, check=True, timeout=LIMIT_S)
-    ran = mpi.run(2, "-c", PRELOADED, str(tool), WORKS)
+    ran = mpi.run(2, "-c", PRELOADED, str(tool), WORKS, COLLWISE_NODE="messages")
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout.count("3 sends") == 2, ran.stdout
 

@@ -42,7 +42,7 @@ def test_verdicts(
     assert found.failed == failed
     assert found.speedup in (None, Interval(2.0, 1.5, 2.5))
     monkeypatch.setattr(export_check, "ask", lambda *_: ([], "they crashed"))
-    with pytest.raises(RanksLost, match=r"the check on 4 ranks: .* with the rules: they crashed"):
+    with pytest.raises(RanksLost, match=r"the check on 4 ranks: with FILE they .*: they crashed"):
         check([RULE], {"FILE": "it"}, {})
 
 

@@ -214,6 +214,12 @@ def test_profiles(
     assert re.search(remedy, found.remedy)
 
 
+def test_a_transport_that_is_none(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLLWISE_NODE", "pigeons")
+    [found] = look()["memory inside a node"]
+    assert (found.status, found.seen) == ("wrong", "COLLWISE_NODE=pigeons names nothing")
+
+
 def test_where_no_profile_can_be_saved(
     look: Look, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

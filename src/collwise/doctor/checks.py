@@ -19,7 +19,7 @@ from collwise.profiles.fingerprint import Fingerprint, local_fingerprint
 from collwise.profiles.profile import Profile
 from collwise.profiles.store import default_path, transport_of
 from collwise.system import formatting
-from collwise.system.host import NODE, usable_cores
+from collwise.system.host import NODE, TRANSPORTS, usable_cores
 from collwise.system.launcher import (
     INSTALL,
     NO_PROVIDER,
@@ -112,7 +112,10 @@ def _library(mpi: Answer) -> Iterator[CheckResult]:
         remedy = "leave mpi4py.rc.thread_level at its default, or use a library built with threads"
         yield note("threads", seen, remedy)
     yield _engine(mpi)
-    if why := mpi["no_memory"]:
+    if (word := os.environ.get(NODE, "")) not in ("", *TRANSPORTS):
+        known = " or ".join(TRANSPORTS)
+        yield wrong("memory inside a node", f"{NODE}={word} names nothing", f"set it to {known}")
+    elif why := mpi["no_memory"]:
         seen = f"not possible here: {why}"
         yield note("memory inside a node", seen, "MPI's messages serve, and share makes copies")
     else:

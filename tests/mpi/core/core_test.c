@@ -348,7 +348,7 @@ static void cross(struct program *one, void *memory) {
         int peer = one->messages[n].peer;
         one->messages[n].node_rank = peer / 2 == one->rank / 2 ? peer : -1;
     }
-    one->home = node_open(memory, RANKS, one->rank);
+    one->home = node_open(memory, RANKS, one->rank, processes());
     CHECK(one->home && crossings_prepare(one));
     crossings_take_lane(one);
     CHECK(one->node);
@@ -437,7 +437,7 @@ static void threads_of_all_kinds(int handle_width, int with_hooks, int in_node, 
     CHECK(progress_running() == 0);
     threads = 0;
     if (memory) { /* all have given the lane back */
-        struct node *home = node_open(memory, RANKS, 0);
+        struct node *home = node_open(memory, RANKS, 0, processes());
         CHECK(node_take(home, 7 + LANES));
         node_close(home);
         free_memory(memory, RANKS);
@@ -546,7 +546,7 @@ static struct program *exchange(const struct library *library, int rank, int64_t
     one->instructions[4] = (struct instruction){.kind = AWAIT, .first = 3, .number = 1};
     one->forwarding = 5;
     one->rank = rank;
-    one->home = one->node = node_open(memory, RANKS, rank);
+    one->home = one->node = node_open(memory, RANKS, rank, processes());
     CHECK(program_check(one) && one->home && crossings_prepare(one));
     return one;
 }
@@ -625,12 +625,12 @@ static void both_operands_from_slots(kernel loop, int64_t count, int order) {
     one->instructions[2] = (struct instruction){.kind = COMBINE, .left = {0, 0}, .right = {1, 0},
                                                 .into = result, .count = count, .type = 8,
                                                 .loop = loop};
-    one->home = one->node = node_open(memory, RANKS, 0);
+    one->home = one->node = node_open(memory, RANKS, 0, processes());
     CHECK(program_check(one) && one->home && crossings_prepare(one));
     program_reset(one);
     for (int turn = 0; turn < 2; turn++) {
         int which = order == 1 ? !turn : turn;
-        struct node *writer = node_open(memory, RANKS, 1 + which);
+        struct node *writer = node_open(memory, RANKS, 1 + which, processes());
         for (int64_t moved = 0, taken; moved < nbytes; moved += taken) {
             taken = node_publish(writer, &reader, 1, (char *)vectors[3 + which] + moved, nbytes - moved,
                                  0);
@@ -671,7 +671,7 @@ static struct program *short_and_long(const struct library *library, void *memor
     }
     one->instructions[0] = (struct instruction){.kind = START, .number = number};
     one->instructions[1] = (struct instruction){.kind = AWAIT, .first = number, .number = number};
-    one->home = node_open(memory, RANKS, rank);
+    one->home = node_open(memory, RANKS, rank, processes());
     CHECK(program_check(one) && one->home && crossings_prepare(one));
     crossings_take_lane(one);
     CHECK(one->node && progress_own(one));
@@ -697,7 +697,8 @@ static void who_only_reads(int64_t nbytes, int few, int full) {
     program_reset(ranks[1]);
     program_reset(ranks[2]);
     CHECK(program_step(ranks[1], 2) == PENDING && ranks[1]->crossings[0].over == (few || !full));
-    for (struct piece piece; full && node_look(ranks[2]->node, 1, &piece) && piece.last;) {
+    for (struct piece piece; full && node_look(ranks[2]->node, 1, &piece) &&
+                             piece.last && !piece.lent;) {
         node_acknowledge(ranks[2]->node, 1);
     }
     for (int steps = 0; program_step(ranks[1], 2) != DONE; steps++) {
@@ -769,13 +770,15 @@ int main(void) {
     local_instructions(4);
     local_instructions(8);
     loops();
-    for (int n = 0; n < 8; n++) {
+    for (int n = 0; n < 16; n++) {
+        lending = n & 8;
         combined_in_place(n & 1 ? kernel_for("sum", 'd') : NULL, n & 2 ? VECTOR : 8, n & 4);
     }
     for (int n = 0; n < 12; n++) {
         both_operands_from_slots(n & 1 ? kernel_for("sum", 'd') : NULL, n & 2 ? VECTOR : 8, n / 4);
     }
     for (int full = 0; full < 2; full++) {
+        lending = full;
         who_only_reads(8, 1, full);
         who_only_reads(512, 1, full);
         who_only_reads(LETTERS * SHORT, 1, full);

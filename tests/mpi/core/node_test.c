@@ -37,7 +37,21 @@ static int next(int from, int writer, int reader) {
     return from;
 }
 
-static int publish(struct node *node, int rank, int *at, int64_t *moved, char *data) {
+enum { LENDING = -1 };
+
+/* Lend a message, or see whether it was read; how many bytes are the writer's again, or -1. */
+static int64_t lend(struct node *node, const struct message *one, int64_t *moved, const char *data,
+                    uint32_t *letters) {
+    if (*moved == 0) {
+        *moved = node_lend(node, one->readers, one->number, data, one->nbytes, letters) ? LENDING : 0;
+        return -1;
+    }
+    enum fetched fetched = node_returned(node, one->readers, one->number, letters);
+    CHECK(fetched != FETCH_REFUSED);
+    return fetched == FETCHED_ALL ? one->nbytes - LENDING : -1;
+}
+
+static int publish(struct node *node, int rank, int *at, int64_t *moved, char *data, uint32_t *letters) {
     const struct message *one = &messages[*at];
     if (*at == MESSAGES) {
         return 0;
@@ -45,10 +59,12 @@ static int publish(struct node *node, int rank, int *at, int64_t *moved, char *d
     for (int64_t n = 0; !*moved && n < one->nbytes; n++) {
         data[n] = content(*at, n);
     }
+    int lent = lending && one->nbytes >= LEND && *at % 2;
     int64_t taken =
-        node_publish(node, one->readers, one->number, data + *moved, one->nbytes - *moved,
-                     *at % 3 == 0 && node_letters(one->nbytes) <= LETTERS);
-    CHECK(taken <= PIECE);
+        lent ? lend(node, one, moved, data, letters)
+             : node_publish(node, one->readers, one->number, data + *moved, one->nbytes - *moved,
+                            *at % 3 == 0 && node_letters(one->nbytes) <= LETTERS);
+    CHECK(lent || taken <= PIECE);
     if (taken < 0) {
         return 0;
     }
@@ -61,9 +77,25 @@ static int publish(struct node *node, int rank, int *at, int64_t *moved, char *d
     return 1;
 }
 
-static int receive(struct node *node, int rank, int writer, int *at, int64_t *moved) {
+/* Copy what was lent: with the writer, or alone; whether all has come. */
+static int borrow(struct node *node, int writer, struct piece *piece, int together, char *into) {
+    if (together) {
+        enum fetched fetched = node_fetch(node, writer, into);
+        CHECK(fetched != FETCH_REFUSED);
+        if (fetched != FETCHED_ALL) {
+            return 0;
+        }
+    } else {
+        CHECK(node_read(node, writer, piece->data, into, piece->nbytes));
+    }
+    piece->data = into;
+    return 1;
+}
+
+static int receive(struct node *node, int rank, int writer, int *at, int64_t *moved, char *into) {
     struct piece piece;
-    if (*at == MESSAGES || !node_look(node, writer, &piece)) {
+    if (*at == MESSAGES || !node_look(node, writer, &piece) ||
+        (piece.lent && !borrow(node, writer, &piece, *at % 4 == 1, into))) {
         return 0;
     }
     for (int64_t n = 0; n < piece.nbytes; n++) {
@@ -82,18 +114,20 @@ static int receive(struct node *node, int rank, int writer, int *at, int64_t *mo
 static void *rank_of(void *argument) {
     int rank = *(int *)argument, sent = next(0, rank, -1), received[MOST], vain = 0;
     int64_t published = 0, moved[MOST] = {0};
-    struct node *node = node_open(memory, ranks, rank);
-    char *data = malloc(LONGEST);
+    struct node *node = node_open(memory, ranks, rank, processes());
+    char *data = malloc(LONGEST), *into = malloc((size_t)ranks * LONGEST);
+    uint32_t letters[MOST];
     for (int writer = 0; writer < ranks; writer++) {
         received[writer] = next(0, writer, rank);
     }
     for (int open = 1; open;) {
         int drowsy = vain > 20, any = 0;
         uint32_t bell = drowsy ? node_drowse(node) : 0;
-        any |= publish(node, rank, &sent, &published, data);
+        any |= publish(node, rank, &sent, &published, data, letters);
         open = sent < MESSAGES;
         for (int writer = 0; writer < ranks; writer++) {
-            any |= receive(node, rank, writer, &received[writer], &moved[writer]);
+            any |= receive(node, rank, writer, &received[writer], &moved[writer],
+                           into + writer * LONGEST);
             open |= received[writer] < MESSAGES;
         }
         vain = any ? 0 : vain + 1;
@@ -105,6 +139,7 @@ static void *rank_of(void *argument) {
         }
     }
     free(data);
+    free(into);
     node_close(node);
     return NULL;
 }
@@ -139,7 +174,7 @@ static void hold(int number, int change) {
 static void *requester(void *argument) {
     int rank = *(int *)argument, kept[KEPT] = {0};
     unsigned seed = (unsigned)rank;
-    struct node *first = node_open(memory, ranks, rank), *lanes[KEPT] = {NULL};
+    struct node *first = node_open(memory, ranks, rank, processes()), *lanes[KEPT] = {NULL};
     for (int number = 1; number < REQUESTS; number++) {
         int place = rand_r(&seed) % KEPT, none = 0;
         if (lanes[place]) {
@@ -187,7 +222,7 @@ static void a_full_ring(void) {
     static char data[PIECE];
     int slow = 1, quick = 2;
     memory = node_memory(3);
-    struct node *writer = node_open(memory, 3, 0), *reader = node_open(memory, 3, quick);
+    struct node *writer = node_open(memory, 3, 0, processes()), *reader = node_open(memory, 3, quick, processes());
     struct piece piece;
     while (node_publish(writer, &slow, 1, data, PIECE, 0) > 0) {
     }
@@ -204,12 +239,37 @@ static void a_full_ring(void) {
     free_memory(memory, 3);
 }
 
+/* Who withdraws gets no more bytes, whoever copies. */
+static void withdrawn(void) {
+    static char data[8 * PART], into[8 * PART];
+    int reader_rank = 1;
+    uint32_t letter;
+    memory = node_memory(2);
+    struct node *writer = node_open(memory, 2, 0, processes()), *reader = node_open(memory, 2, 1, processes());
+    struct piece piece;
+    memset(data, 1, sizeof data);
+    CHECK(node_lend(writer, &reader_rank, 1, data, sizeof data, &letter));
+    CHECK(node_returned(writer, &reader_rank, 1, &letter) == FETCH_WAITS); /* nobody said where to */
+    CHECK(node_look(reader, 0, &piece) && piece.lent && piece.nbytes == sizeof data && piece.last);
+    CHECK(node_fetch(reader, 0, into) == FETCHED_PART);
+    CHECK(node_returned(writer, &reader_rank, 1, &letter) == FETCHED_PART);
+    node_withdraw(reader, 0);
+    CHECK(node_returned(writer, &reader_rank, 1, &letter) == FETCH_WAITS);
+    CHECK(into[0] && into[2 * PART - 1] && !into[2 * PART]);
+    node_acknowledge(reader, 0);
+    CHECK(node_returned(writer, &reader_rank, 1, &letter) == FETCHED_ALL);
+    node_close(writer);
+    node_close(reader);
+    free_memory(memory, 2);
+}
+
 int main(void) {
     for (unsigned seed = 0; seed < 6; seed++) {
         pthread_t threads[MOST];
         int numbers[MOST];
         srand(seed);
         ranks = 2 + (int)seed % (MOST - 1);
+        lending = seed > 1;
         memory = node_memory(ranks);
         for (int m = 0; m < MESSAGES; m++) {
             int sizes[] = {rand() % 9, rand() % 60, rand() % 3000, m % 50 ? 8 : rand() % LONGEST};
@@ -235,5 +295,6 @@ int main(void) {
     }
     requests();
     a_full_ring();
+    withdrawn();
     return 0;
 }

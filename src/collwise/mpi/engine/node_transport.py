@@ -1,6 +1,7 @@
 """Messages inside a node: through memory that its ranks share, if all ranks of the node can."""
 
 import logging
+from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -71,4 +72,5 @@ def node_transport(comm: MPI.Intracomm, nodes: Sequence[int]) -> NodeTransport |
     if COMPILED is None or mapped.writers is None or alone:
         return None
     ranks = {one: n for n, one in enumerate(here)}
-    return NodeTransport(ranks, COMPILED.Node(mapped.writers, len(here), ranks[rank]))
+    processes = array("i", mapped.processes)
+    return NodeTransport(ranks, COMPILED.Node(mapped.writers, len(here), ranks[rank], processes))

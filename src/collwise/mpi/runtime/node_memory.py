@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from mpi4py import MPI
 
+from collwise.mpi.engine.loading import COMPILED
+
 _TOKEN_BYTES = 16
 
 
@@ -18,11 +20,13 @@ class Mapped(NamedTuple):
 
     readers, writers: this rank's read-only and writable mappings; None without shared memory, and
     `writers` if the rank may not write.   problems: by node without shared memory, the reason.
+    processes: the process ids of the node's ranks, if each may access the others' memory.
     """
 
     readers: mmap.mmap | None
     writers: mmap.mmap | None
     problems: Mapping[int, str]
+    processes: Sequence[int] = ()
 
 
 def map_together(
@@ -51,7 +55,10 @@ def map_together(
             offer = os.getpid(), descriptor, token
         except OSError as problem:
             wrong = f"rank {rank} cannot make the memory ({problem})"
-    offers = comm.allgather(offer)
+    marked = None if COMPILED is None else COMPILED.mark()
+    offers, marks = zip(*comm.allgather((offer, marked)), strict=True)
+    here = [mark for node, mark in zip(nodes, marks, strict=True) if node == nodes[rank]]
+    lends = all(mark is not None and COMPILED.reads(mark) for mark in here)
     readers = writers = None
     theirs = offers[maker]
     if theirs is not None and not wrong:
@@ -60,14 +67,15 @@ def map_together(
         except (OSError, ValueError) as problem:
             wrong = f"rank {rank} cannot map the memory of rank {maker} ({problem})"
     problems: dict[int, str] = {}
-    for node, told in zip(nodes, comm.allgather(wrong), strict=True):
+    for node, (told, all_read) in zip(nodes, comm.allgather((wrong, lends)), strict=True):
+        lends &= all_read or node != nodes[rank]
         if told:
             problems.setdefault(node, told)
     if descriptor >= 0:
         os.close(descriptor)  # all who could have opened it
     if nodes[rank] in problems:
         readers = writers = None
-    return Mapped(readers, writers, problems)
+    return Mapped(readers, writers, problems, [mark[0] for mark in here] if lends else ())
 
 
 def _made(nbytes: int, token: bytes, *, at_once: bool) -> int:

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 struct library mpi;
 PyObject *mpi_exception, *mpi_in_place;
@@ -221,6 +222,23 @@ static PyObject *bytes_of_node(PyObject *module, PyObject *args) {
     return PyArg_ParseTuple(args, "i", &ranks) ? PyLong_FromLongLong(node_nbytes(ranks)) : NULL;
 }
 
+static uint64_t mark;
+
+static PyObject *own_mark(PyObject *module, PyObject *unused) {
+    (void)module, (void)unused;
+    mark = (uint64_t)tally_now() << 20 ^ (uint64_t)getpid();
+    return Py_BuildValue("iKK", (int)getpid(), (unsigned long long)(uintptr_t)&mark,
+                         (unsigned long long)mark);
+}
+
+static PyObject *reads_mark(PyObject *module, PyObject *args) {
+    int process;
+    unsigned long long address, word;
+    (void)module;
+    return PyArg_ParseTuple(args, "(iKK)", &process, &address, &word)
+               ? PyBool_FromLong(node_reads(process, address, word)) : NULL;
+}
+
 static PyMethodDef functions[] = {
     {"connect", connect_library, METH_VARARGS,
      "connect(path, width, status_size, too_long, no_memory, byte)"},
@@ -236,6 +254,8 @@ static PyMethodDef functions[] = {
     {"release", let_go, METH_NOARGS, "Give it back."},
     {"share_cores", share_cores, METH_NOARGS, "From now on block at once: others need the core."},
     {"node_nbytes", bytes_of_node, METH_VARARGS, "node_nbytes(ranks)"},
+    {"mark", own_mark, METH_NOARGS, "This process, the address of a word, and the word."},
+    {"reads", reads_mark, METH_VARARGS, "Whether the mark of a process can be read in its memory."},
     {"has_loop", has_loop, METH_VARARGS, "has_loop(operator, element)"},
     {NULL, NULL, 0, NULL},
 };

@@ -4,26 +4,32 @@
 PyTypeObject *node_type;
 
 static PyObject *node_new_object(PyTypeObject *type, PyObject *args, PyObject *named) {
-    static char *names[] = {"memory", "ranks", "rank", NULL};
+    static char *names[] = {"memory", "ranks", "rank", "processes", NULL};
     PyObject *memory;
+    Py_buffer processes = {0};
     int ranks, rank;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "Oii", names, &memory, &ranks, &rank)) {
+    if (!PyArg_ParseTupleAndKeywords(args, named, "Oii|y*", names, &memory, &ranks, &rank,
+                                     &processes)) {
         return NULL;
     }
+    int lends = processes.len == ranks * (Py_ssize_t)sizeof(pid_t);
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     Node *self = (Node *)allocate(type, 0);
     if (!self || PyObject_GetBuffer(memory, &self->memory, PyBUF_WRITABLE) < 0) {
         Py_XDECREF((PyObject *)self);
+        PyBuffer_Release(&processes);
         return NULL;
     }
     if (rank < 0 || rank >= ranks || self->memory.len < node_nbytes(ranks) ||
         (uintptr_t)self->memory.buf % 64) {
         PyErr_Format(PyExc_ValueError, "rank %d of %d in %zd bytes at %p", rank, ranks,
                      self->memory.len, self->memory.buf);
+        PyBuffer_Release(&processes);
         Py_DECREF(self);
         return NULL;
     }
-    self->end = node_open(self->memory.buf, ranks, rank);
+    self->end = node_open(self->memory.buf, ranks, rank, lends ? processes.buf : NULL);
+    PyBuffer_Release(&processes);
     if (!self->end) {
         Py_DECREF(self);
         return PyErr_NoMemory();

@@ -5,6 +5,7 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     LOOKS = 400,       /* in vain, some ten microseconds, before a rank yields its core */
@@ -25,6 +26,7 @@ struct crossing_lists {
     int *next;     /* by message received: the next one from the same rank; sent: its place in `sends` */
     int *sends;    /* the messages with which others are published */
     int *readers, *readers_from; /* of these, the ranks that read them: between two places */
+    uint32_t *letters; /* by place in `readers`: the letter with which it was lent */
     int *full;     /* by rank: the last pass in which it had no room */
     int pass;
     int held;      /* something stayed where it had been published, since its reader comes soon */
@@ -123,6 +125,7 @@ int crossings_prepare(struct program *program) {
     lists->heads = lists->writers + ranks;
     lists->firsts = lists->heads + ranks;
     lists->full = lists->firsts + ranks;
+    lists->letters = (uint32_t *)(lists->full + 2 * ranks); /* `spare_the_ring` uses as many again */
     int *lasts = lists->heads; /* until it is reset */
     for (int rank = 0; rank < ranks; rank++) {
         lists->firsts[rank] = lasts[rank] = -1;
@@ -260,6 +263,31 @@ static int combined(struct program *program, int number, const struct piece *pie
                            into + crossing->moved, nbytes / (one->nbytes / todo->count));
 }
 
+/* Copy or combine a part of a message that was lent. */
+static enum fetched borrowed(struct program *program, int writer, const struct piece *piece, int here,
+                             char *into) {
+    _Alignas(64) char part[32 << 10];
+    int number = program->crossing_lists->heads[writer];
+    struct crossing *crossing = &program->crossings[number];
+    int64_t wanted = program->messages[number].nbytes;
+    if (!here && piece->nbytes == wanted) {
+        crossing->lent = 1;
+        return node_fetch(program->node, writer, into);
+    }
+    int64_t rest = (piece->nbytes < wanted ? piece->nbytes : wanted) - crossing->moved;
+    struct piece copied = {part, rest < (int64_t)sizeof part ? rest : (int64_t)sizeof part, 0, 0};
+    if (!node_read(program->node, writer, piece->data + crossing->moved, part, copied.nbytes)) {
+        return FETCH_REFUSED;
+    }
+    if (here) {
+        program->error = combined(program, number, &copied, copied.nbytes);
+    } else {
+        memcpy(into + crossing->moved, part, (size_t)copied.nbytes);
+    }
+    crossing->moved += copied.nbytes;
+    return program->error && here ? FETCH_REFUSED : copied.nbytes < rest ? FETCHED_PART : FETCHED_ALL;
+}
+
 /* The piece that is next from a rank; 0 if none has come, -1 for an error. */
 static int received(struct program *program, int writer, int patiently) {
     struct crossing_lists *lists = program->crossing_lists;
@@ -271,19 +299,29 @@ static int received(struct program *program, int writer, int patiently) {
     }
     const struct message *one = &program->messages[number];
     struct crossing *crossing = &program->crossings[number];
-    int here = one->combine && (crossing->moved ? crossing->combined : combines_next(program, number));
-    if (one->combine && !here && !crossing->moved && patiently) {
+    int begun = crossing->moved || crossing->lent;
+    int here = one->combine && (begun ? crossing->combined : combines_next(program, number));
+    if (one->combine && !here && !begun && patiently) {
         lists->held = 1;
         return 0;
     }
     char *into = one->has_gaps ? crossing->packed : program_place(program, one->place);
-    int64_t fits = one->nbytes - crossing->moved;
+    int64_t fits = one->nbytes - (piece.lent ? 0 : crossing->moved);
     if (piece.nbytes > fits) { /* as MPI has it: the rest is lost, and the error is told in the end */
         program->error = program->error ? program->error : program->library->too_long;
     } else {
         fits = piece.nbytes;
     }
-    if (here) {
+    if (piece.lent) {
+        enum fetched fetched = borrowed(program, writer, &piece, here, into);
+        if (fetched == FETCH_REFUSED) {
+            program->error = program->error ? program->error : program->library->no_memory;
+        }
+        if (fetched != FETCHED_ALL) {
+            return (int)fetched;
+        }
+        crossing->moved = 0;
+    } else if (here) {
         error = combined(program, number, &piece, fits);
     } else {
         memcpy(into + crossing->moved, piece.data, (size_t)fits);
@@ -313,6 +351,13 @@ static void publish(struct program *program, int nth) {
             goto full; /* an earlier message to that rank waits */
         }
     }
+    if (one->nbytes >= LEND && !crossing->moved &&
+        node_lend(program->node, readers, number, data, one->nbytes,
+                  lists->letters + lists->readers_from[nth])) {
+        crossing->lent = 1;
+        program->moves++;
+        return;
+    }
     while (!crossing->over) {
         int64_t taken = node_publish(program->node, readers, number, data + crossing->moved,
                                      one->nbytes - crossing->moved, in_letters);
@@ -330,6 +375,19 @@ static void publish(struct program *program, int nth) {
 full:
     for (int n = 0; n < number; n++) {
         lists->full[readers[n]] = lists->pass;
+    }
+}
+
+/* See whether a message that was lent was read, or help. */
+static void await_return(struct program *program, int nth) {
+    struct crossing_lists *lists = program->crossing_lists;
+    int from = lists->readers_from[nth];
+    enum fetched fetched = node_returned(program->node, lists->readers + from,
+                                         lists->readers_from[nth + 1] - from, lists->letters + from);
+    program->moves += fetched != FETCH_WAITS;
+    if (fetched == FETCHED_ALL) {
+        program->unsent--;
+        over(program, &program->crossings[lists->sends[nth]]);
     }
 }
 
@@ -353,13 +411,31 @@ int crossings_move(struct program *program, int patiently) {
         if (!crossing->begun) {
             break;
         }
-        if (!crossing->over) {
+        if (crossing->lent && !crossing->over) {
+            await_return(program, nth);
+        } else if (!crossing->over) {
             publish(program, nth);
         }
         waiting += !crossing->over;
         lists->first_send += !waiting;
     }
     return 1;
+}
+
+int crossings_withdraw(struct program *program) {
+    struct crossing_lists *lists = program->crossing_lists;
+    int read = 0;
+    for (int n = 0; program->node && n < lists->writers_number; n++) {
+        int number = lists->heads[lists->writers[n]];
+        if (number >= 0 && program->crossings[number].lent) {
+            node_withdraw(program->node, lists->writers[n]);
+        }
+    }
+    for (int nth = 0; nth < lists->sends_number; nth++) {
+        const struct crossing *crossing = &program->crossings[lists->sends[nth]];
+        read += crossing->lent && !crossing->over;
+    }
+    return read;
 }
 
 int crossings_drain(struct program *program) {

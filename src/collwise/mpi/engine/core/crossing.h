@@ -53,6 +53,9 @@ int crossings_move(struct program *program, int patiently);
 /* The rest of that, where a rank waits: nobody else may wait for the room. */
 int crossings_drain(struct program *program);
 
+/* Nobody writes to the program's memory any more.   Returns how many of its messages others still read. */
+int crossings_withdraw(struct program *program);
+
 /* Let MPI get on: another rank may need that for a message of the user's. */
 void crossings_serve_mpi(const struct program *program);
 

@@ -1,4 +1,4 @@
-#define _DEFAULT_SOURCE /* syscall */
+#define _GNU_SOURCE /* syscall, process_vm_readv */
 #include "node.h"
 
 #include <stdatomic.h>
@@ -10,17 +10,27 @@
 #ifdef __linux__
 #include <linux/futex.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #endif
 
 #define LINE _Alignas(64)
 
+enum { HERE = -1, LENT = -2 }; /* instead of a piece's number */
+#define FAILED_PART (1u << 30)  /* added to the parts that are done */
+
 struct letter {
     LINE _Atomic uint32_t full;
     uint32_t nbytes, last;
-    int32_t piece; /* its number in the writer's ring; -1: it lies here */
+    int32_t piece; /* its number in the writer's ring; HERE: it lies here; LENT: in the writer's memory */
     union {
         char bytes[SHORT];
         uint64_t at;
+        struct loan {
+            uint64_t from;
+            int64_t nbytes;
+            _Atomic uint64_t to; /* 0: nobody else copies */
+            _Atomic uint32_t taken, done;
+        } loan;
     } data;
 };
 
@@ -51,6 +61,7 @@ enum { TURN = 27, OWNER = 10 }; /* bits of a turn, and of the ranks */
 
 struct node {
     pid_t process;
+    const pid_t *processes; /* of all ranks; NULL: nothing is lent */
     int ranks, rank;
     int lanes; /* that follow the first */
     struct claim *claim;
@@ -75,14 +86,19 @@ static int lanes_for(int ranks) {
 
 int64_t node_nbytes(int ranks) { return (1 + lanes_for(ranks)) * lane_nbytes(ranks); }
 
-struct node *node_open(void *memory, int ranks, int rank) {
+struct node *node_open(void *memory, int ranks, int rank, const pid_t *processes) {
     int lanes = lanes_for(ranks);
-    size_t counted = 3 * (size_t)ranks * sizeof(uint32_t);
-    struct node *first = calloc(1 + (size_t)lanes, sizeof *first + counted);
+    size_t counted = 3 * (size_t)ranks * sizeof(uint32_t), known = (size_t)ranks * sizeof(pid_t);
+    struct node *first = calloc(1, (1 + (size_t)lanes) * (sizeof *first + counted) + known);
     uint32_t *counters = (void *)(first + 1 + lanes);
+    pid_t *theirs = (void *)(counters + 3 * ranks * (1 + lanes));
+    if (first && processes) {
+        memcpy(theirs, processes, known);
+    }
     for (int n = 0; first && n <= lanes; n++, counters += 3 * ranks) {
         struct node *node = &first[n];
         node->process = getpid();
+        node->processes = processes ? theirs : NULL;
         node->lanes = lanes;
         node->ranks = ranks;
         node->rank = rank;
@@ -162,11 +178,20 @@ static int find_room(struct node *node, int64_t nbytes, uint64_t *at) {
     return node->end - node->first < PIECES && begin + (uint64_t)nbytes - node->free_to <= RING;
 }
 
+static struct letter *written_next(struct node *node, int reader) {
+    return &row_of(node, node->rank, reader)->letters[node->sent[reader] % LETTERS];
+}
+
+static void post(struct node *node, int reader, struct letter *letter) {
+    atomic_store(&letter->full, ++node->sent[reader]);
+    ring_bell(&node->beds[reader]);
+}
+
 int64_t node_publish(struct node *node, const int *readers, int number, const char *data,
                      int64_t nbytes, int in_letters) {
     int64_t taken = nbytes < PIECE ? nbytes : PIECE;
     uint64_t at = 0;
-    int32_t piece = -1;
+    int32_t piece = HERE;
     for (int n = 0; n < number; n++) {
         if (!has_room(node, readers[n])) {
             return -1;
@@ -186,8 +211,7 @@ int64_t node_publish(struct node *node, const int *readers, int number, const ch
         atomic_store_explicit(&ring->pieces[piece].left, (uint32_t)number, memory_order_relaxed);
     }
     for (int n = 0; n < number; n++) {
-        uint32_t before = node->sent[readers[n]]++;
-        struct letter *letter = &row_of(node, node->rank, readers[n])->letters[before % LETTERS];
+        struct letter *letter = written_next(node, readers[n]);
         letter->nbytes = (uint32_t)taken;
         letter->last = taken == nbytes;
         letter->piece = piece;
@@ -196,10 +220,90 @@ int64_t node_publish(struct node *node, const int *readers, int number, const ch
         } else {
             memcpy(letter->data.bytes, data, (size_t)taken);
         }
-        atomic_store(&letter->full, before + 1);
-        ring_bell(&node->beds[readers[n]]);
+        post(node, readers[n], letter);
     }
     return taken;
+}
+
+/* --- loans ---------------------------------------------------------------------------------------- */
+
+#ifdef __linux__
+#define MOVE(function, process, here, there, nbytes) \
+    (function(process, &(struct iovec){here, (size_t)(nbytes)}, 1, \
+              &(struct iovec){(void *)(uintptr_t)(there), (size_t)(nbytes)}, 1, 0) == (nbytes))
+#else
+#define MOVE(function, process, here, there, nbytes) ((void)(here), (void)(there), 0)
+#endif
+
+int node_reads(pid_t process, uint64_t address, uint64_t word) {
+    uint64_t read = 0;
+    return MOVE(process_vm_readv, process, &read, address, sizeof read) && read == word;
+}
+
+int node_lend(struct node *node, const int *readers, int number, const char *data, int64_t nbytes,
+              uint32_t *letters) {
+    for (int n = 0; n < number; n++) {
+        if (!node->processes || !has_room(node, readers[n])) {
+            return 0;
+        }
+    }
+    for (int n = 0; n < number; n++) {
+        letters[n] = node->sent[readers[n]];
+        struct letter *letter = written_next(node, readers[n]);
+        struct loan *loan = &letter->data.loan;
+        letter->last = 1;
+        letter->piece = LENT;
+        loan->from = (uintptr_t)data;
+        loan->nbytes = nbytes;
+        atomic_store_explicit(&loan->to, 0, memory_order_relaxed);
+        atomic_store_explicit(&loan->taken, 0, memory_order_relaxed);
+        atomic_store_explicit(&loan->done, 0, memory_order_relaxed);
+        post(node, readers[n], letter);
+    }
+    return 1;
+}
+
+/* A loan has about eight parts, or fewer of PART. */
+static int64_t part_nbytes(const struct loan *loan) {
+    return loan->nbytes / 8 > PART ? loan->nbytes / 8 : PART;
+}
+
+static uint32_t parts_of(const struct loan *loan) {
+    return (uint32_t)((loan->nbytes + part_nbytes(loan) - 1) / part_nbytes(loan));
+}
+
+/* The next part that nobody took; its bytes, or 0. */
+static int64_t take_part(struct loan *loan, int64_t *begin) {
+    if (atomic_load(&loan->taken) >= parts_of(loan)) {
+        return 0;
+    }
+    *begin = (int64_t)atomic_fetch_add(&loan->taken, 1) * part_nbytes(loan);
+    int64_t rest = loan->nbytes - *begin;
+    return rest <= 0 ? 0 : rest < part_nbytes(loan) ? rest : part_nbytes(loan);
+}
+
+enum fetched node_returned(struct node *node, const int *readers, int number,
+                           const uint32_t *letters) {
+    enum fetched fetched = FETCHED_ALL;
+    for (int n = 0; n < number; n++) {
+        struct row *row = row_of(node, node->rank, readers[n]);
+        if ((int32_t)(atomic_load(&row->read) - letters[n]) > 0) {
+            continue;
+        }
+        struct loan *loan = &row->letters[letters[n] % LETTERS].data.loan;
+        uint64_t to = atomic_load(&loan->to);
+        int64_t begin, nbytes = to ? take_part(loan, &begin) : 0;
+        fetched = FETCH_WAITS;
+        if (nbytes) {
+            /* If that fails, the reader finds that a part is missing. */
+            int moved = MOVE(process_vm_writev, node->processes[readers[n]],
+                             (char *)(uintptr_t)loan->from + begin, to + (uint64_t)begin, nbytes);
+            atomic_fetch_add(&loan->done, moved ? 1 : FAILED_PART);
+            ring_bell(&node->beds[readers[n]]);
+            return FETCHED_PART;
+        }
+    }
+    return fetched;
 }
 
 static struct letter *next_letter(struct node *node, int writer) {
@@ -211,11 +315,44 @@ int node_look(struct node *node, int writer, struct piece *piece) {
     if (atomic_load(&letter->full) != node->received[writer] + 1) {
         return 0;
     }
-    piece->data = letter->piece < 0 ? letter->data.bytes
-                                    : node->rings[writer].bytes + letter->data.at;
-    piece->nbytes = letter->nbytes;
+    piece->lent = letter->piece == LENT;
+    piece->data = piece->lent          ? (const char *)(uintptr_t)letter->data.loan.from
+                  : letter->piece < 0 ? letter->data.bytes
+                                      : node->rings[writer].bytes + letter->data.at;
+    piece->nbytes = piece->lent ? letter->data.loan.nbytes : letter->nbytes;
     piece->last = (int)letter->last;
     return 1;
+}
+
+int node_read(struct node *node, int writer, const char *data, void *into, int64_t nbytes) {
+    return MOVE(process_vm_readv, node->processes[writer], into, data, nbytes);
+}
+
+enum fetched node_fetch(struct node *node, int writer, char *into) {
+    struct loan *loan = &next_letter(node, writer)->data.loan;
+    int64_t begin, nbytes;
+    if (!atomic_load_explicit(&loan->to, memory_order_relaxed)) {
+        atomic_store(&loan->to, (uintptr_t)into);
+        ring_bell(&node->beds[writer]);
+    }
+    if ((nbytes = take_part(loan, &begin))) {
+        if (!node_read(node, writer, (const char *)(uintptr_t)loan->from + begin, into + begin, nbytes)) {
+            return FETCH_REFUSED;
+        }
+        atomic_fetch_add(&loan->done, 1);
+        return FETCHED_PART;
+    }
+    uint32_t done = atomic_load(&loan->done);
+    return done >= FAILED_PART ? FETCH_REFUSED : done == parts_of(loan) ? FETCHED_ALL : FETCH_WAITS;
+}
+
+void node_withdraw(struct node *node, int writer) {
+    struct loan *loan = &next_letter(node, writer)->data.loan;
+    uint32_t parts = parts_of(loan), taken = atomic_fetch_add(&loan->taken, parts);
+    taken = taken < parts ? taken : parts;
+    for (int naps = 0; atomic_load(&loan->done) < taken && naps < 1000; naps++) {
+        nanosleep(&(struct timespec){0, 1000000}, NULL); /* unless the writer was killed at it */
+    }
 }
 
 void node_acknowledge(struct node *node, int writer) {

@@ -9,6 +9,8 @@
 
        full         in a letter    writer: the letter is the so many-th of its row
        read         of a row       reader: so many letters were read
+       to           of a loan      reader: others may copy there, too
+       taken, done  of a loan      whoever copies: parts that were begun, and that are over
        left         of a piece     readers: so many of them have not read it yet
        asleep, bell of a rank      the rank: it is about to sleep; others: that is over
 
@@ -30,6 +32,7 @@
 #define COLLWISE_NODE_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 enum {
     LETTERS = 32,         /* of a row */
@@ -37,6 +40,8 @@ enum {
     PIECES = 32,          /* most that a writer has in its ring */
     PIECE = 64 << 10,     /* most bytes of one */
     RING = 16 * PIECE,    /* a reader of lines that still lie in the writer's cache waits for them */
+    LEND = 96 << 10,      /* fewest bytes of a message that is lent */
+    PART = 64 << 10,      /* fewest bytes of one part of it */
     LANES = 16,           /* for requests, */
     LANES_NBYTES = 128 << 20, /* but no more than this holds; pages that nobody used are not there */
 };
@@ -47,14 +52,18 @@ struct node;
 /* Bytes of memory for some ranks, which is zeros in the beginning. */
 int64_t node_nbytes(int ranks);
 
-/* The first lane; NULL where memory is short. */
-struct node *node_open(void *memory, int ranks, int rank);
+/* The first lane; NULL where memory is short.   processes: of the ranks, all of which may read and write
+   each other's memory; NULL if nothing is to be lent. */
+struct node *node_open(void *memory, int ranks, int rank, const pid_t *processes);
 void node_close(struct node *first);
 
 /* The lane of the request with this number; NULL, on all ranks, if it has none.  Asked again, the answer
    is the same.  A rank gives a lane back once, when nothing is under way on it. */
 struct node *node_take(struct node *first, int number);
 void node_give(struct node *lane);
+
+/* Whether a word of another process can be read, and so all of its memory be read and written. */
+int node_reads(pid_t process, uint64_t address, uint64_t word);
 
 /* How many letters a message takes that does not lie in the ring. */
 static inline int64_t node_letters(int64_t nbytes) { return 1 + (nbytes - 1) / SHORT; }
@@ -65,13 +74,33 @@ static inline int64_t node_letters(int64_t nbytes) { return 1 + (nbytes - 1) / S
 int64_t node_publish(struct node *node, const int *readers, int number, const char *data,
                      int64_t nbytes, int in_letters);
 
-/* The next piece from a writer; 0 if there is none.   last: it ends its message. */
+/* Lend a whole message to its readers.   letters: the number of each reader's letter is written there.
+   Returns 0 if there is no room. */
+int node_lend(struct node *node, const int *readers, int number, const char *data, int64_t nbytes,
+              uint32_t *letters);
+
+/* Whether all have read it (FETCHED_ALL); otherwise a part is copied to somebody who has not, if any is left. */
+enum fetched { FETCH_REFUSED = -1, FETCH_WAITS, FETCHED_PART, FETCHED_ALL };
+enum fetched node_returned(struct node *node, const int *readers, int number, const uint32_t *letters);
+
+/* The next piece from a writer; 0 if there is none.   last: it ends its message.   lent: `data` is in
+   the writer's memory. */
 struct piece {
     const char *data;
     int64_t nbytes;
-    int last;
+    int last, lent;
 };
 int node_look(struct node *node, int writer, struct piece *piece);
+
+/* Copy a part of a lent piece, all of which goes to `into`.   FETCH_WAITS: the writer is at the last ones.
+   FETCH_REFUSED: by the system. */
+enum fetched node_fetch(struct node *node, int writer, char *into);
+
+/* Nobody copies any more parts, and nobody is at one. */
+void node_withdraw(struct node *node, int writer);
+
+/* Read bytes of a lent piece; 0 if the system refuses. */
+int node_read(struct node *node, int writer, const char *data, void *into, int64_t nbytes);
 
 /* That piece was read. */
 void node_acknowledge(struct node *node, int writer);

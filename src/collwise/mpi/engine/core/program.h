@@ -38,6 +38,7 @@ struct crossing {
     char *packed;
     int begun, over;
     int combined; /* its bytes so far were read where they had been published */
+    int lent;     /* of a send: it is read where it is;  of a receive: it is copied from there */
 };
 
 enum kind {

@@ -295,7 +295,7 @@ enum outcome program_begin(struct program *program) {
 
 int program_abandon(struct program *program) {
     const struct library *library = program->library;
-    int pending = 0, left = program->started;
+    int pending = program->home ? crossings_withdraw(program) : 0, left = program->started;
     for (int at = 0; left; at++) {
         const struct instruction *todo = &program->instructions[at];
         for (int n = 0; todo->kind == START && n < todo->number && left; n++, left--) {

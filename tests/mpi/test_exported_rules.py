@@ -77,6 +77,29 @@ def test_every_rule_is_in_force_and_other_sizes_keep_the_default(
     assert all(one["speedup"] for one in document["checked"])
 
 
+METHODS = ("Bcast", "Reduce", "Allreduce", "Allgather", "Allgatherv", "Reduce_scatter_block")
+REPEATED = """
+import collwise.tuning.export_check as check
+from mpi4py import MPI
+class Counted(MPI.Intracomm):
+    def __getattribute__(self, name):
+        calls[name] = calls.get(name, 0) + 1
+        return super().__getattribute__(name)
+calls = {{}}
+import collwise.mpi.runtime.world as world
+world.world = lambda: Counted(MPI.COMM_WORLD)
+for method in {}:
+    check.repeat(method, (1, 64, 100))
+    assert calls[method] == 3 * check.REPEATS, calls
+"""
+
+
+@pytest.mark.mpi
+def test_calls_that_counters_count(mpi: Library) -> None:
+    ended = mpi.run(3, "-c", REPEATED.format(METHODS), limit_s=LIMIT_S)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 PLAIN = """
 import sys
 import numpy as np

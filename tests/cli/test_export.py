@@ -160,7 +160,7 @@ def test_rules_for_the_installed_library(collwise: Run, folder: Path) -> None:
 
 def test_rules_for_mpich_5_1(collwise: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The installed library's description is a stand-in for the library."""
-    own = {"name=allreduce-intra-auto": {"algorithm=MPIR_Allreduce_intra_tree": {}}}
+    own: dict[str, Any] = {"name=allreduce-intra-auto": {"algorithm=MPIR_Allreduce_intra_tree": {}}}
     words = "MPIR_Allreduce_intra_ring", "local_node_size"
     there = Installed("MPICH 5.1.0b1", tables=[json.dumps(own)], accepted=words)
     monkeypatch.setattr(exported_rules, "installed_library", lambda: there)

@@ -213,8 +213,8 @@ def _export_rules(
         output.write(*(f"unsaid   {line}" for line in unsaid), f"profile  {remark or path}")
         if out is not None:
             output.write(*(f"{kind:<8} {out}{suffix}" for suffix in texts))
-            output.write(f"caution  {CAUTION.format(measured)}")
-            output.write(*(f"use      {line}" for line in lines))
+            said = f"caution  {CAUTION.format(measured)}"
+            output.write(said, *(f"use      {line}" for line in lines))
     return int(any(one.failed for one in checked))
 
 

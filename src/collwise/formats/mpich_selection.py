@@ -55,7 +55,6 @@ _NODES = re.compile(r"(\d+)x(\d+)")
 """Matches text such as "4x16": the number of nodes, and of the ranks on each of them."""
 _TOTAL = ("Allgather", "Allgatherv", "Reduce_scatter_block")
 """Methods for which the table tests the bytes of all ranks together, as collwise counts them."""
-
 _NEWER = {"is_op_built_in=yes": "builtin_op", "is_commutative=yes": "commutative",
           "count<pow2": "!count_ge_pof2"}  # fmt: skip
 """The words of tests from MPICH 5.1 on, by earlier ones.  Those that end in any or no are "any"."""
@@ -71,12 +70,11 @@ def why_not(rule: Rule, library: Installed) -> str:
     if unsaid:
         return f"the file has no place for {' and '.join(unsaid)}"
     if own := _table(library, '{"name='):
-        if _NAME.format(rule.method.lower()) not in own:
-            return "the library has no table for it"
         if "composition" in (rule.settings if rule.composed else rule.changed):
             return "the file has no place for composition"
         told = "local_node_size" in library.accepted and _NODES.fullmatch(rule.ranks_per_node)
-        return "the file cannot tell its nodes" if rule.composed and not told else ""
+        there = "the file cannot tell its nodes" if rule.composed and not told else ""
+        return there if _NAME.format(rule.method.lower()) in own else "the library has no table"
     if rule.composed and rule.method == "Allgather":
         return "the library composes none, though it has a variable for it"
     number = rule.settings.get("composition")
@@ -258,13 +256,6 @@ def named_tables(rules: Sequence[Rule], library: Installed) -> dict[str, str]:
     return {"": re.sub(r'"([^"]+)"', lambda word: f'"{_NEWER.get(word[1], word[1])}"', text)}
 
 
-def counted(rule: Rule, printed: str) -> int | None:
-    """How often rank 0 ran a rule's algorithm, by what MPICH 5.1 printed; None if it did not."""
-    _, told, lines = printed.partition("Dump collective algorithm counters")
-    counts = re.findall(rf"(\d+)\s+MPIR_{rule.method}_intra_{rule.name}\s", lines)
-    return sum(map(int, counts)) if told else None
-
-
 def undoing(rules: Sequence[Rule]) -> dict[str, str]:
     """The variables that undo what a job forces, since the library prefers that to files."""
     among_all = by_method(_composed(rules))
@@ -311,7 +302,6 @@ _NAMED = _WHOLE._replace(
     bodies=named_tables,
     variables=lambda rules, path: {"MPIR_CVAR_COLL_SELECTION_JSON_FILE": path, **undoing(rules)},
     cannot_say=(_WHOLE.cannot_say[0], "nodes: none are told if those of ranks are not consecutive"),
-    counting={"MPIR_CVAR_DUMP_COLL_ALGO_COUNTERS": "0"},
-    counted=counted,
+    counters=("MPIR_CVAR_DUMP_COLL_ALGO_COUNTERS", r"(\d+)\s+MPIR_{}_intra_{}\s"),
 )
 FORMAT = _WHOLE._replace(newer=_NAMED)

@@ -84,9 +84,8 @@ class RuleFormat(NamedTuple):
     a rule beside another one; "" if they can.   undoing: returns those of the variables
     that undo what a job's own variables force.   cannot_say: what no file of the format says,
     whatever the races.   not_raced: what a file could say, or its library could do, but no race
-    tries.   counting: variables by which the library tells, when it ends, how often rank 0 ran each
-    algorithm.   counted: returns that number for a rule's algorithm, from what was printed; None if
-    none is told.   newer: the format that later versions read.
+    tries.   counters: a variable that makes rank 0 print how often it ran each algorithm, and the
+    pattern of a line of that, for a method and a name.   newer: the format of later versions.
     """
 
     vendor: str
@@ -101,8 +100,7 @@ class RuleFormat(NamedTuple):
     undoing: Callable[[Sequence[Rule]], Mapping[str, str]] = lambda rules: {}
     cannot_say: Sequence[str] = ()
     not_raced: Sequence[str] = ()
-    counting: Mapping[str, str] = {}
-    counted: Callable[[Rule, str], int | None] = lambda rule, printed: None
+    counters: tuple[str, str] | None = None
     newer: "RuleFormat | None" = None
 
     def read_by(self, library: str) -> "RuleFormat":

@@ -12,6 +12,7 @@ Where fingerprints do not tell, the library's counters do, if it has any: ranks 
 
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -93,8 +94,8 @@ def check(rules: Sequence[Rule], environment: Mapping[str, str], form: RuleForma
                 checked.append(Checked(rule, None, elsewhere=True, speedup=None, here=new["here"]))
                 continue
             in_force = _in_force(new["plain"], old["forced"], old["plain"])
-            if in_force is None and form.counting and not rule.changed:
-                in_force = _counted(rule, environment, form)
+            if in_force is None and form.counters and not rule.changed:
+                in_force = _counted(rule, environment, *form.counters)
             speedup = msgspec.convert(old["speedup"], Interval | None)
             outside = zip(new["outside"], usual["outside"], strict=True)
             elsewhere = all(None in both or both[0] == both[1] for both in outside)
@@ -116,13 +117,14 @@ def _in_force(
     return None if forced == default else plain == forced
 
 
-def _counted(rule: Rule, environment: Mapping[str, str], form: RuleFormat) -> bool | None:
+def _counted(rule: Rule, environment: Mapping[str, str], name: str, line: str) -> bool | None:
     """Whether all calls with the rules ran the rule's algorithm; None if the library tells none."""
     code = f"from collwise.tuning.export_check import repeat; repeat{rule.method, rule.raced}"
     command = command_line(rule.ranks, [sys.executable, "-c", code])
-    printed, _ = ran(command, {**environment, **form.counting}, _START_S + _EACH_S)
-    counted = form.counted(rule, printed)
-    return None if counted is None else 0 <= counted - REPEATS * len(rule.raced) < REPEATS
+    printed, _ = ran(command, {**environment, name: "0"}, _START_S + _EACH_S)
+    counted = sum(map(int, re.findall(line.format(rule.method, rule.name), printed)))
+    told = re.search(line.format(r"\w+", r"\w+"), printed)
+    return 0 <= counted - REPEATS * len(rule.raced) < REPEATS if told else None
 
 
 def repeat(method: str, sizes: Sequence[int]) -> None:
@@ -131,8 +133,8 @@ def repeat(method: str, sizes: Sequence[int]) -> None:
 
     comm = world()
     for nbytes in sizes:
-        vector, block = (np.zeros(-(-nbytes // (8 * parts))) for parts in (1, comm.Get_size()))
-        blocks = np.tile(block, comm.Get_size())
+        vector, block = (np.zeros(-(-nbytes // (8 * parts))) for parts in (1, comm.size))
+        blocks = np.tile(block, comm.size)
         usual = (block, blocks) if "Allgather" in method else (vector, vector.copy())
         given = {"Bcast": (vector,), "Reduce_scatter_block": (blocks, block)}.get(method, usual)
         for _ in range(REPEATS):

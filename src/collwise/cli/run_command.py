@@ -4,7 +4,7 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 import msgspec
@@ -105,19 +105,33 @@ def command(
     refusals: list[CollwiseError] = []
 
     def loaded() -> None:
+        from collwise.mpi.runtime.roll_call import absent, patience
+
+        if absent():
+            return
         from collwise.comm import Comm
         from collwise.comm.world_replacement import replace_world
         from collwise.mpi.runtime.world import world
 
+        about: dict[str, Any] = {
+            "profile": profile_path,
+            "effort": effort,
+            "record": records,
+            "learn": learn,
+        }
         try:
-            ours = Comm(world(), profile=profile_path, effort=effort, record=records, learn=learn)
+            with patience():
+                ours = Comm(world(), **about)
             replace_world(ours)
             worlds.append(ours)
         except CollwiseError as problem:
             refusals.append(problem)
             raise SystemExit(problem.exit_code) from None
 
+    process = os.getpid()
     code = run_script(words, loaded)
+    if os.getpid() != process:
+        raise ScriptEnd(code)  # a forked child has nothing to save or to tell
     if refusals:
         raise refusals[0]
     if worlds and (learning := worlds[0]._learning) is not None:

@@ -5,6 +5,7 @@ a collective: messages may be pending then, so nothing else may run on the dupli
 """
 
 import logging
+import os
 import weakref
 from array import array
 from collections.abc import Callable, Sequence
@@ -57,11 +58,11 @@ class PrivateCommunicator:
     """
 
     def __init__(self, comm: MPI.Intracomm, nodes: Sequence[int] = ()) -> None:
-        self.comm = everywhere(comm, partial(plain_duplicate, comm))
+        self.comm = everywhere(comm, partial(_made, comm))
         self.transport = node_transport(self.comm, nodes)
         self.rank = self.comm.Get_rank()
         self.size = self.comm.Get_size()
-        self.broken = ""
+        self.broken, self._process = "", os.getpid()
         self.when_broken: list[Callable[[], object]] = []
         self.scratch = SharedScratch()
         self.tags = bytearray(16)
@@ -70,7 +71,6 @@ class PrivateCommunicator:
         self._owned: weakref.WeakSet[Any] = weakref.WeakSet()
         self._left: list[Bound] = []
         _open.add(self)
-        _free_before_mpi_ends()
 
     @property
     def next_tag(self) -> int:
@@ -94,6 +94,8 @@ class PrivateCommunicator:
 
     def leave(self, holder: "Bound", *, running: bool) -> None:
         """Free a plan whose request the program dropped, as soon as the plan is complete."""
+        if os.getpid() != self._process:
+            return  # a forked child has copies of what is this process's
         if running and not self.broken:
             self._left.append(holder)
         else:
@@ -184,6 +186,13 @@ def _free_before_mpi_ends() -> None:
     before_mpi_ends(end)
 
 
+def _made(comm: MPI.Intracomm) -> MPI.Intracomm:
+    """The duplicate, and everything else that can fail on one rank."""
+    made = plain_duplicate(comm)
+    _free_before_mpi_ends()
+    return made
+
+
 class PrivateDuplicate:
     """A communicator's private duplicate, made by `make`, or by `exists` before a planned call.
 
@@ -210,7 +219,7 @@ class PrivateDuplicate:
             most = np.array([len(_open)])
             self.of.Allreduce(MPI.IN_PLACE, most, MPI.MAX)
             if most[0] < MOST:
-                with suppress(MPI.Exception):  # no room
+                with suppress(MPI.Exception, MemoryError):  # no room; on all ranks
                     self.make()
             self.refused = self.made is None
             if self.refused:

@@ -9,6 +9,7 @@ advance schedules; otherwise only those in shared memory advance, and the librar
 """
 
 import atexit
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -125,24 +126,39 @@ def wait_with_progress(requests: Iterable[Any]) -> None:
         request.Wait()
 
 
+_endings: list[Callable[[], None]] = []
+
+
 def before_mpi_ends(act: Callable[[], None]) -> None:
-    """Call `act` when Python ends and in MPI_Finalize, which deletes COMM_SELF's attributes.
+    """Call `act` when Python ends and before MPI does, but never in a forked child."""
+    owner = os.getpid()
 
-    If the compiled engine has progress hooks, MPICH waits for running collectives before it deletes
-    those attributes.  `MPI.Finalize` is then wrapped, so that it calls `act` first.
-    """
-    atexit.register(act)
-    keyval = MPI.Comm.Create_keyval(delete_fn=lambda *_: act(), nopython=False)
-    MPI.COMM_SELF.Set_attr(keyval, act)
-    if COMPILED is not None and COMPILED.hooks():
-        library = MPI.Finalize
-
-        @wraps(library)
-        def finalize() -> None:
+    def act_here() -> None:
+        if os.getpid() == owner:
             act()
-            library()
 
-        MPI.Finalize = finalize
+    atexit.register(act_here)
+    _endings.append(act_here)
+
+
+def _end(*_: object) -> None:
+    for act in reversed(_endings):
+        act()
+
+
+def _end_first(library: Callable[[], None]) -> Callable[[], None]:
+    @wraps(library)
+    def finalize() -> None:
+        _end()
+        library()
+
+    return finalize
+
+
+# MPI_Finalize deletes COMM_SELF's attributes, whoever calls it.  Before that it may wait for
+# running collectives, or end what a helper thread uses, so Python's function is wrapped, too.
+MPI.COMM_SELF.Set_attr(MPI.Comm.Create_keyval(delete_fn=_end, nopython=False), _end)
+MPI.Finalize = _end_first(MPI.Finalize)
 
 
 def _stop_compiled() -> None:

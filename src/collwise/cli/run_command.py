@@ -136,7 +136,7 @@ def command(
         raise refusals[0]
     if worlds and (learning := worlds[0]._learning) is not None:
         learning.save()
-    if records and worlds and worlds[0].rank == 0:
+    if records and worlds and worlds[0]._dispatch.rank == 0:  # the script may have ended MPI
         _tell(worlds[0], summary, json_path)
     raise ScriptEnd(code)
 

@@ -1,6 +1,7 @@
 """What fails on one rank only: all ranks end alike, with the same error or the same service."""
 
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -16,7 +17,7 @@ from collwise.comm.decision import Decision
 from collwise.mpi.engine import node_transport
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.library import own_algorithms, switching
-from collwise.mpi.runtime import agreement, node_memory, private_communicator, world
+from collwise.mpi.runtime import agreement, node_memory, private_communicator, roll_call, world
 from tests.mpi.programs.checks import check, environment, logged, raises, replaced
 from tests.mpi.programs.learning import ENOUGH, learner
 from tests.mpi.programs.node_memory import shared, uses_memory
@@ -192,6 +193,17 @@ def what_learning_tries_cannot_be_made_on_one_rank(comm: MPI.Intracomm) -> None:
                     break
         assert len(lines) == (comm.rank == 0), lines
         ours.Free()
+
+
+@check
+def wrapping_the_world_says_that_it_waits(comm: MPI.Intracomm) -> None:
+    ends = MPI.COMM_WORLD.rank in (0, MPI.COMM_WORLD.size - 1)
+    with replaced(roll_call, PATIENCE_S=0.001), logged() as lines, roll_call.patience():
+        latest = time.monotonic() + 20
+        while ends and not lines and time.monotonic() < latest:
+            time.sleep(0.001)
+    assert len(lines) == ends
+    assert all("for all" in line for line in lines)
 
 
 @check

@@ -4,7 +4,7 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 import msgspec
@@ -105,7 +105,7 @@ def command(
     refusals: list[CollwiseError] = []
 
     def loaded() -> None:
-        from collwise.mpi.runtime.roll_call import absent, patience
+        from collwise.mpi.runtime.roll_call import absent
 
         if absent():
             return
@@ -113,15 +113,8 @@ def command(
         from collwise.comm.world_replacement import replace_world
         from collwise.mpi.runtime.world import world
 
-        about: dict[str, Any] = {
-            "profile": profile_path,
-            "effort": effort,
-            "record": records,
-            "learn": learn,
-        }
         try:
-            with patience():
-                ours = Comm(world(), **about)
+            ours = Comm(world(), profile=profile_path, effort=effort, record=records, learn=learn)
             replace_world(ours)
             worlds.append(ours)
         except CollwiseError as problem:

@@ -78,13 +78,9 @@ def shared_array(comm: Inheritable, array: Any, root: int) -> SharedArray:
             for start in range(0, layout.nbytes, _PIECE):
                 between.Bcast([data[start : start + _PIECE], MPI.BYTE], root=0)
             between.Free()
-
-    def shown() -> SharedArray:
-        view = _view(layout, memory)
-        view.flags.writeable = False
-        return view[...].view(SharedArray)  # its base owns the memory; the new array does not
-
-    return everywhere(plain, shown)  # it returns when all ranks have filled their memory
+    view = everywhere(plain, lambda: _view(layout, memory))  # when all have filled theirs
+    view.flags.writeable = False
+    return view[...].view(SharedArray)  # its base owns the memory; the new array does not
 
 
 def _layout(array: Any) -> _Layout:

@@ -23,15 +23,14 @@ from tests.mpi.programs.learning import ENOUGH, learner
 from tests.mpi.programs.node_memory import shared, uses_memory
 
 
-class Short:
-    """A module, but one of its functions finds no memory."""
+class Replaced:
+    """A module with other functions."""
 
-    def __init__(self, module: Any, name: str) -> None:
-        self._module, self._name = module, name
+    def __init__(self, module: Any, **functions: Callable[..., Any]) -> None:
+        self._module = module
+        vars(self).update(functions)
 
     def __getattr__(self, name: str) -> Any:
-        if name == self._name:
-            raise MemoryError
         return getattr(self._module, name)
 
 
@@ -89,7 +88,6 @@ SERVED = (
     (node_memory, "_mapped", NO_FILE),
     (os, "urandom", NO_FILE),
     (private_communicator, "plain_duplicate", NO_MEMORY),
-    (private_communicator, "_free_before_mpi_ends", NO_MEMORY),
 )
 """Steps without which messages serve, or the library."""
 
@@ -123,7 +121,11 @@ def the_engines_end_of_the_memory_cannot_be_made_on_one_rank(comm: MPI.Intracomm
     if COMPILED is None or comm.size == 1:
         return
     last = comm.rank == comm.size - 1
-    engine = Short(COMPILED, "Node") if last else COMPILED
+
+    def no_memory(*_: object) -> NoReturn:
+        raise NO_MEMORY
+
+    engine = Replaced(COMPILED, Node=no_memory) if last else COMPILED
     with replaced(node_transport, COMPILED=engine):
         assert ends_alike(comm, lambda: broadcasts(shared(comm))) is False
 
@@ -197,13 +199,21 @@ def what_learning_tries_cannot_be_made_on_one_rank(comm: MPI.Intracomm) -> None:
 
 @check
 def wrapping_the_world_says_that_it_waits(comm: MPI.Intracomm) -> None:
-    ends = MPI.COMM_WORLD.rank in (0, MPI.COMM_WORLD.size - 1)
-    with replaced(roll_call, PATIENCE_S=0.001), logged() as lines, roll_call.patience():
+    """Where the launcher has no name service, nobody can tell which ranks will come."""
+    world = MPI.COMM_WORLD
+    ends = world.rank in (0, world.size - 1) and world.size > 1
+
+    def nowhere(*_: object) -> NoReturn:
+        raise MPI.Exception(MPI.ERR_SERVICE)
+
+    instead = {"PATIENCE_S": 0.001, "MPI": Replaced(MPI, Publish_name=nowhere)}
+    with replaced(roll_call, **instead), logged() as lines:
+        assert roll_call.absent() == ""
         latest = time.monotonic() + 20
         while ends and not lines and time.monotonic() < latest:
             time.sleep(0.001)
     assert len(lines) == ends
-    assert all("for all" in line for line in lines)
+    assert all("waits for all" in line for line in lines)
 
 
 @check

@@ -67,14 +67,13 @@ def node_transport(comm: MPI.Intracomm, nodes: Sequence[int]) -> NodeTransport |
     nbytes = 1 if COMPILED is None or alone else COMPILED.node_nbytes(len(here))
     makers = {node: ranks[0] for node, ranks in members.items()}
 
-    def end(memory: mmap.mmap | None) -> NodeTransport | None:
-        if COMPILED is None or memory is None or alone:
-            return None
+    def end(memory: mmap.mmap) -> NodeTransport | None:
         ranks = {one: n for n, one in enumerate(here)}
-        return NodeTransport(ranks, COMPILED.Node(memory, len(here), ranks[rank]))
+        node = None if COMPILED is None or alone else COMPILED.Node(memory, len(here), ranks[rank])
+        return node and NodeTransport(ranks, node)
 
-    about = comm, nodes, makers, nbytes
-    mapped = map_together(*about, writable=True, able=_unable(comm), use=end)
+    able = _unable(comm)
+    mapped = map_together(comm, nodes, makers, nbytes, writable=True, able=able, use=end)
     if problem := mapped.problems.get(nodes[rank]):
         log.info("messages inside the node are MPI's: %s", problem)
     made: NodeTransport | None = mapped.used

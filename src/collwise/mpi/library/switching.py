@@ -83,13 +83,9 @@ class Switched(NamedTuple):
         """
         if method != "Allreduce":
             return True
-
-        def vectors() -> tuple[Any, Any]:
-            first = comm.Get_rank()
-            numbers = np.resize([1e16, 1.0, -1e16, 3.0, 1e-3], first + max(nbytes // 8, 1))[first:]
-            return numbers, np.zeros_like(numbers)
-
-        numbers, total = everywhere(comm, vectors)
+        first, values = comm.Get_rank(), [1e16, 1.0, -1e16, 3.0, 1e-3]
+        numbers = everywhere(comm, lambda: np.resize(values, first + max(nbytes // 8, 1))[first:])
+        total = everywhere(comm, lambda: np.zeros_like(numbers))
         call = getattr(MPI.Intracomm, method_name(method, form))
         request = self.call(partial(call, comm, numbers, total, MPI.SUM))
         if form == "persistent":

@@ -18,7 +18,7 @@ class Mapped(NamedTuple):
 
     readers, writers: this rank's read-only and writable mappings; None without shared memory, and
     `writers` if the rank may not write.   problems: by node without shared memory, the reason.
-    used: what was made of the memory; None without shared memory.
+    used: what `use` made of the memory; None without shared memory.
     """
 
     readers: mmap.mmap | None
@@ -35,7 +35,7 @@ def map_together(
     *,
     writable: bool = False,
     able: str = "",
-    use: Callable[[mmap.mmap | None], Any] = lambda _: None,
+    use: Callable[[mmap.mmap], Any] | None = None,
 ) -> Mapped:
     """Map memory that is the same for all ranks of a node.  Collective.
 
@@ -61,7 +61,7 @@ def map_together(
     if theirs is not None and not wrong:
         try:
             readers, writers = _mapped(descriptor, theirs, nbytes, writable or rank == maker)
-            used = use(writers)
+            used = use(writers) if use and writers else None
         except Exception as problem:
             why = str(problem) or repr(problem)
             wrong = f"rank {rank} cannot map the memory of rank {maker} ({why})"

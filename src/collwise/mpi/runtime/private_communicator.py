@@ -5,12 +5,11 @@ a collective: messages may be pending then, so nothing else may run on the dupli
 """
 
 import logging
-import os
 import weakref
 from array import array
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cache, partial
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ from collwise.errors import BrokenCommunicator
 from collwise.mpi.buffers.memory import SharedScratch
 from collwise.mpi.engine.node_transport import node_transport
 from collwise.mpi.runtime.agreement import everywhere
-from collwise.mpi.runtime.progress import END_LIMIT_S, before_mpi_ends
+from collwise.mpi.runtime.progress import END_LIMIT_S, before_mpi_ends, forked
 
 if TYPE_CHECKING:
     from collwise.mpi.execution.executor import Bound
@@ -58,11 +57,11 @@ class PrivateCommunicator:
     """
 
     def __init__(self, comm: MPI.Intracomm, nodes: Sequence[int] = ()) -> None:
-        self.comm = everywhere(comm, partial(_made, comm))
+        self.comm = everywhere(comm, partial(plain_duplicate, comm))
         self.transport = node_transport(self.comm, nodes)
         self.rank = self.comm.Get_rank()
         self.size = self.comm.Get_size()
-        self.broken, self._process = "", os.getpid()
+        self.broken = ""
         self.when_broken: list[Callable[[], object]] = []
         self.scratch = SharedScratch()
         self.tags = bytearray(16)
@@ -94,8 +93,8 @@ class PrivateCommunicator:
 
     def leave(self, holder: "Bound", *, running: bool) -> None:
         """Free a plan whose request the program dropped, as soon as the plan is complete."""
-        if os.getpid() != self._process:
-            return  # a forked child has copies of what is this process's
+        if forked():
+            return
         if running and not self.broken:
             self._left.append(holder)
         else:
@@ -177,20 +176,12 @@ _lingering: list[PrivateCommunicator] = []
 """Freed private communicators on which requests that the program dropped still run."""
 
 
-@cache
-def _free_before_mpi_ends() -> None:
-    def end() -> None:
-        for private in list(_open):
-            private.end(END_LIMIT_S)
-
-    before_mpi_ends(end)
+def _end() -> None:
+    for private in list(_open):
+        private.end(END_LIMIT_S)
 
 
-def _made(comm: MPI.Intracomm) -> MPI.Intracomm:
-    """The duplicate, and everything else that can fail on one rank."""
-    made = plain_duplicate(comm)
-    _free_before_mpi_ends()
-    return made
+before_mpi_ends(_end)  # at the import: a step less that may fail on one rank
 
 
 class PrivateDuplicate:

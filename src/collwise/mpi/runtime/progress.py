@@ -13,6 +13,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -126,39 +127,36 @@ def wait_with_progress(requests: Iterable[Any]) -> None:
         request.Wait()
 
 
+_PROCESS = os.getpid()
 _endings: list[Callable[[], None]] = []
 
 
+def forked() -> bool:
+    """Whether this is a forked child, which has copies of what is the process's that runs MPI."""
+    return os.getpid() != _PROCESS
+
+
 def before_mpi_ends(act: Callable[[], None]) -> None:
-    """Call `act` when Python ends and before MPI does, but never in a forked child."""
-    owner = os.getpid()
-
-    def act_here() -> None:
-        if os.getpid() == owner:
-            act()
-
-    atexit.register(act_here)
-    _endings.append(act_here)
+    """Call `act` before MPI or Python ends, the latest one first; never in a forked child."""
+    _endings.append(act)
 
 
 def _end(*_: object) -> None:
-    for act in reversed(_endings):
-        act()
+    with ExitStack() as acts:  # all of them, whatever one raises
+        for act in () if forked() else _endings:
+            acts.callback(act)
 
 
-def _end_first(library: Callable[[], None]) -> Callable[[], None]:
-    @wraps(library)
-    def finalize() -> None:
-        _end()
-        library()
-
-    return finalize
+def _finalize(library: Callable[[], None] = MPI.Finalize) -> None:
+    _end()
+    library()
 
 
 # MPI_Finalize deletes COMM_SELF's attributes, whoever calls it.  Before that it may wait for
-# running collectives, or end what a helper thread uses, so Python's function is wrapped, too.
+# running collectives, or end what a helper thread uses, so Python's function is replaced, too.
 MPI.COMM_SELF.Set_attr(MPI.Comm.Create_keyval(delete_fn=_end, nopython=False), _end)
-MPI.Finalize = _end_first(MPI.Finalize)
+MPI.Finalize = wraps(MPI.Finalize)(_finalize)
+atexit.register(_end)
 
 
 def _stop_compiled() -> None:

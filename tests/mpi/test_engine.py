@@ -250,6 +250,27 @@ def test_mpi_ends_with_requests_in_every_state(mpi: Library, engine: str, ends: 
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
 
 
+ORDER = """
+from mpi4py import MPI
+seen, library = [], MPI.Finalize
+def finalize():
+    seen.append("library")
+    library()
+MPI.Finalize = finalize
+from collwise.mpi.runtime.progress import before_mpi_ends
+before_mpi_ends(lambda: seen.append("ours"))
+MPI.Finalize()
+assert seen[0] == "ours", seen
+"""
+
+
+@pytest.mark.mpi
+def test_ours_ends_before_the_librarys_finalize_begins(mpi: Library) -> None:
+    """A helper thread that tests requests in the middle of MPI_Finalize breaks some libraries."""
+    ran = mpi.run_alone("-c", ORDER, limit_s=LIMIT_S)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("compiler", ["", "/bin/false"])
 def test_a_wheel_has_the_extensions_that_a_compiler_made(tmp_path: Path, compiler: str) -> None:

@@ -285,11 +285,11 @@ class Dispatch:
         # Decided at the first call of its kind, which is the same one on all ranks.
         key = method, asked
         if key not in self._trials and len(self._trials) < MAX_TRIALS:
-            predefined = op is None or op.is_predefined
-            self._trials[key] = None
+            new, predefined = None, op is None or op.is_predefined
             if predefined and self.decision.learnable(asked):
-                new = self._trials[key] = Trial(method, way, asked, self, learning)
+                new = Trial(method, way, asked, self, learning)
                 record.add(new)
+            self._trials[key] = new  # last: after an error this call may be made again
         return self._trials.get(key) or record.tally(*about)
 
     def trial_over(self, trial: Trial, result: RaceResult | None) -> None:

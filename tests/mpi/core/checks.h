@@ -23,16 +23,19 @@ static void *node_memory(int ranks) {
     return memory;
 }
 
-/* Of ranks that are all threads of this process, which may read and write its memory; NULL where nothing
-   is lent. */
+/* All ranks are threads of this process, which may read and write its memory. */
 static int lending;
 
-static const pid_t *processes(void) {
-    static pid_t own[16];
-    for (int rank = 0; rank < 16; rank++) {
-        own[rank] = getpid();
+static struct node *opened(void *memory, int ranks, int rank) {
+    struct node *node = node_open(memory, ranks, rank);
+    pid_t processes[16];
+    for (int n = 0; n < ranks; n++) {
+        processes[n] = getpid();
     }
-    return lending ? own : NULL;
+    if (node && lending) {
+        node_lend_among(node, processes);
+    }
+    return node;
 }
 
 static void free_memory(void *memory, int ranks) { munmap(memory, (size_t)node_nbytes(ranks)); }

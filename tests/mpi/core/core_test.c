@@ -348,7 +348,7 @@ static void cross(struct program *one, void *memory) {
         int peer = one->messages[n].peer;
         one->messages[n].node_rank = peer / 2 == one->rank / 2 ? peer : -1;
     }
-    one->home = node_open(memory, RANKS, one->rank, processes());
+    one->home = opened(memory, RANKS, one->rank);
     CHECK(one->home && crossings_prepare(one));
     crossings_take_lane(one);
     CHECK(one->node);
@@ -437,7 +437,7 @@ static void threads_of_all_kinds(int handle_width, int with_hooks, int in_node, 
     CHECK(progress_running() == 0);
     threads = 0;
     if (memory) { /* all have given the lane back */
-        struct node *home = node_open(memory, RANKS, 0, processes());
+        struct node *home = opened(memory, RANKS, 0);
         CHECK(node_take(home, 7 + LANES));
         node_close(home);
         free_memory(memory, RANKS);
@@ -546,7 +546,7 @@ static struct program *exchange(const struct library *library, int rank, int64_t
     one->instructions[4] = (struct instruction){.kind = AWAIT, .first = 3, .number = 1};
     one->forwarding = 5;
     one->rank = rank;
-    one->home = one->node = node_open(memory, RANKS, rank, processes());
+    one->home = one->node = opened(memory, RANKS, rank);
     CHECK(program_check(one) && one->home && crossings_prepare(one));
     return one;
 }
@@ -625,12 +625,12 @@ static void both_operands_from_slots(kernel loop, int64_t count, int order) {
     one->instructions[2] = (struct instruction){.kind = COMBINE, .left = {0, 0}, .right = {1, 0},
                                                 .into = result, .count = count, .type = 8,
                                                 .loop = loop};
-    one->home = one->node = node_open(memory, RANKS, 0, processes());
+    one->home = one->node = opened(memory, RANKS, 0);
     CHECK(program_check(one) && one->home && crossings_prepare(one));
     program_reset(one);
     for (int turn = 0; turn < 2; turn++) {
         int which = order == 1 ? !turn : turn;
-        struct node *writer = node_open(memory, RANKS, 1 + which, processes());
+        struct node *writer = opened(memory, RANKS, 1 + which);
         for (int64_t moved = 0, taken; moved < nbytes; moved += taken) {
             taken = node_publish(writer, &reader, 1, (char *)vectors[3 + which] + moved, nbytes - moved,
                                  0);
@@ -671,7 +671,7 @@ static struct program *short_and_long(const struct library *library, void *memor
     }
     one->instructions[0] = (struct instruction){.kind = START, .number = number};
     one->instructions[1] = (struct instruction){.kind = AWAIT, .first = number, .number = number};
-    one->home = node_open(memory, RANKS, rank, processes());
+    one->home = opened(memory, RANKS, rank);
     CHECK(program_check(one) && one->home && crossings_prepare(one));
     crossings_take_lane(one);
     CHECK(one->node && progress_own(one));

@@ -114,7 +114,7 @@ static int receive(struct node *node, int rank, int writer, int *at, int64_t *mo
 static void *rank_of(void *argument) {
     int rank = *(int *)argument, sent = next(0, rank, -1), received[MOST], vain = 0;
     int64_t published = 0, moved[MOST] = {0};
-    struct node *node = node_open(memory, ranks, rank, processes());
+    struct node *node = opened(memory, ranks, rank);
     char *data = malloc(LONGEST), *into = malloc((size_t)ranks * LONGEST);
     uint32_t letters[MOST];
     for (int writer = 0; writer < ranks; writer++) {
@@ -174,7 +174,7 @@ static void hold(int number, int change) {
 static void *requester(void *argument) {
     int rank = *(int *)argument, kept[KEPT] = {0};
     unsigned seed = (unsigned)rank;
-    struct node *first = node_open(memory, ranks, rank, processes()), *lanes[KEPT] = {NULL};
+    struct node *first = opened(memory, ranks, rank), *lanes[KEPT] = {NULL};
     for (int number = 1; number < REQUESTS; number++) {
         int place = rand_r(&seed) % KEPT, none = 0;
         if (lanes[place]) {
@@ -222,7 +222,7 @@ static void a_full_ring(void) {
     static char data[PIECE];
     int slow = 1, quick = 2;
     memory = node_memory(3);
-    struct node *writer = node_open(memory, 3, 0, processes()), *reader = node_open(memory, 3, quick, processes());
+    struct node *writer = opened(memory, 3, 0), *reader = opened(memory, 3, quick);
     struct piece piece;
     while (node_publish(writer, &slow, 1, data, PIECE, 0) > 0) {
     }
@@ -245,7 +245,7 @@ static void withdrawn(void) {
     int reader_rank = 1;
     uint32_t letter;
     memory = node_memory(2);
-    struct node *writer = node_open(memory, 2, 0, processes()), *reader = node_open(memory, 2, 1, processes());
+    struct node *writer = opened(memory, 2, 0), *reader = opened(memory, 2, 1);
     struct piece piece;
     memset(data, 1, sizeof data);
     CHECK(node_lend(writer, &reader_rank, 1, data, sizeof data, &letter));

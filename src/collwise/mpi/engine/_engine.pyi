@@ -1,6 +1,7 @@
 """The extension in C; see `binding/`."""
 
-from collections.abc import Buffer, Callable, Container
+from array import array
+from collections.abc import Callable, Container
 from typing import Any, Self
 
 START: int
@@ -44,7 +45,8 @@ def reads(mark: tuple[int, int, int]) -> bool: ...
 def has_loop(operator: str, element: str) -> bool: ...
 
 class Node:
-    def __new__(cls, memory: object, ranks: int, rank: int, processes: Buffer = ...) -> Node: ...
+    def __new__(cls, memory: object, ranks: int, rank: int) -> Node: ...
+    def lend_among(self, processes: array[int]) -> None: ...
 
 class Program:
     def __new__(

@@ -1,6 +1,7 @@
 """Messages inside a node: through memory that its ranks share, if all ranks of the node can."""
 
 import logging
+import mmap
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -66,11 +67,17 @@ def node_transport(comm: MPI.Intracomm, nodes: Sequence[int]) -> NodeTransport |
     alone = len(here) == 1
     nbytes = 1 if COMPILED is None or alone else COMPILED.node_nbytes(len(here))
     makers = {node: ranks[0] for node, ranks in members.items()}
-    mapped = map_together(comm, nodes, makers, nbytes, writable=True, able=_unable(comm))
+
+    def end(memory: mmap.mmap) -> NodeTransport | None:
+        ranks = {one: n for n, one in enumerate(here)}
+        node = None if COMPILED is None or alone else COMPILED.Node(memory, len(here), ranks[rank])
+        return node and NodeTransport(ranks, node)
+
+    able = _unable(comm)
+    mapped = map_together(comm, nodes, makers, nbytes, writable=True, able=able, use=end)
     if problem := mapped.problems.get(nodes[rank]):
         log.info("messages inside the node are MPI's: %s", problem)
-    if COMPILED is None or mapped.writers is None or alone:
-        return None
-    ranks = {one: n for n, one in enumerate(here)}
-    processes = array("i", mapped.processes)
-    return NodeTransport(ranks, COMPILED.Node(mapped.writers, len(here), ranks[rank], processes))
+    made: NodeTransport | None = mapped.used
+    if made is not None and mapped.processes:
+        made.node.lend_among(array("i", mapped.processes))
+    return made

@@ -28,6 +28,7 @@ void set_handle_of(PyObject *object, handle value);
 typedef struct {
     PyObject_HEAD
     Py_buffer memory;
+    int ranks;
     struct node *end;
 } Node;
 

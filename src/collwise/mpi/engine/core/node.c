@@ -61,8 +61,8 @@ enum { TURN = 27, OWNER = 10 }; /* bits of a turn, and of the ranks */
 
 struct node {
     pid_t process;
-    const pid_t *processes; /* of all ranks; NULL: nothing is lent */
-    int ranks, rank;
+    pid_t *processes; /* of all ranks */
+    int ranks, rank, lends;
     int lanes; /* that follow the first */
     struct claim *claim;
     struct bed *beds;
@@ -86,19 +86,16 @@ static int lanes_for(int ranks) {
 
 int64_t node_nbytes(int ranks) { return (1 + lanes_for(ranks)) * lane_nbytes(ranks); }
 
-struct node *node_open(void *memory, int ranks, int rank, const pid_t *processes) {
+struct node *node_open(void *memory, int ranks, int rank) {
     int lanes = lanes_for(ranks);
     size_t counted = 3 * (size_t)ranks * sizeof(uint32_t), known = (size_t)ranks * sizeof(pid_t);
     struct node *first = calloc(1, (1 + (size_t)lanes) * (sizeof *first + counted) + known);
     uint32_t *counters = (void *)(first + 1 + lanes);
-    pid_t *theirs = (void *)(counters + 3 * ranks * (1 + lanes));
-    if (first && processes) {
-        memcpy(theirs, processes, known);
-    }
+    pid_t *processes = (void *)(counters + 3 * ranks * (1 + lanes));
     for (int n = 0; first && n <= lanes; n++, counters += 3 * ranks) {
         struct node *node = &first[n];
         node->process = getpid();
-        node->processes = processes ? theirs : NULL;
+        node->processes = processes;
         node->lanes = lanes;
         node->ranks = ranks;
         node->rank = rank;
@@ -114,6 +111,13 @@ struct node *node_open(void *memory, int ranks, int rank, const pid_t *processes
 }
 
 void node_close(struct node *first) { free(first); }
+
+void node_lend_among(struct node *first, const pid_t *processes) {
+    memcpy(first->processes, processes, (size_t)first->ranks * sizeof *processes);
+    for (int n = 0; n <= first->lanes; n++) {
+        first[n].lends = 1;
+    }
+}
 
 struct node *node_take(struct node *first, int number) {
     if (!first->lanes) {
@@ -243,7 +247,7 @@ int node_reads(pid_t process, uint64_t address, uint64_t word) {
 int node_lend(struct node *node, const int *readers, int number, const char *data, int64_t nbytes,
               uint32_t *letters) {
     for (int n = 0; n < number; n++) {
-        if (!node->processes || !has_room(node, readers[n])) {
+        if (!node->lends || !has_room(node, readers[n])) {
             return 0;
         }
     }

@@ -52,10 +52,13 @@ struct node;
 /* Bytes of memory for some ranks, which is zeros in the beginning. */
 int64_t node_nbytes(int ranks);
 
-/* The first lane; NULL where memory is short.   processes: of the ranks, all of which may read and write
-   each other's memory; NULL if nothing is to be lent. */
-struct node *node_open(void *memory, int ranks, int rank, const pid_t *processes);
+/* The first lane; NULL where memory is short. */
+struct node *node_open(void *memory, int ranks, int rank);
 void node_close(struct node *first);
+
+/* From now on messages may be lent.   processes: of the ranks, all of which may read and write each
+   other's memory (`node_reads`). */
+void node_lend_among(struct node *first, const pid_t *processes);
 
 /* The lane of the request with this number; NULL, on all ranks, if it has none.  Asked again, the answer
    is the same.  A rank gives a lane back once, when nothing is under way on it. */

@@ -279,13 +279,13 @@ static enum fetched borrowed(struct program *program, int writer, const struct p
     if (!node_read(program->node, writer, piece->data + crossing->moved, part, copied.nbytes)) {
         return FETCH_REFUSED;
     }
-    if (here) {
-        program->error = combined(program, number, &copied, copied.nbytes);
-    } else {
+    int error = here ? combined(program, number, &copied, copied.nbytes) : 0;
+    program->error = error ? error : program->error;
+    if (!here) {
         memcpy(into + crossing->moved, part, (size_t)copied.nbytes);
     }
     crossing->moved += copied.nbytes;
-    return program->error && here ? FETCH_REFUSED : copied.nbytes < rest ? FETCHED_PART : FETCHED_ALL;
+    return error ? FETCH_REFUSED : copied.nbytes < rest ? FETCHED_PART : FETCHED_ALL;
 }
 
 /* The piece that is next from a rank; 0 if none has come, -1 for an error. */

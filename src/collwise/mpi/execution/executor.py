@@ -10,6 +10,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, TypeAlias, TypeVar
+from weakref import ref
 
 from mpi4py import MPI
 
@@ -67,9 +68,9 @@ def bound_plan(binding: Binding) -> Bound:
 
 
 class BoundedCache(dict[K, V]):
-    """A dict of at most `most` entries; `remember` empties it first if it is full.
+    """A dict of at most `most` entries; `remember` lets the oldest one go if it is full.
 
-    Values that have a `Free` are freed then, and by `forget`.
+    Values that have a `Free` are freed when they go.
     """
 
     def __init__(self, most: int) -> None:
@@ -79,16 +80,27 @@ class BoundedCache(dict[K, V]):
     def remember(self, key: K, value: V) -> V:
         """Add an entry, and return its value."""
         if len(self) >= self._most:
-            self.forget()
+            self._let_go(next(iter(self)))
         self[key] = value
         return value
 
     def forget(self) -> None:
-        """Remove all entries, and free what has to be freed."""
-        for value in self.values():
-            if (free := getattr(value, "Free", None)) is not None:
-                free()
-        self.clear()
+        """Let all entries go."""
+        while self:
+            self._let_go(next(iter(self)))
+
+    def _let_go(self, key: K) -> None:
+        if (free := getattr(self.pop(key), "Free", None)) is not None:
+            free()
+
+
+class IdlePlans(list[CompiledPlan]):
+    """Plans of one layout for later non-blocking calls; C takes them from this list, too."""
+
+    def Free(self) -> None:  # noqa: N802
+        """Free all plans."""
+        while self:
+            self.pop().Free()
 
 
 @dataclass(slots=True)
@@ -137,10 +149,13 @@ class CallBuffers:
 class Executor(ABC):
     """Executes one rank's part of a schedule.
 
+    Whoever holds an executor owns it: its plans are freed with it, when nobody does any more.
     Raises InvalidArgument for a schedule for another number of ranks.
     """
 
     def __init__(self, schedule: Schedule, private: PrivateCommunicator) -> None:
+        self._bound: BoundedCache[Hashable, Bound] = BoundedCache(LAYOUTS)
+        self._idle: BoundedCache[Hashable, IdlePlans] = BoundedCache(LAYOUTS)
         self.problem, self.private = schedule.problem, private
         if private.size != self.problem.ranks:
             raise InvalidArgument(
@@ -150,8 +165,6 @@ class Executor(ABC):
             )
         self._schedule, self._operations = schedule, schedule.rank(private.rank)
         self._plans: dict[Hashable, RankPlan] = {}
-        self._bound: BoundedCache[Hashable, Bound] = BoundedCache(LAYOUTS)
-        self._idle: dict[Hashable, list[CompiledPlan]] = {}
         private.own(self)
 
     @abstractmethod
@@ -218,11 +231,13 @@ class Executor(ABC):
         hooks = COMPILED is not None and COMPILED.hooks()
         if hooks and (operator is None or operator.op.is_predefined):
             key = call_buffers.key
-            idle = self._idle.setdefault(key, [])
+            if (idle := self._idle.get(key)) is None:
+                idle = self._idle.remember(key, IdlePlans())
             bound = self._idle_plan(idle, call_buffers, tag)
             if isinstance(bound, CompiledPlan):
                 try:
-                    keep = partial(self._completed, bound, key, idle)
+                    # A plan that held its executor would keep it alive for ever.
+                    keep = partial(Executor._completed, ref(self), bound, key, idle)
                     request = bound.start_request(self.private, keep)
                 except MPI.Exception as problem:
                     self.private.judge(bound, problem)
@@ -235,7 +250,7 @@ class Executor(ABC):
             bound.Free()
         return request_of(self.private, self._bound_alone(call_buffers), once=True), None
 
-    def _idle_plan(self, idle: list[CompiledPlan], call_buffers: CallBuffers, tag: int) -> Bound:
+    def _idle_plan(self, idle: IdlePlans, call_buffers: CallBuffers, tag: int) -> Bound:
         """A plan with memory of its own that is not running: an earlier call's, or a new one."""
         if idle:
             bound = idle.pop()
@@ -244,10 +259,14 @@ class Executor(ABC):
         call_buffers.own_types()
         return self._bind(call_buffers, tag, rebindable=True, alone=True)
 
-    def _completed(self, bound: CompiledPlan, key: Hashable, idle: list[CompiledPlan]) -> None:
+    @staticmethod
+    def _completed(
+        of: "ref[Executor]", bound: CompiledPlan, key: Hashable, idle: IdlePlans
+    ) -> None:
         """Keep a plan for a later call if it is small and few are kept; otherwise free it."""
-        count = sum(map(len, self._idle.values()))
-        forgotten = self._idle.get(key) is not idle  # `Free` was called meanwhile
+        kept = {} if (executor := of()) is None else executor._idle
+        forgotten = kept.get(key) is not idle  # it was freed meanwhile
+        count = sum(map(len, kept.values()))
         if key is None or forgotten or count >= IDLE or bound.scratch.nbytes > IDLE_BYTES:
             bound.Free()
         else:
@@ -321,7 +340,9 @@ class Executor(ABC):
     def Free(self) -> None:  # noqa: N802
         """Free the MPI objects of all plans kept here; the next call binds a plan anew."""
         self._bound.forget()
-        while self._idle:
-            _, idle = self._idle.popitem()
-            while idle:  # C uses this list, too
-                idle.pop().Free()
+        self._idle.forget()
+
+    def __del__(self) -> None:
+        """Free what nobody could free any more."""
+        if not MPI.Is_finalized():
+            self.Free()

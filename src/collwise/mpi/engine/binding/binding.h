@@ -35,6 +35,7 @@ typedef struct {
     PyObject_HEAD
     struct program *program;
     Node *node; /* or NULL */
+    PyObject *scratch; /* the memory of slots that are in no buffer of a call, or NULL */
     int freed; /* its owner gave it back */
 } Program;
 

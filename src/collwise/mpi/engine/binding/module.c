@@ -148,6 +148,11 @@ static PyObject *running(PyObject *module, PyObject *unused) {
     return PyLong_FromLong(progress_running());
 }
 
+static PyObject *quick_runs(PyObject *module, PyObject *unused) {
+    (void)module, (void)unused;
+    return PyLong_FromUnsignedLong(progress_quick_runs());
+}
+
 static PyObject *requests(PyObject *module, PyObject *unused) {
     (void)module, (void)unused;
     return PyLong_FromLong(progress_requests());
@@ -226,6 +231,7 @@ static PyMethodDef functions[] = {
      "connect(path, width, status_size, too_long, no_memory, byte)"},
     {"describe", describe, METH_VARARGS, "describe(what mpi4py's and NumPy's objects are like)"},
     {"running", running, METH_NOARGS, "How many programs other ranks wait for."},
+    {"quick_runs", quick_runs, METH_NOARGS, "How many executions ended with the GIL held."},
     {"requests", requests, METH_NOARGS, "How many requests of MPI's are executed by its hooks."},
     {"advance", advance, METH_NOARGS, "Advance them."},
     {"allow_helper", allow_helper, METH_O, "Let a helper thread advance them."},

@@ -3,7 +3,9 @@
 #include "binding.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <structmember.h>
 
 PyTypeObject *program_type;
 
@@ -135,15 +137,15 @@ static int join(Program *self, PyObject *node) {
 static PyObject *program_new_object(PyTypeObject *type, PyObject *args, PyObject *named) {
     static char *names[] = {"comm",  "op",         "rank",     "tag",      "slots", "messages",
                             "order", "instructions", "forwarding", "requests", "node",
-                            "quick_to", NULL};
+                            "quick", NULL};
     unsigned long long comm, op;
     int rank, tag, slots, forwarding;
-    int quick_to = 0;
+    int quick = 0;
     PyObject *messages, *order, *instructions, *requests, *node = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "KKiiiO!O!O!iO|Oi", names, &comm, &op, &rank, &tag,
+    if (!PyArg_ParseTupleAndKeywords(args, named, "KKiiiO!O!O!iO|Op", names, &comm, &op, &rank, &tag,
                                      &slots, &PyTuple_Type, &messages, &PyTuple_Type, &order,
                                      &PyTuple_Type, &instructions, &forwarding, &requests, &node,
-                                     &quick_to)) {
+                                     &quick)) {
         return NULL;
     }
     if (!mpi.width || slots < 0) {
@@ -167,7 +169,7 @@ static PyObject *program_new_object(PyTypeObject *type, PyObject *args, PyObject
     self->program->rank = rank;
     self->program->tag = tag;
     self->program->forwarding = forwarding;
-    self->program->quick_to = quick_to;
+    self->program->quick = quick;
     if (!fill(self->program, messages, order, instructions, requests) || !join(self, node)) {
         Py_DECREF(self);
         return NULL;
@@ -179,6 +181,7 @@ static void program_dealloc(Program *self) {
     PyTypeObject *type = Py_TYPE((PyObject *)self);
     if (!self->program || progress_free(self->program)) { /* a step of it may need the memory */
         Py_XDECREF((PyObject *)self->node);
+        Py_XDECREF(self->scratch);
     }
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     release(self);
@@ -381,11 +384,17 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+static PyMemberDef members[] = {
+    {"scratch", T_OBJECT, offsetof(Program, scratch), 0, "The memory of slots in no buffer."},
+    {NULL, 0, 0, 0, NULL},
+};
+
 static PyType_Slot slots[] = {
     {Py_tp_doc, "One rank's program, bound to buffers."},
     {Py_tp_new, program_new_object},
     {Py_tp_dealloc, program_dealloc},
     {Py_tp_methods, methods},
+    {Py_tp_members, members},
     {0, NULL},
 };
 

@@ -72,6 +72,5 @@ int program_check(const struct program *program) {
             return 0;
         }
     }
-    return program->forwarding >= 0 && program->forwarding <= program->instructions_number &&
-           program->quick_to >= 0 && program->quick_to <= program->instructions_number;
+    return program->forwarding >= 0 && program->forwarding <= program->instructions_number;
 }

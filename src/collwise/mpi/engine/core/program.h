@@ -72,7 +72,7 @@ struct program {
     int persistent;   /* the requests of messages that leave the node were made beforehand */
     int messages_number, order_number, instructions_number, slots_number;
     int forwarding;   /* so many instructions other ranks wait for */
-    int quick_to;     /* before this instruction nothing calls MPI, and all is short */
+    int quick;        /* none of it calls MPI, and all is short */
     struct message *messages;
     int *order;
     struct instruction *instructions;

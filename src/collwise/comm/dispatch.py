@@ -76,7 +76,7 @@ class Dispatch:
         self.in_c: dict[Way, Any] = {}
         self._ready = False
         self.duplicate.when_made.append(self.forget)
-        self.own.when_agreed.append(self.forget)
+        self.own.when_changed.append(self.forget)
 
     def calls_in_c(self, way: Way, comm: MPI.Intracomm, slow: Callable[..., Any]) -> Any:
         """Make the object whose methods, written in C, serve calls of the form `way`.

@@ -20,6 +20,8 @@ def describe(
     prequest: type,
     held: int,
     info: int,
+    no_type: object,
+    too_short: int,
     handle_offset: int,
     datatype: type,
     op: type,
@@ -62,6 +64,7 @@ class Program:
         requests: tuple[int, ...] | None,
         node: Node | None = None,
         quick: bool = False,
+        users_type: object = None,
     ) -> Program: ...
     def set_address(self, slot: int, address: int) -> None: ...
     def retag(self, tag: int) -> None: ...

@@ -53,7 +53,7 @@ def _is_quick(messages: list[tuple[Any, ...]], instructions: list[ProgramInstruc
     """Whether all is short and nothing calls MPI, which may call what needs the GIL."""
     assert COMPILED is not None
     combine, typed = COMPILED.COMBINE, COMPILED.COPY_TYPED
-    nbytes = sum(QUICK_BYTES if peer < 0 or gaps else n for *_, peer, _, gaps, n, _ in messages)
+    nbytes = sum(QUICK_BYTES if peer < 0 or gaps else n for *_, n, peer, _, gaps, _ in messages)
     return nbytes < QUICK_BYTES and not any(
         one.kind == typed or (one.kind == combine and not one.operation) for one in instructions
     )
@@ -97,7 +97,12 @@ class CompiledPlan:
                     known = make(slots[op.slot].at(region), op.peer, tag)
                 self._requests.append(known)
         messages: list[tuple[Any, ...]] = [
-            (isinstance(op, Send), op.peer, *self._span(op.slot, region))
+            (
+                isinstance(op, Send),
+                op.peer,
+                *self._span(op.slot, region),
+                sum(block.length for block in op.blocks),
+            )
             for op, region in zip(plan.messages, regions, strict=True)
         ]
         # One instruction of the plan may become several: blocks that lie apart are combined apart.
@@ -111,7 +116,6 @@ class CompiledPlan:
             firsts, once = publications(plan, inside.ranks), read_once(plan)
             for number, (op, region) in enumerate(zip(plan.messages, regions, strict=True)):
                 gaps = region.derived or not slots[op.slot].unit.contiguous
-                nbytes = sum(block.length for block in op.blocks)
                 reader, end = begins[once[number]], begins[once[number] + 1]
                 one = end == reader + 1 and once[number] >= 0 and not gaps
                 if not one or not self._reads_anywhere(
@@ -119,7 +123,7 @@ class CompiledPlan:
                 ):
                     reader = 0
                 peer = inside.ranks.get(op.peer, -1)
-                messages[number] += peer, firsts[number], gaps, nbytes, reader
+                messages[number] += peer, firsts[number], gaps, reader
         made: Program = COMPILED.Program(
             comm.handle,
             (MPI.OP_NULL if self._operator is None else self._operator.op).handle,
@@ -133,6 +137,7 @@ class CompiledPlan:
             None if binding.rebindable else tuple(request.handle for request in self._requests),
             None if inside is None else inside.node,
             inside is not None and _is_quick(messages, instructions),
+            None if self._operator is None else self._operator.user_type,
         )
         return made
 

@@ -32,7 +32,6 @@ from collwise.mpi.execution.instructions import RankPlan
 from collwise.mpi.execution.interpreter import Binding, BoundPlan
 from collwise.mpi.execution.persistent import PersistentCollective, request_of
 from collwise.mpi.runtime.private_communicator import BLOCKING_TAG, PrivateCommunicator
-from collwise.mpi.runtime.progress import may_call_mpi
 from collwise.schedule.operations import Recv, Send
 from collwise.schedule.program import Schedule
 
@@ -60,8 +59,7 @@ class NobodyAdvances(NotImplementedError):
 
 def bound_plan(binding: Binding) -> Bound:
     """Bind a rank's plan, on the compiled engine if that engine can execute the plan."""
-    operator = binding.operator
-    if COMPILED is not None and (operator is None or operator.user_type is None):
+    if COMPILED is not None:
         with contextlib.suppress(OverflowError):  # counts that its functions cannot take
             return CompiledPlan(binding)
     return BoundPlan(binding)
@@ -202,7 +200,7 @@ class Executor(ABC):
         call_buffers.own_types()
         bound = self._bind(call_buffers, self.private.next_tag)
         carried = isinstance(bound, CompiledPlan) and bound.program.in_memory()
-        if not (waited_for or may_call_mpi() or (carried and self._in_one_piece)):
+        if not (waited_for or self.private.progress or (carried and self._in_one_piece)):
             bound.Free()
             self.private.use_tag()  # the next one may have a lane
             raise NobodyAdvances("below MPI_THREAD_MULTIPLE only what memory carries moves on")
@@ -317,14 +315,16 @@ class Executor(ABC):
             slots[slot] = Memory(address, call_buffers.unit, starts)
         keep = None if shared else (call_buffers.keep, memory)
         operator, types = call_buffers.operator, call_buffers.types
-        memory_of_it = rebindable, scratch, types, keep, self._transport(call_buffers)
+        memory_of_it = rebindable, scratch, types, keep, self._transport
         return bound_plan(Binding(plan, slots, self.private.comm, tag, operator, *memory_of_it))
 
-    def _transport(self, call_buffers: CallBuffers) -> NodeTransport | None:
-        """The shared memory for a call's messages; None on the whole node if MPI sends all."""
-        typed = call_buffers.operator is None or call_buffers.unit.datatype.is_predefined
-        fits = typed and self.problem.nbytes <= MOST_BYTES
-        return self.private.transport if fits else None
+    @property
+    def _transport(self) -> NodeTransport | None:
+        """The shared memory for messages; None on the whole node if MPI sends all.
+
+        The problem's bytes decide, which all ranks know.  A rank's types are its own.
+        """
+        return self.private.transport if self.problem.nbytes <= MOST_BYTES else None
 
     def _fitting(self, spec: Any, nbytes: int, *, writable: bool, parts: int = 1) -> Buffer:
         """Read a user's buffer; raises InvalidArgument unless it has `nbytes` bytes."""

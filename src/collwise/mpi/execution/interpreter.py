@@ -20,7 +20,7 @@ from collwise.mpi.buffers.memory import (
 from collwise.mpi.buffers.mpi_operators import BoundOperator
 from collwise.mpi.execution.instructions import Await, Instruction, RankPlan, Start
 from collwise.mpi.runtime.progress import ENGINE, advance, running
-from collwise.schedule.operations import Copy, Recv, Send, blocks_in
+from collwise.schedule.operations import Copy, Message, Recv, Send, blocks_in
 
 if TYPE_CHECKING:
     from collwise.mpi.engine.node_transport import NodeTransport
@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 def _too_long(problem: BaseException) -> bool:
     """Whether an error means a message longer than its buffer; such a message is complete."""
     return isinstance(problem, MPI.Exception) and problem.Get_error_class() == MPI.ERR_TRUNCATE
+
+
+def _too_short(op: Message, status: MPI.Status) -> bool:
+    """Whether a message brought less than the schedule says; a negative count is unknown."""
+    arrived = status.Get_count(MPI.BYTE)
+    return isinstance(op, Recv) and 0 <= arrived < sum(block.length for block in op.blocks)
 
 
 class Binding(NamedTuple):
@@ -56,7 +62,7 @@ class Binding(NamedTuple):
 class BoundPlan:
     """A rank's plan on the memory of its slots, ready to be executed any number of times.
 
-    After a message that was too long the remaining instructions are executed, since other ranks
+    After a message that was too long or too short the remaining instructions are executed, since other ranks
     wait for them; then the error is raised.   interrupted: whether another error ended the plan
     after its first message was started, or an interrupt such as Ctrl-C did at any time.
     """
@@ -187,14 +193,19 @@ class BoundPlan:
         self._begun = True
 
     def _is_over(self, number: int, *, block: bool) -> bool:
-        request = self._requests[number]
+        request, status = self._requests[number], MPI.Status()
+        if request == MPI.REQUEST_NULL:  # it was complete before
+            return True
         try:
-            return request.Wait() if block else request.Test()
+            over = request.Wait(status) if block else request.Test(status)
         except MPI.Exception as problem:
             if not _too_long(problem):
                 raise
             self._problem = self._problem or problem
             return True
+        if over and _too_short(self._plan.messages[number], status):
+            self._problem = self._problem or MPI.Exception(MPI.ERR_OTHER)
+        return over
 
     def _copy(self, op: Copy, source: Any, into: Any) -> None:
         if all(self.slots[slot].unit.contiguous for slot in (op.source, op.into)):

@@ -17,16 +17,16 @@ static int too_large(int64_t count, function large) {
     return 0;
 }
 
-/* (sends, peer, place, count, type, and of one inside the node: rank there, published with,
-   has gaps, bytes, the COMBINE that may read it there) */
+/* (sends, peer, place, count, type, bytes, and of one inside the node: rank there, published with,
+   has gaps, the COMBINE that may read it there) */
 static int read_message(PyObject *object, struct message *message, int number) {
     long long offset, count, nbytes = 0;
     unsigned long long type;
     message->node_rank = -1;
     message->published_with = number;
-    if (!PyArg_ParseTuple(object, "pi(iL)LK|iipLi;a message", &message->sends, &message->peer,
-                          &message->place.slot, &offset, &count, &type, &message->node_rank,
-                          &message->published_with, &message->has_gaps, &nbytes,
+    if (!PyArg_ParseTuple(object, "pi(iL)LKL|iipi;a message", &message->sends, &message->peer,
+                          &message->place.slot, &offset, &count, &type, &nbytes,
+                          &message->node_rank, &message->published_with, &message->has_gaps,
                           &message->combine)) {
         return 0;
     }
@@ -137,15 +137,15 @@ static int join(Program *self, PyObject *node) {
 static PyObject *program_new_object(PyTypeObject *type, PyObject *args, PyObject *named) {
     static char *names[] = {"comm",  "op",         "rank",     "tag",      "slots", "messages",
                             "order", "instructions", "forwarding", "requests", "node",
-                            "quick", NULL};
+                            "quick", "users_type", NULL};
     unsigned long long comm, op;
     int rank, tag, slots, forwarding;
     int quick = 0;
-    PyObject *messages, *order, *instructions, *requests, *node = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "KKiiiO!O!O!iO|Op", names, &comm, &op, &rank, &tag,
+    PyObject *messages, *order, *instructions, *requests, *node = Py_None, *users_type = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, named, "KKiiiO!O!O!iO|OpO", names, &comm, &op, &rank, &tag,
                                      &slots, &PyTuple_Type, &messages, &PyTuple_Type, &order,
                                      &PyTuple_Type, &instructions, &forwarding, &requests, &node,
-                                     &quick)) {
+                                     &quick, &users_type)) {
         return NULL;
     }
     if (!mpi.width || slots < 0) {
@@ -170,6 +170,10 @@ static PyObject *program_new_object(PyTypeObject *type, PyObject *args, PyObject
     self->program->tag = tag;
     self->program->forwarding = forwarding;
     self->program->quick = quick;
+    if (users_type != Py_None) {
+        self->users_type = Py_NewRef(users_type);
+        self->program->users_type = place_of_handle(users_type);
+    }
     if (!fill(self->program, messages, order, instructions, requests) || !join(self, node)) {
         Py_DECREF(self);
         return NULL;
@@ -182,6 +186,7 @@ static void program_dealloc(Program *self) {
     if (!self->program || progress_free(self->program)) { /* a step of it may need the memory */
         Py_XDECREF((PyObject *)self->node);
         Py_XDECREF(self->scratch);
+        Py_XDECREF(self->users_type);
     }
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     release(self);

@@ -62,9 +62,9 @@ class Binding(NamedTuple):
 class BoundPlan:
     """A rank's plan on the memory of its slots, ready to be executed any number of times.
 
-    After a message that was too long or too short the remaining instructions are executed, since other ranks
-    wait for them; then the error is raised.   interrupted: whether another error ended the plan
-    after its first message was started, or an interrupt such as Ctrl-C did at any time.
+    After a message that was too long or too short the remaining instructions are executed, since
+    other ranks wait for them; then the error is raised.   interrupted: whether another error ended
+    the plan after its first message was started, or an interrupt such as Ctrl-C did at any time.
     """
 
     def __init__(self, binding: Binding) -> None:

@@ -96,14 +96,10 @@ class CompiledPlan:
                 if op.peer not in here:
                     known = make(slots[op.slot].at(region), op.peer, tag)
                 self._requests.append(known)
+        lengths = [sum(block.length for block in op.blocks) for op in plan.messages]
         messages: list[tuple[Any, ...]] = [
-            (
-                isinstance(op, Send),
-                op.peer,
-                *self._span(op.slot, region),
-                sum(block.length for block in op.blocks),
-            )
-            for op, region in zip(plan.messages, regions, strict=True)
+            (isinstance(op, Send), op.peer, *self._span(op.slot, region), nbytes)
+            for op, region, nbytes in zip(plan.messages, regions, lengths, strict=True)
         ]
         # One instruction of the plan may become several: blocks that lie apart are combined apart.
         instructions: list[ProgramInstruction] = []

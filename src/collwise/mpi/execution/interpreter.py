@@ -20,7 +20,7 @@ from collwise.mpi.buffers.memory import (
 from collwise.mpi.buffers.mpi_operators import BoundOperator
 from collwise.mpi.execution.instructions import Await, Instruction, RankPlan, Start
 from collwise.mpi.runtime.progress import ENGINE, advance, running
-from collwise.schedule.operations import Copy, Message, Recv, Send, blocks_in
+from collwise.schedule.operations import Copy, Recv, Send, blocks_in
 
 if TYPE_CHECKING:
     from collwise.mpi.engine.node_transport import NodeTransport
@@ -29,12 +29,6 @@ if TYPE_CHECKING:
 def _too_long(problem: BaseException) -> bool:
     """Whether an error means a message longer than its buffer; such a message is complete."""
     return isinstance(problem, MPI.Exception) and problem.Get_error_class() == MPI.ERR_TRUNCATE
-
-
-def _too_short(op: Message, status: MPI.Status) -> bool:
-    """Whether a message brought less than the schedule says; a negative count is unknown."""
-    arrived = status.Get_count(MPI.BYTE)
-    return isinstance(op, Recv) and 0 <= arrived < sum(block.length for block in op.blocks)
 
 
 class Binding(NamedTuple):
@@ -203,8 +197,11 @@ class BoundPlan:
                 raise
             self._problem = self._problem or problem
             return True
-        if over and _too_short(self._plan.messages[number], status):
-            self._problem = self._problem or MPI.Exception(MPI.ERR_OTHER)
+        op = self._plan.messages[number]
+        if over and isinstance(op, Recv):
+            nbytes = sum(block.length for block in op.blocks)
+            if 0 <= status.Get_count(MPI.BYTE) < nbytes:  # negative: more than can be told
+                self._problem = self._problem or MPI.Exception(MPI.ERR_OTHER)
         return over
 
     def _copy(self, op: Copy, source: Any, into: Any) -> None:

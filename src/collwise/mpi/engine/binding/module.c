@@ -151,7 +151,7 @@ static PyObject *running(PyObject *module, PyObject *unused) {
 
 static PyObject *quick_runs(PyObject *module, PyObject *unused) {
     (void)module, (void)unused;
-    return PyLong_FromUnsignedLong(progress_quick_runs());
+    return PyLong_FromUnsignedLong(progress_quick_runs);
 }
 
 static PyObject *requests(PyObject *module, PyObject *unused) {

@@ -3,7 +3,6 @@
 #include "binding.h"
 
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <structmember.h>
 
@@ -20,7 +19,7 @@ static int too_large(int64_t count, function large) {
 /* (sends, peer, place, count, type, bytes, and of one inside the node: rank there, published with,
    has gaps, the COMBINE that may read it there) */
 static int read_message(PyObject *object, struct message *message, int number) {
-    long long offset, count, nbytes = 0;
+    long long offset, count, nbytes;
     unsigned long long type;
     message->node_rank = -1;
     message->published_with = number;

@@ -359,9 +359,7 @@ static int is_quick(const struct program *program) {
     return program->quick && program->node && !progress_running();
 }
 
-static unsigned long quick_runs; /* nobody was let go, so one thread at a time counts */
-
-unsigned long progress_quick_runs(void) { return quick_runs; }
+unsigned long progress_quick_runs;
 
 /* What a quick program can do before anybody is let go. */
 static enum outcome look(struct program *program) {
@@ -370,7 +368,7 @@ static enum outcome look(struct program *program) {
     do {
         outcome = program_step(program, program->instructions_number);
     } while (outcome == PENDING && --looks);
-    quick_runs += outcome == DONE;
+    progress_quick_runs += outcome == DONE;
     return outcome;
 }
 

@@ -40,7 +40,7 @@
 int progress_running(void);
 
 /* How many executions ended before any thread was let go. */
-unsigned long progress_quick_runs(void);
+extern unsigned long progress_quick_runs;
 
 /* Advance everything that is running, without blocking, but for what other threads advance now. */
 void progress_advance(void);

@@ -108,30 +108,18 @@ static enum outcome over(struct program *program, int error) {
     return known && class == program->library->too_long ? DONE : BROKE;
 }
 
-/* Whether the message of the last status brought less than it has room for. */
-static int too_short(const struct program *program, const struct message *m) {
-    const struct library *library = program->library;
-    int few = -1;
-    int64_t nbytes = -1;
-    if (library->Get_count_c) {
-        CALL_AS(Get_count_c, GET_COUNT_ARGS, int64_t, library,
-                (program->status, library->byte, &nbytes));
-    } else {
-        CALL(Get_count, GET_COUNT, library, (program->status, library->byte, &few));
-        nbytes = few;
-    }
-    return nbytes >= 0 && nbytes < m->nbytes; /* negative: more than can be told */
-}
-
-/* The same of a message that the library found complete, or not. */
+/* What it means that the library found a message complete, or not; its status is the last. */
 static enum outcome message_over(struct program *program, int number, int complete, int error) {
     struct message *m = &program->messages[number];
+    int nbytes = -1; /* negative: more than can be told */
     if (!complete && !error) {
         return PENDING;
     }
     m->over = program->turn;
-    if (!error && !m->sends && too_short(program, m) && !program->error) {
-        program->error = program->library->too_short;
+    if (!error && !m->sends && !program->error) {
+        CALL(Get_count, GET_COUNT, program->library,
+             (program->status, program->library->byte, &nbytes));
+        program->error = nbytes >= 0 && nbytes < m->nbytes ? program->library->too_short : 0;
     }
     return over(program, error);
 }

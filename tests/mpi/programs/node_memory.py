@@ -416,6 +416,32 @@ def an_error_before_the_first_message_and_one_that_is_too_long(comm: MPI.Intraco
 
 
 @check
+def short_calls_keep_the_gil_unless_they_call_mpi(comm: MPI.Intracomm) -> None:
+    """A library may call operators, which need the GIL, under the lock that it takes."""
+    if COMPILED is None or comm.size == 1:
+        return
+    ours = shared(comm, {**FLAT, "allreduce": "recursive_doubling"})
+    short, long = np.zeros(8), np.zeros(8192)
+    cases: list[tuple[bool, Callable[[], object]]] = [
+        (True, partial(ours.Bcast, short)),
+        (True, partial(ours.Reduce, short, short.copy())),
+        (False, partial(ours.Bcast, long)),
+        (False, partial(ours.Allreduce, short, short.copy(), MPI.MAX)),  # it has no loop
+    ]
+    for quick, call in cases:
+        call()
+        comm.Barrier()
+        before = COMPILED.quick_runs()
+        for _ in range(8):
+            call()
+        # Who only sends waits for nobody.
+        sends_only = comm.rank == (0 if call is cases[0][1] else comm.size - 1)
+        assert COMPILED.quick_runs() - before == 8 or not (quick and sends_only)
+        assert quick or COMPILED.quick_runs() == before
+    ours.Free()
+
+
+@check
 def what_memory_costs_is_measured_and_raced(comm: MPI.Intracomm) -> None:
     """By probes on the same engine; where memory is impossible, all ranks are told."""
     world, task = describe(comm, "memory"), Task(Problem("broadcast", comm.size, 512))

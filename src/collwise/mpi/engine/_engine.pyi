@@ -20,6 +20,8 @@ def describe(
     prequest: type,
     held: int,
     info: int,
+    no_type: object,
+    too_short: int,
     handle_offset: int,
     datatype: type,
     op: type,
@@ -29,6 +31,7 @@ def describe(
     dtypes: list[tuple[object, int, int]],
 ) -> None: ...
 def running() -> int: ...
+def quick_runs() -> int: ...
 def requests() -> int: ...
 def advance() -> None: ...
 def allow_helper(everything: bool) -> None: ...
@@ -45,6 +48,8 @@ class Node:
     def __new__(cls, memory: object, ranks: int, rank: int) -> Node: ...
 
 class Program:
+    scratch: object
+
     def __new__(
         cls,
         comm: int,
@@ -58,7 +63,8 @@ class Program:
         forwarding: int,
         requests: tuple[int, ...] | None,
         node: Node | None = None,
-        quick_to: int = 0,
+        quick: bool = False,
+        users_type: object = None,
     ) -> Program: ...
     def set_address(self, slot: int, address: int) -> None: ...
     def retag(self, tag: int) -> None: ...

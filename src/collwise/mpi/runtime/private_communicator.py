@@ -20,7 +20,13 @@ from collwise.errors import BrokenCommunicator
 from collwise.mpi.buffers.memory import SharedScratch
 from collwise.mpi.engine.node_transport import node_transport
 from collwise.mpi.runtime.agreement import everywhere
-from collwise.mpi.runtime.progress import END_LIMIT_S, before_mpi_ends, forked, requests_run
+from collwise.mpi.runtime.progress import (
+    END_LIMIT_S,
+    before_mpi_ends,
+    forked,
+    may_call_mpi,
+    requests_run,
+)
 
 if TYPE_CHECKING:
     from collwise.mpi.execution.executor import Bound
@@ -65,11 +71,15 @@ class PrivateCommunicator:
     place.   when_due: functions to call when that comes.
     nodes: each rank's node number, if messages inside a node go through shared memory; otherwise
     empty.   transport: the shared memory of this rank's node; None if MPI carries its messages.
+    progress: whether started schedules may call MPI meanwhile, on all ranks.
     """
 
     def __init__(self, comm: MPI.Intracomm, nodes: Sequence[int] = ()) -> None:
         self.comm = everywhere(comm, partial(plain_duplicate, comm))
         self.transport = node_transport(self.comm, nodes)
+        everybody = np.array([may_call_mpi()])
+        self.comm.Allreduce(MPI.IN_PLACE, everybody, MPI.LAND)
+        self.progress = bool(everybody[0])
         self.rank = self.comm.Get_rank()
         self.size = self.comm.Get_size()
         self.broken = ""

@@ -115,19 +115,19 @@ static PyObject *connect_library(PyObject *module, PyObject *args) {
 }
 
 /* describe(what mpi4py's and NumPy's objects are like): mpi4py's Exception, IN_PLACE and its address,
-   Request and Prequest, where what must live as long lies in these, the handle of MPI_INFO_NULL, the
-   offset of handles in all objects, Datatype and Op; `types`, a list of (handle, bytes of an element,
+   Request and Prequest, where what must live as long lies in these, the handle of MPI_INFO_NULL,
+   DATATYPE_NULL, the class of errors for a message that is too short, the offset of handles in all objects, Datatype and Op; `types`, a list of (handle, bytes of an element,
    format); `operators`, a list of handles; NumPy's class of arrays; `dtypes`, a list of (dtype, handle,
    bytes of an element). */
 static PyObject *describe(PyObject *module, PyObject *args) {
     PyObject *exception, *in_place, *request, *prequest, *datatype, *op, *types, *operators, *array;
-    PyObject *dtypes;
+    PyObject *no_type, *dtypes;
     long long address;
     unsigned long long info;
     Py_ssize_t held, handle_offset;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOLOOnKnO!O!O!O!O!O!", &exception, &in_place, &address, &request,
-                          &prequest, &held, &info, &handle_offset, &PyType_Type, &datatype,
+    if (!PyArg_ParseTuple(args, "OOLOOnKOinO!O!O!O!O!O!", &exception, &in_place, &address, &request,
+                          &prequest, &held, &info, &no_type, &mpi.too_short, &handle_offset, &PyType_Type, &datatype,
                           &PyType_Type, &op, &PyList_Type, &types, &PyList_Type, &operators,
                           &PyType_Type, &array, &PyList_Type, &dtypes) ||
         !reader_setup(handle_offset, types, operators, datatype, op, array, dtypes)) {
@@ -140,12 +140,18 @@ static PyObject *describe(PyObject *module, PyObject *args) {
     request_classes[PERSISTENT] = Py_NewRef(prequest);
     request_held = held;
     mpi.no_info = info;
+    mpi.no_type = handle_of(no_type);
     Py_RETURN_NONE;
 }
 
 static PyObject *running(PyObject *module, PyObject *unused) {
     (void)module, (void)unused;
     return PyLong_FromLong(progress_running());
+}
+
+static PyObject *quick_runs(PyObject *module, PyObject *unused) {
+    (void)module, (void)unused;
+    return PyLong_FromUnsignedLong(progress_quick_runs);
 }
 
 static PyObject *requests(PyObject *module, PyObject *unused) {
@@ -226,6 +232,7 @@ static PyMethodDef functions[] = {
      "connect(path, width, status_size, too_long, no_memory, byte)"},
     {"describe", describe, METH_VARARGS, "describe(what mpi4py's and NumPy's objects are like)"},
     {"running", running, METH_NOARGS, "How many programs other ranks wait for."},
+    {"quick_runs", quick_runs, METH_NOARGS, "How many executions ended with the GIL held."},
     {"requests", requests, METH_NOARGS, "How many requests of MPI's are executed by its hooks."},
     {"advance", advance, METH_NOARGS, "Advance them."},
     {"allow_helper", allow_helper, METH_O, "Let a helper thread advance them."},

@@ -86,9 +86,19 @@ def size_of(problem: Problem) -> str:
     return formatting.size(problem.nbytes)
 
 
+def state_lines(profile: Profile) -> list[str]:
+    """The verdict on the measurements, and how far apart the cores of neighbouring ranks were."""
+    spans = [
+        " to ".join(dict.fromkeys(f"{end(times) * 1e9:.0f}" for end in (min, max)))
+        for times in profile.provenance.lines_s
+    ]
+    line = "cores    a cache line goes from a rank to the next one and back in {} ns, later in {} ns"
+    return [f"verdict  {profile.verdict}", *[line.format(*spans)] * (len(spans) == 2)]
+
+
 def tuning_summary(tuning: Tuning) -> list[str]:
     """The result of the session in a few lines."""
-    lines = [f"verdict  {tuning.profile.verdict}"]
+    lines = state_lines(tuning.profile)
     by_form: dict[Form, list[tuple[Outcome, RaceVerdict]]] = {}
     for outcome in tuning.outcomes:
         for decision in outcome.decisions:
@@ -101,7 +111,7 @@ def tuning_summary(tuning: Tuning) -> list[str]:
             if d.used == "collwise"
         ]
         lines.append(
-            f"{'races' if len(lines) == 1 else '':<9}{form} calls: the library's default is"
+            f"{'races' if form == next(iter(by_form)) else '':<9}{form} calls: the library's default is"
             f" clearly beaten in {len(won)} of {len(decided)}"
             + (f": {', '.join(won)}" if won else "; the library's own stays")
         )

@@ -6,7 +6,9 @@ earlier sends.  A combine is in the queues of all ports of its rank.  A message 
 it is next at its send port (in a rendezvous also at its receive port) and its sender has the data.
 Where messages compete for links, partners or groups' ports, requests are served by (time, source,
 target); at equal times, arrivals at groups' ports come first, outer levels before inner ones.
-Sends of the same bytes in shared memory start together.  The loop is in C; `_Plain` replaces it.
+Sends of the same bytes in shared memory start together.  There a rank does one thing at a time, so
+reads are requested, too: from the publication's start, once the rank could end them when the bytes
+are there.  Of what can begin at one time, sends come first.  The loop is in C; `_Plain` replaces it.
 """
 
 from collections import defaultdict
@@ -283,6 +285,8 @@ class _Plain:
         if self.routes is not None:
             time = self._reserve_links(time, row)
         sent = time + self.gap[row]
+        if self._in_turns(row):
+            self.cpu[source] = sent
         port = self.send_port[row]
         assert port is not None
         port.advance(sent)
@@ -312,6 +316,10 @@ class _Plain:
             self.link_free[link], self.link_holder[link] = start + self.gap[row], row
         return start
 
+    def _in_turns(self, row: int) -> bool:
+        """Whether a message goes through shared memory, where a rank does one thing at a time."""
+        return self.rules.in_turns and self.entry[row] > 0
+
     def _receive(self, row: int, time: int) -> None:
         port = self.receive_port[row]
         assert port is not None
@@ -339,6 +347,12 @@ class _Plain:
                     break
                 if self.passage[row] == NEVER:
                     break
+                if self._in_turns(row):
+                    if not port.requested:
+                        port.requested = True
+                        begin = max(self.passage[row] - self.absorb[row], port.free)
+                        heappush(self.heap, (begin, 2, self.source[row], rank, row))
+                    break
                 after = NEVER if port.free == NEVER else port.free + self.absorb[row]
                 self._receive(row, max(self.passage[row], after))
                 self.stack.append(rank)
@@ -349,8 +363,15 @@ class _Plain:
     def _handle(self, time: int, kind: int, source: int, target: int, row: int) -> None:
         if self.limit is not None and time > self.limit:
             raise PastLimit
+        turn = self.cpu[target if kind == 2 else source] if self._in_turns(row) else 0
         if self.rules.one_processor:
             self._use_processor(time, kind, source, row)
+        elif time < turn:
+            heappush(self.heap, (turn, kind, source, target, row))
+        elif kind == 2:
+            self.cpu[target] = time + self.absorb[row]
+            self._receive(row, self.cpu[target])
+            self.stack.append(target)
         elif kind == 1:
             self._serve(time, row)
         else:

@@ -1,6 +1,7 @@
 """Messages inside a node: through memory that its ranks share, if all ranks of the node can."""
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,6 +20,9 @@ MOST_RANKS = 256
 """The most ranks of a node that share memory, whose size grows with the square of the ranks."""
 MOST_BYTES = 1 << 30
 """The most bytes of a collective in shared memory.  Some MPI libraries cannot pack more at once."""
+
+_LINES, _WARM_UP, _ROUNDS = 128, 100, 1000
+"""Bytes of a pair's two cache lines; the rounds that are not timed, and the number of all."""
 
 
 class NodeTransport(NamedTuple):
@@ -72,3 +76,31 @@ def node_transport(comm: MPI.Intracomm, nodes: Sequence[int]) -> NodeTransport |
         return None
     ranks = {one: n for n, one in enumerate(here)}
     return NodeTransport(ranks, COMPILED.Node(mapped.writers, len(here), ranks[rank]))
+
+
+def line_times_s(comm: MPI.Intracomm, nodes: Sequence[int]) -> tuple[float, ...]:
+    """Seconds for a cache line from a rank to the next one of its node and back.  Collective.
+
+    The times are those of each rank but the last of each node, in the order of ranks; a virtual
+    machine that moves its cores changes them.  Empty without the compiled engine or shared memory.
+    nodes: each rank's node, or () for none; no two ranks may share a core: they wait for each other.
+    """
+    if len(set(nodes)) == len(nodes):
+        return ()
+    rank, node = comm.Get_rank(), nodes[comm.Get_rank()]
+    here = [one for one, other in enumerate(nodes) if other == node]
+    place, makers = here.index(rank), {one: nodes.index(one) for one in nodes}
+    mapped = map_together(
+        comm, nodes, makers, len(nodes) * _LINES, writable=True, able=_unable(comm)
+    )
+    taken_s: float | None = None
+    for pair in (place - place % 2, place - 1 + place % 2):  # the first at even places, then at odd
+        comm.Barrier()
+        if COMPILED is None or mapped.writers is None or pair < 0 or pair + 1 >= len(here):
+            continue
+        memory = memoryview(mapped.writers)[pair * _LINES : (pair + 1) * _LINES]
+        COMPILED.bounce(memory, pair == place, 1, _WARM_UP)
+        begin = time.perf_counter()
+        if COMPILED.bounce(memory, pair == place, _WARM_UP, _ROUNDS) and pair == place:
+            taken_s = (time.perf_counter() - begin) / (_ROUNDS - _WARM_UP)
+    return tuple(one for one in comm.allgather(taken_s) if one is not None)

@@ -58,7 +58,7 @@ class PrivateCommunicator:
 
     def __init__(self, comm: MPI.Intracomm, nodes: Sequence[int] = ()) -> None:
         self.comm = everywhere(comm, partial(plain_duplicate, comm))
-        self.transport = node_transport(self.comm, nodes)
+        self.nodes, self.transport = nodes, node_transport(self.comm, nodes)
         self.rank = self.comm.Get_rank()
         self.size = self.comm.Get_size()
         self.broken = ""

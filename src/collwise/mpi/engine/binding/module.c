@@ -3,6 +3,7 @@
 #include "calls.h"
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -221,6 +222,32 @@ static PyObject *bytes_of_node(PyObject *module, PyObject *args) {
     return PyArg_ParseTuple(args, "i", &ranks) ? PyLong_FromLongLong(node_nbytes(ranks)) : NULL;
 }
 
+/* A cache line goes from one of two ranks to the other and back, in rounds with these numbers; False if
+   the other rank does not answer. */
+static PyObject *bounce(PyObject *module, PyObject *args) {
+    Py_buffer memory;
+    int first, spins = 1 << 26;
+    unsigned round, end;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "w*iII", &memory, &first, &round, &end)) {
+        return NULL;
+    }
+    _Atomic unsigned *lines = memory.buf;
+    const int mine = first ? 0 : 16, theirs = 16 - mine;
+    for (; round < end && spins && memory.len >= 128; round++) {
+        if (first) {
+            atomic_store(lines + mine, round);
+        }
+        while (atomic_load(lines + theirs) != round && --spins) {
+        }
+        if (!first) {
+            atomic_store(lines + mine, round);
+        }
+    }
+    PyBuffer_Release(&memory);
+    return PyBool_FromLong(round == end && spins);
+}
+
 static PyMethodDef functions[] = {
     {"connect", connect_library, METH_VARARGS,
      "connect(path, width, status_size, too_long, no_memory, byte)"},
@@ -236,6 +263,7 @@ static PyMethodDef functions[] = {
     {"release", let_go, METH_NOARGS, "Give it back."},
     {"share_cores", share_cores, METH_NOARGS, "From now on block at once: others need the core."},
     {"node_nbytes", bytes_of_node, METH_VARARGS, "node_nbytes(ranks)"},
+    {"bounce", bounce, METH_VARARGS, "bounce(memory, first, round, end)"},
     {"has_loop", has_loop, METH_VARARGS, "has_loop(operator, element)"},
     {NULL, NULL, 0, NULL},
 };

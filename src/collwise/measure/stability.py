@@ -62,7 +62,9 @@ def judge(
     kinds = Counter(kind for of_point in troubles for kind, _ in of_point)
     noisy = sum(map(bool, troubles))
     if moved := cores_moved(*made.lines_s[:1], *made.lines_s[-1:]):
-        advice.append(f"while this was measured, {moved}: bind the ranks to cores, or measure again")
+        advice.append(
+            f"while this was measured, {moved}: bind the ranks to cores, or measure again"
+        )
     most = max(made.hosts.values(), default=0)
     if oversubscribed := most > cores:
         reasons.append(f"{most} ranks share {cores} core(s)")

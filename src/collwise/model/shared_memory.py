@@ -1,7 +1,8 @@
 """Machines whose ranks share memory: a rank publishes bytes once, and other ranks read them.
 
-The sender's port is busy for the publication, however many read it; each reader's port is busy for
-its own read.  `schedule.dependencies.publications` says which sends are one publication.
+The sender is busy for the publication, however many read it; each reader is busy for its own read.
+A rank does one thing at a time.  `schedule.dependencies.publications` says which sends are one
+publication.
 """
 
 from collections.abc import Iterable

@@ -92,13 +92,16 @@ def state_lines(profile: Profile) -> list[str]:
         " to ".join(dict.fromkeys(f"{end(times) * 1e9:.0f}" for end in (min, max)))
         for times in profile.provenance.lines_s
     ]
-    line = "cores    a cache line goes from a rank to the next one and back in {} ns, later in {} ns"
+    line = (
+        "cores    a cache line goes from a rank to the next one and back in {} ns, later in {} ns"
+    )
     return [f"verdict  {profile.verdict}", *[line.format(*spans)] * (len(spans) == 2)]
 
 
 def tuning_summary(tuning: Tuning) -> list[str]:
     """The result of the session in a few lines."""
     lines = state_lines(tuning.profile)
+    before = len(lines)
     by_form: dict[Form, list[tuple[Outcome, RaceVerdict]]] = {}
     for outcome in tuning.outcomes:
         for decision in outcome.decisions:
@@ -111,7 +114,7 @@ def tuning_summary(tuning: Tuning) -> list[str]:
             if d.used == "collwise"
         ]
         lines.append(
-            f"{'races' if form == next(iter(by_form)) else '':<9}{form} calls: the library's default is"
+            f"{'races' if len(lines) == before else '':<9}{form} calls: the library's default is"
             f" clearly beaten in {len(won)} of {len(decided)}"
             + (f": {', '.join(won)}" if won else "; the library's own stays")
         )

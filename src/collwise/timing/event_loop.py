@@ -6,9 +6,9 @@ earlier sends.  A combine is in the queues of all ports of its rank.  A message 
 it is next at its send port (in a rendezvous also at its receive port) and its sender has the data.
 Where messages compete for links, partners or groups' ports, requests are served by (time, source,
 target); at equal times, arrivals at groups' ports come first, outer levels before inner ones.
-Sends of the same bytes in shared memory start together.  There a rank does one thing at a time, so
-reads are requested, too: from the publication's start, once the rank could end them when the bytes
-are there.  Of what can begin at one time, sends come first.  The loop is in C; `_Plain` replaces it.
+Sends of the same bytes in shared memory start together.  There a rank does one thing at a time: a
+read waits for its turn, too, which it takes once it would end when the bytes are there, or later.
+At equal times, sends come before reads.  The loop is in C; `_Plain` replaces it.
 """
 
 from collections import defaultdict

@@ -83,7 +83,7 @@ def line_times_s(comm: MPI.Intracomm, nodes: Sequence[int]) -> tuple[float, ...]
 
     The times are those of each rank but the last of each node, in the order of ranks; a virtual
     machine that moves its cores changes them.  Empty without the compiled engine or shared memory.
-    nodes: each rank's node, or () for none; no two ranks may share a core: they wait for each other.
+    nodes: each rank's node, or () for none.  Ranks may not share cores: they wait for each other.
     """
     if len(set(nodes)) == len(nodes):
         return ()

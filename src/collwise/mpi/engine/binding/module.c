@@ -263,7 +263,7 @@ static PyMethodDef functions[] = {
     {"release", let_go, METH_NOARGS, "Give it back."},
     {"share_cores", share_cores, METH_NOARGS, "From now on block at once: others need the core."},
     {"node_nbytes", bytes_of_node, METH_VARARGS, "node_nbytes(ranks)"},
-    {"bounce", bounce, METH_VARARGS, "bounce(memory, first, round, end)"},
+    {"bounce", bounce, METH_VARARGS, "bounce(memory, first, begin, end)"},
     {"has_loop", has_loop, METH_VARARGS, "has_loop(operator, element)"},
     {NULL, NULL, 0, NULL},
 };

@@ -10,7 +10,7 @@ from math import log
 from typing import NamedTuple
 
 from collwise.measure.probes import usual_ks
-from collwise.profiles.records import Bounds, MeasuredSize, Mode, Provenance
+from collwise.profiles.records import Bounds, MeasuredSize, Measurements, Mode, Provenance
 from collwise.system.integers import ratio
 
 STABLE = "stable"
@@ -127,6 +127,16 @@ def cores_moved(*lines_s: Sequence[float]) -> str:
         return ""
     first, second = (f"{time_s * 1e9:.0f} ns" for time_s in times)
     return f"cores moved: a cache line between two ranks took {first} there and back, then {second}"
+
+
+def state_lines(measured: Measurements) -> list[str]:
+    """The verdict on measurements, and in what state of the machine they were made, if known."""
+    lines, times = [f"verdict  {measured.verdict}"], measured.provenance.lines_s
+    spans = [f"{min(row) * 1e9:.0f} … {max(row) * 1e9:.0f} ns" for row in times if row]
+    if spans:
+        told = ", then ".join(spans)
+        lines.append(f"cores    a cache line goes from a rank to the next one and back in {told}")
+    return lines
 
 
 def known_to(points: Sequence[MeasuredSize], nbytes: int) -> tuple[str, int]:

@@ -4,7 +4,7 @@ from math import isfinite
 from typing import Any
 
 from collwise.measure.race import LIBRARY, method_name
-from collwise.measure.stability import digits, known_to, uncertainty
+from collwise.measure.stability import digits, known_to, state_lines, uncertainty
 from collwise.measure.statistics import Interval
 from collwise.model.exact import seconds
 from collwise.model.levels import crossing
@@ -86,21 +86,9 @@ def size_of(problem: Problem) -> str:
     return formatting.size(problem.nbytes)
 
 
-def state_lines(profile: Profile) -> list[str]:
-    """The verdict on the measurements, and how far apart the cores of neighbouring ranks were."""
-    spans = [
-        " to ".join(dict.fromkeys(f"{end(times) * 1e9:.0f}" for end in (min, max)))
-        for times in profile.provenance.lines_s
-    ]
-    line = (
-        "cores    a cache line goes from a rank to the next one and back in {} ns, later in {} ns"
-    )
-    return [f"verdict  {profile.verdict}", *[line.format(*spans)] * (len(spans) == 2)]
-
-
 def tuning_summary(tuning: Tuning) -> list[str]:
     """The result of the session in a few lines."""
-    lines = state_lines(tuning.profile)
+    lines = state_lines(tuning.profile.measurements)
     before = len(lines)
     by_form: dict[Form, list[tuple[Outcome, RaceVerdict]]] = {}
     for outcome in tuning.outcomes:

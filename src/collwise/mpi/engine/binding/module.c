@@ -226,26 +226,25 @@ static PyObject *bytes_of_node(PyObject *module, PyObject *args) {
    the other rank does not answer. */
 static PyObject *bounce(PyObject *module, PyObject *args) {
     Py_buffer memory;
-    int first, spins = 1 << 26;
     unsigned round, end;
+    int first, spins = 1 << 26;
     (void)module;
-    if (!PyArg_ParseTuple(args, "w*iII", &memory, &first, &round, &end)) {
+    if (!PyArg_ParseTuple(args, "w*pII", &memory, &first, &round, &end)) {
         return NULL;
     }
-    _Atomic unsigned *lines = memory.buf;
-    const int mine = first ? 0 : 16, theirs = 16 - mine;
-    for (; round < end && spins && memory.len >= 128; round++) {
-        if (first) {
-            atomic_store(lines + mine, round);
+    _Atomic unsigned *lines = memory.buf, *mine = lines + 16 * !first, *theirs = lines + 16 * first;
+    if (memory.len < 128) {
+        spins = 0;
+    } else if (first) {
+        atomic_store(mine, round);
+    }
+    for (; round < end && spins; round++) {
+        while (atomic_load(theirs) != round && --spins) {
         }
-        while (atomic_load(lines + theirs) != round && --spins) {
-        }
-        if (!first) {
-            atomic_store(lines + mine, round);
-        }
+        atomic_store(mine, round + (unsigned)first);
     }
     PyBuffer_Release(&memory);
-    return PyBool_FromLong(round == end && spins);
+    return PyBool_FromLong(spins > 0);
 }
 
 static PyMethodDef functions[] = {

@@ -466,7 +466,7 @@ def probes_use_one_buffer_as_programs_do(comm: MPI.Intracomm) -> None:
         return
     prober = Prober(comm, 4096, (0,) * comm.size)
     prober.run([Probe(experiment, 4096, (1,) * 8) for experiment in (1, 2)])
-    assert len(prober._memory) == 2
+    assert len(prober._memory) <= 2
 
 
 @check

@@ -151,6 +151,8 @@ def test_which_machines_share_memory() -> None:
     assert BY_LENGTH.receipt(6) == 2
     assert BY_LENGTH.sizes() == (4, 8)
     assert Machine.memory(INSIDE, read=0).receipt(10) == 0
+    crossing = Machine.memory(measured([[(4, 2, 2), (8, 6, 1)]]), read=[(4, 1), (8, 6)])
+    assert crossing.receipt(16) == crossing.message(16).latency == 14
     slower = BY_LENGTH.with_overhead(1)
     assert slower.message(4) == Cost(F(3), F(5))
     assert slower.receipt(4) == 2

@@ -95,7 +95,7 @@ def test_the_state_of_the_machine_is_told() -> None:
     found = prober.conduct(SizeCampaign(2, sizes=(8,), budget_s=1, repetitions=3))
     verdict, cores = state_lines(build_profile(found, FINGERPRINT, made).measurements)
     assert verdict == f"verdict  {STABLE}"
-    assert cores.endswith("from a rank to the next one and back in 90 … 90 ns, then 90 … 500 ns")
+    assert cores.endswith("from a rank to the next one and back in 90 ns, then 90 … 500 ns")
     assert len(state_lines(build_profile(found, FINGERPRINT, MADE).measurements)) == 1
 
 

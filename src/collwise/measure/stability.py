@@ -132,7 +132,11 @@ def cores_moved(*lines_s: Sequence[float]) -> str:
 def state_lines(measured: Measurements) -> list[str]:
     """The verdict on measurements, and in what state of the machine they were made, if known."""
     lines, times = [f"verdict  {measured.verdict}"], measured.provenance.lines_s
-    spans = [f"{min(row) * 1e9:.0f} … {max(row) * 1e9:.0f} ns" for row in times if row]
+    spans = [
+        " … ".join(dict.fromkeys(f"{end(row) * 1e9:.0f}" for end in (min, max))) + " ns"
+        for row in times
+        if row
+    ]
     if spans:
         told = ", then ".join(spans)
         lines.append(f"cores    a cache line goes from a rank to the next one and back in {told}")

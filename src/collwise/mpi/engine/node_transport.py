@@ -21,8 +21,8 @@ MOST_RANKS = 256
 MOST_BYTES = 1 << 30
 """The most bytes of a collective in shared memory.  Some MPI libraries cannot pack more at once."""
 
-_LINES, _WARM_UP, _ROUNDS = 128, 100, 1000
-"""Bytes of a pair's two cache lines; the rounds that are not timed, and the number of all."""
+_LINES, _ROUNDS, _TIMED = 128, 1000, 100
+"""Bytes of a pair's two cache lines; rounds, and how many are timed together: the least counts."""
 
 
 class NodeTransport(NamedTuple):
@@ -93,14 +93,15 @@ def line_times_s(comm: MPI.Intracomm, nodes: Sequence[int]) -> tuple[float, ...]
     mapped = map_together(
         comm, nodes, makers, len(nodes) * _LINES, writable=True, able=_unable(comm)
     )
-    taken_s: float | None = None
+    taken_s: list[float] = []
     for pair in (place - place % 2, place - 1 + place % 2):  # the first at even places, then at odd
         comm.Barrier()
         if COMPILED is None or mapped.writers is None or pair < 0 or pair + 1 >= len(here):
             continue
         memory = memoryview(mapped.writers)[pair * _LINES : (pair + 1) * _LINES]
-        COMPILED.bounce(memory, pair == place, 1, _WARM_UP)
-        begin = time.perf_counter()
-        if COMPILED.bounce(memory, pair == place, _WARM_UP, _ROUNDS) and pair == place:
-            taken_s = (time.perf_counter() - begin) / (_ROUNDS - _WARM_UP)
-    return tuple(one for one in comm.allgather(taken_s) if one is not None)
+        for first in range(1, _ROUNDS, _TIMED):
+            begin = time.perf_counter()
+            if not COMPILED.bounce(memory, pair == place, first, first + _TIMED):
+                break
+            taken_s += [(time.perf_counter() - begin) / _TIMED] * (pair == place)
+    return tuple(min(times_s) for times_s in comm.allgather(taken_s) if times_s)

@@ -215,7 +215,7 @@ class Competitor(Document, kw_only=True):
 
 
 class RaceLoad(Document, kw_only=True):
-    """What timing a race took; and, before and after it, the `lines_s` of a profile's provenance."""
+    """What timing a race took, and before and after it the `lines_s` of a profile's provenance."""
 
     began_s: float
     ended_s: float

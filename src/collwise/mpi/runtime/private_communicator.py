@@ -76,7 +76,7 @@ class PrivateCommunicator:
 
     def __init__(self, comm: MPI.Intracomm, nodes: Sequence[int] = ()) -> None:
         self.comm = everywhere(comm, partial(plain_duplicate, comm))
-        self.transport = node_transport(self.comm, nodes)
+        self.nodes, self.transport = nodes, node_transport(self.comm, nodes)
         everybody = np.array([may_call_mpi()])
         self.comm.Allreduce(MPI.IN_PLACE, everybody, MPI.LAND)
         self.progress = bool(everybody[0])

@@ -3,6 +3,7 @@
 #include "calls.h"
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -227,6 +228,31 @@ static PyObject *bytes_of_node(PyObject *module, PyObject *args) {
     return PyArg_ParseTuple(args, "i", &ranks) ? PyLong_FromLongLong(node_nbytes(ranks)) : NULL;
 }
 
+/* A cache line goes from one of two ranks to the other and back, in rounds with these numbers; False if
+   the other rank does not answer. */
+static PyObject *bounce(PyObject *module, PyObject *args) {
+    Py_buffer memory;
+    unsigned round, end;
+    int first, spins = 1 << 26;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "w*pII", &memory, &first, &round, &end)) {
+        return NULL;
+    }
+    _Atomic unsigned *lines = memory.buf, *mine = lines + 16 * !first, *theirs = lines + 16 * first;
+    if (memory.len < 128) {
+        spins = 0;
+    } else if (first) {
+        atomic_store(mine, round);
+    }
+    for (; round < end && spins; round++) {
+        while (atomic_load(theirs) != round && --spins) {
+        }
+        atomic_store(mine, round + (unsigned)first);
+    }
+    PyBuffer_Release(&memory);
+    return PyBool_FromLong(spins > 0);
+}
+
 static PyMethodDef functions[] = {
     {"connect", connect_library, METH_VARARGS,
      "connect(path, width, status_size, too_long, no_memory, byte)"},
@@ -243,6 +269,7 @@ static PyMethodDef functions[] = {
     {"release", let_go, METH_NOARGS, "Give it back."},
     {"share_cores", share_cores, METH_NOARGS, "From now on block at once: others need the core."},
     {"node_nbytes", bytes_of_node, METH_VARARGS, "node_nbytes(ranks)"},
+    {"bounce", bounce, METH_VARARGS, "bounce(memory, first, begin, end)"},
     {"has_loop", has_loop, METH_VARARGS, "has_loop(operator, element)"},
     {NULL, NULL, 0, NULL},
 };

@@ -270,6 +270,7 @@ class Trial(Tally):
 
     def _end(self, result: RaceResult | None) -> bool:
         self.numbers[UNTIL] = FOREVER
+        self._executors.clear()  # the record keeps this object
         profile = self._dispatch.decision.profile
         if result is not None and profile is not None and self._dispatch.rank == 0:
             self._learning.results.append((profile.fingerprint, result))

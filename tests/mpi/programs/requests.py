@@ -106,9 +106,7 @@ def ranks_forward_while_they_are_elsewhere(comm: MPI.Intracomm) -> None:
 @check
 def no_request_gets_the_tag_of_another(comm: MPI.Intracomm) -> None:
     """Requests of both forms are held while half of the tags, and then all, are used up."""
-    if comm.size == 1:
-        return
-    for transport in TRANSPORTS:
+    for transport in TRANSPORTS if comm.size > 1 else ():
         flat = {"broadcast": "flat", "allreduce": "ring"}
         ours = cw.Comm(comm.Dup(), machine=MACHINE, algorithms=flat, transport=transport)
         duplicate, x = ours._dispatch.duplicate, np.zeros(4)
@@ -117,45 +115,49 @@ def no_request_gets_the_tag_of_another(comm: MPI.Intracomm) -> None:
         assert comm.allreduce(largest_tag(), MPI.MIN) == comm.allreduce(largest_tag(), MPI.MAX)
         held = [Call(ours, "Allreduce", 300) for _ in range(5)]
         requests = [call.make(ours, "persistent") for call in held]
-
-        def run(ours: cw.Comm, private: Any, held: Any = held, requests: Any = requests) -> None:
-            """Start held requests beside new ones, each rank in an order of its own."""
-            for call, request in zip(held, requests, strict=True):
-                other = Call(ours, "Allreduce", 300)
-                for number, one in enumerate((call, other)):
-                    one.fill(number)
-                turns = [request.Start, partial(other.make, ours, "nonblocking")]
-                started = [turns[0](), turns[1]()]
-                request.Wait()
-                started[1].Wait()
-                call.check()
-                other.check()
-            assert duplicate.made is private
-
         for last in (largest_tag() // 2, largest_tag()):  # the next but one has the first tag
             first._tags[0] = last - 1
-            run(ours, first)
+            start_beside_new_ones(ours, held, requests)
+            assert duplicate.made is first
         assert first.next_tag == largest_tag() + 1  # the library serves further ones
         ours.Bcast(x)
         second = duplicate.make()
-        assert second is not first and first.comm != MPI.COMM_NULL
-        run(ours, second)
+        assert first is not second
+        assert first.comm != MPI.COMM_NULL
+        start_beside_new_ones(ours, held, requests)
         new = ours.Bcast_init(x)
         assert (second.transport is None) == (first.transport is None)
         second._tags[0] = largest_tag() // 2 + 1
         for request in requests:
             request.Free()
         ours.Ibcast(x).Wait()
-        if HOOKS:  # C knew that call
-            ours.Ibcast(x).Wait()
+        ours.Ibcast(x).Wait()  # of a kind that C may know
         again = ours.Bcast_init(x)  # a call at which ranks may wait, too
         third = duplicate.make()
-        assert third is not second and first.comm == MPI.COMM_NULL != second.comm
+        assert second is not third
+        assert first.comm == MPI.COMM_NULL != second.comm
         for one in (new, again):
             one.Start()
             one.Wait()
         ours.Free()
         assert second.comm == third.comm == MPI.COMM_NULL
+
+
+def start_beside_new_ones(ours: cw.Comm, held: list[Call], requests: list[Any]) -> None:
+    """Start each of these requests beside a new one, on every other rank after it."""
+    for call, request in zip(held, requests, strict=True):
+        other = Call(ours, "Allreduce", 300)
+        for number, one in enumerate((call, other)):
+            one.fill(number)
+        if ours.rank % 2:
+            request.Start()
+        started = other.make(ours, "nonblocking")
+        if ours.rank % 2 == 0:
+            request.Start()
+        request.Wait()
+        started.Wait()
+        call.check()
+        other.check()
 
 
 @check
@@ -389,7 +391,7 @@ def a_start_that_breaks_half_way_gives_its_plan_back(comm: MPI.Intracomm) -> Non
     """In C, of a plan that receives from nobody and sends to a rank that there is not."""
     if COMPILED is None or not HOOKS:
         return
-    end = (0, 0), 0, MPI.BYTE.handle
+    end = (0, 0), 0, MPI.BYTE.handle, 0
     messages = (False, MPI.PROC_NULL, *end), (True, comm.size, *end)
     start = ProgramInstruction(COMPILED.START, 0, 2)
     about = comm.handle, MPI.OP_NULL.handle, comm.rank, 1, 1

@@ -2,6 +2,7 @@
 
 import logging
 import mmap
+import time
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,9 @@ MOST_RANKS = 256
 """The most ranks of a node that share memory, whose size grows with the square of the ranks."""
 MOST_BYTES = 1 << 30
 """The most bytes of a collective in shared memory.  Some MPI libraries cannot pack more at once."""
+
+_LINES, _ROUNDS, _TIMED = 128, 1000, 100
+"""Bytes of a pair's two cache lines; rounds, and how many are timed together: the least counts."""
 
 
 class NodeTransport(NamedTuple):
@@ -81,3 +85,32 @@ def node_transport(comm: MPI.Intracomm, nodes: Sequence[int]) -> NodeTransport |
     if made is not None and mapped.processes:
         made.node.lend_among(array("i", mapped.processes))
     return made
+
+
+def line_times_s(comm: MPI.Intracomm, nodes: Sequence[int]) -> tuple[float, ...]:
+    """Seconds for a cache line from a rank to the next one of its node and back.  Collective.
+
+    The times are those of each rank but the last of each node, in the order of ranks; a virtual
+    machine that moves its cores changes them.  Empty without the compiled engine or shared memory.
+    nodes: each rank's node, or () for none.  Ranks may not share cores: they wait for each other.
+    """
+    if len(set(nodes)) == len(nodes):
+        return ()
+    rank, node = comm.Get_rank(), nodes[comm.Get_rank()]
+    here = [one for one, other in enumerate(nodes) if other == node]
+    place, makers = here.index(rank), {one: nodes.index(one) for one in nodes}
+    mapped = map_together(
+        comm, nodes, makers, len(nodes) * _LINES, writable=True, able=_unable(comm)
+    )
+    taken_s: list[float] = []
+    for pair in (place - place % 2, place - 1 + place % 2):  # the first at even places, then at odd
+        comm.Barrier()
+        if COMPILED is None or mapped.writers is None or pair < 0 or pair + 1 >= len(here):
+            continue
+        memory = memoryview(mapped.writers)[pair * _LINES : (pair + 1) * _LINES]
+        for first in range(1, _ROUNDS, _TIMED):
+            begin = time.perf_counter()
+            if not COMPILED.bounce(memory, pair == place, first, first + _TIMED):
+                break
+            taken_s += [(time.perf_counter() - begin) / _TIMED] * (pair == place)
+    return tuple(min(times_s) for times_s in comm.allgather(taken_s) if times_s)

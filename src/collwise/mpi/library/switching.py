@@ -110,8 +110,8 @@ class OwnCalls:
 
         None until the ranks have agreed.
         """
-        self.when_agreed: list[Callable[[], object]] = []
-        """Functions to call once the ranks have agreed."""
+        self.when_changed: list[Callable[[], object]] = []
+        """Functions to call once the ranks have agreed, and when a duplicate was made."""
         self._duplicates: dict[Writes, MPI.Intracomm | None] = {}
 
     def find(
@@ -140,6 +140,8 @@ class OwnCalls:
             if len(self._duplicates) == MOST_DUPLICATES:
                 return f"there are {MOST_DUPLICATES} duplicates for other algorithms"
             self._duplicates[shared] = self._duplicate(shared)
+            for act in self.when_changed:  # ranks do not forget why there was none at one time
+                act()
         made = self._duplicates[shared]
         return _NO_DUPLICATE if made is None else Switched(made)
 
@@ -200,7 +202,7 @@ class OwnCalls:
             if len({known for known, _ in every}) > 1:
                 reasons.append("ranks have different variables of the library")
             self.refused = "; ".join(reasons[:1])
-            for act in self.when_agreed:
+            for act in self.when_changed:
                 act()
         return self.refused != ""
 

@@ -20,7 +20,13 @@ from collwise.errors import BrokenCommunicator
 from collwise.mpi.buffers.memory import SharedScratch
 from collwise.mpi.engine.node_transport import node_transport
 from collwise.mpi.runtime.agreement import everywhere
-from collwise.mpi.runtime.progress import END_LIMIT_S, before_mpi_ends, forked, requests_run
+from collwise.mpi.runtime.progress import (
+    END_LIMIT_S,
+    before_mpi_ends,
+    forked,
+    may_call_mpi,
+    requests_run,
+)
 
 if TYPE_CHECKING:
     from collwise.mpi.execution.executor import Bound
@@ -36,12 +42,12 @@ BLOCKING_TAG = 0
 """All blocking calls share this tag: MPI requires all ranks to make them in one order."""
 _FIRST_TAG = 1
 _MOST_TAGS = 1 << 26
-"""Most tags of a duplicate: a lane of shared memory counts the requests that ask for it (node.c)."""
+"""Most tags of a duplicate: `node.c` counts the requests that ask for a lane of its memory."""
 
 
 @cache
 def largest_tag() -> int:
-    """The largest tag that MPI allows.  Open MPI says so of COMM_WORLD, not of what is split off."""
+    """The largest tag that MPI allows.  Open MPI tells it of COMM_WORLD, not of what is derived."""
     world = MPI.COMM_WORLD.Get_attr(MPI.TAG_UB) if MPI.Is_initialized() else None
     return min(world or 32767, _MOST_TAGS)
 
@@ -65,11 +71,15 @@ class PrivateCommunicator:
     place.   when_due: functions to call when that comes.
     nodes: each rank's node number, if messages inside a node go through shared memory; otherwise
     empty.   transport: the shared memory of this rank's node; None if MPI carries its messages.
+    progress: whether started schedules may call MPI meanwhile, on all ranks.
     """
 
     def __init__(self, comm: MPI.Intracomm, nodes: Sequence[int] = ()) -> None:
         self.comm = everywhere(comm, partial(plain_duplicate, comm))
-        self.transport = node_transport(self.comm, nodes)
+        self.nodes, self.transport = nodes, node_transport(self.comm, nodes)
+        everybody = np.array([may_call_mpi()])
+        self.comm.Allreduce(MPI.IN_PLACE, everybody, MPI.LAND)
+        self.progress = bool(everybody[0])
         self.rank = self.comm.Get_rank()
         self.size = self.comm.Get_size()
         self.broken = ""

@@ -123,7 +123,8 @@ class World(NamedTuple):
             command=" ".join(sys.argv[1:]),
             usable_cores=self.cores,
             engine=self.engine,
-            notes=(f"emulated network: {self.emulated}",) if self.emulated else (),
+            notes=(f"emulated network: {self.emulated}",) * bool(self.emulated)
+            + ("shared memory: the same buffers again and again",) * bool(self.sharing),
             **about,
         )
 

@@ -156,17 +156,17 @@ from mpi4py import MPI
 from collwise.mpi.engine import loading
 from collwise.mpi.engine.compiled_plan import ProgramInstruction
 engine = loading.COMPILED
-missing = engine.connect(engine.__file__, 8, 24, 1, 1, 1)
+missing = engine.connect(engine.__file__, 8, 24, 1, 1, 1, 1)
 assert "MPI_Isend" in missing, missing
 for width in (0, 2, 16):
     try:
-        engine.connect(MPI.__file__, width, 24, 1, 1, 1)
+        engine.connect(MPI.__file__, width, 24, 1, 1, 1, 1)
     except ValueError as problem:
         assert f"handles of {width} bytes" in str(problem)
     else:
         raise AssertionError(width)
 try:
-    engine.connect("/no/such/library.so", 4, 24, 1, 1, 1)
+    engine.connect("/no/such/library.so", 4, 24, 1, 1, 1, 1)
 except OSError as problem:
     assert "is not loaded" in str(problem)
 class Odd:

@@ -474,12 +474,15 @@ def what_memory_costs_is_measured_and_raced(comm: MPI.Intracomm) -> None:
 
 @check
 def a_cache_line_goes_to_the_next_rank_and_back(comm: MPI.Intracomm) -> None:
-    missing = comm.size if describe(comm).oversubscribed else 0  # a rank may wait too long there
     for nodes in (tuple(rank % 2 for rank in range(comm.size)), (0,) * comm.size):
-        times_s = node_transport.line_times_s(comm, nodes)
         pairs = (comm.size - len(set(nodes))) * (COMPILED is not None)
-        assert pairs - missing <= len(times_s) <= pairs
-        assert all(1e-9 < time_s < 1 for time_s in times_s)
+        for _ in range(5):  # where cores are busy a rank may wait too long for another
+            times_s = node_transport.line_times_s(comm, nodes)
+            assert len(times_s) <= pairs
+            assert all(1e-9 < time_s < 1 for time_s in times_s)
+            if times_s:
+                break
+        assert bool(times_s) == bool(pairs) or describe(comm).oversubscribed
     if COMPILED is not None:  # nobody answers; too little memory
         assert not COMPILED.bounce(bytearray(128), True, 1, 2)
         assert not COMPILED.bounce(bytearray(64), True, 1, 2)

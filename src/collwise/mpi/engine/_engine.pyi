@@ -11,7 +11,13 @@ COPY: int
 COPY_TYPED: int
 
 def connect(
-    path: str, width: int, status_size: int, truncated: int, no_memory: int, byte: int
+    path: str,
+    width: int,
+    status_size: int,
+    truncated: int,
+    no_memory: int,
+    nobody: int,
+    byte: int,
 ) -> list[str]: ...
 def describe(
     exception: type,

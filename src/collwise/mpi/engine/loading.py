@@ -78,7 +78,7 @@ def _extension() -> ModuleType:
     try:
         width, offset = _handles()
         status_size = MPI._sizeof(MPI.Status)
-        constants = MPI.ERR_TRUNCATE, MPI.ERR_NO_MEM, MPI.BYTE.handle
+        constants = MPI.ERR_TRUNCATE, MPI.ERR_NO_MEM, MPI.PROC_NULL, MPI.BYTE.handle
         if missing := _engine.connect(MPI.__file__, width, status_size, *constants):
             raise _Unusable(f"the MPI library has no {', '.join(missing)}")
         _engine.describe(

@@ -78,9 +78,9 @@ void release_buffer(struct reading *reading);
 
 /* Start a program as a request of MPI's; returns its handle.   completed: is called, with the GIL,
    after the request was completed.   held: `number` buffers, released at the same time, and kept by
-   the caller if the start fails. */
+   the caller if the start fails.   over: whether all is done; then nothing is held, nor called. */
 PyObject *program_start_request(Program *self, PyObject *completed, const struct reading *held,
-                                int number);
+                                int number, int *over);
 
 /* An operator whose handle means the same for ever; 0 for all others. */
 int read_operator(PyObject *object, handle *op);

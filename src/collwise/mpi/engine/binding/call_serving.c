@@ -238,7 +238,7 @@ static PyObject *by_request(Calls *self, struct call *call, const struct entry *
         struct program *program = ((Program *)owner)->program;
         int64_t *tags = numbers_of(entry.tags);
         struct reading held[2];
-        int number = 0;
+        int number = 0, at_once = 0;
         if (!call->in_place) {
             held[number++] = call->sent;
         }
@@ -247,16 +247,16 @@ static PyObject *by_request(Calls *self, struct call *call, const struct entry *
         }
         program->tag = (int)tags[NEXT_TAG];
         set_addresses(call, &entry, program);
-        request = program_start_request((Program *)owner, over, held, number);
-        if (request) { /* the buffers are held until it is complete */
+        request = program_start_request((Program *)owner, over, held, number, &at_once);
+        tags[NEXT_TAG] += request != NULL;
+        if (request && !at_once) { /* the buffers are held until it is complete */
             call->sent.view.obj = call->received.view.obj = NULL;
-            tags[NEXT_TAG]++;
         } else if (program->state == BROKEN) {
             PyErr_Clear();
             Py_XDECREF(PyObject_CallMethod(plan, "Free", NULL)); /* its types are nobody else's */
             PyErr_Clear();
             program_failed(program, self->failed, "__call__");
-        } else { /* the call was not made, and the next one can use the plan */
+        } else { /* the call is over, or was not made, and the next one can use the plan */
             PyList_Append(entry.idle, plan);
         }
     }

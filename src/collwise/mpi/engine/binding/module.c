@@ -59,15 +59,15 @@ static void regain_gil(void *thread) {
     }
 }
 
-/* connect(path, width, status_size, too_long, no_memory, byte): look up MPI's functions in a library
+/* connect(path, width, status_size, too_long, no_memory, nobody, byte): look up MPI's functions in a library
    that is loaded, and in those that it needs.  Returns the names of those that are missing. */
 static PyObject *connect_library(PyObject *module, PyObject *args) {
     const char *path;
-    int width, status_size, too_long, no_memory;
+    int width, status_size, too_long, no_memory, nobody;
     unsigned long long byte;
     (void)module;
-    if (!PyArg_ParseTuple(args, "siiiiK", &path, &width, &status_size, &too_long, &no_memory,
-                          &byte)) {
+    if (!PyArg_ParseTuple(args, "siiiiiK", &path, &width, &status_size, &too_long, &no_memory,
+                          &nobody, &byte)) {
         return NULL;
     }
     if ((width != 4 && width != 8) || status_size < 0 || status_size > 4096) {
@@ -106,6 +106,7 @@ static PyObject *connect_library(PyObject *module, PyObject *args) {
     TOOL_FUNCTIONS(LOOK_UP)
 #undef LOOK_UP
     candidate.null_stream = 0x3c000000; /* MPIX_STREAM_NULL */
+    candidate.nobody = nobody;
     candidate.byte = byte;
     candidate.let_go = let_go_of_gil;
     candidate.regain = regain_gil;
@@ -273,7 +274,7 @@ static PyObject *bounce(PyObject *module, PyObject *args) {
 
 static PyMethodDef functions[] = {
     {"connect", connect_library, METH_VARARGS,
-     "connect(path, width, status_size, too_long, no_memory, byte)"},
+     "connect(path, width, status_size, too_long, no_memory, nobody, byte)"},
     {"describe", describe, METH_VARARGS, "describe(what mpi4py's and NumPy's objects are like)"},
     {"running", running, METH_NOARGS, "How many programs other ranks wait for."},
     {"quick_runs", quick_runs, METH_NOARGS, "How many executions ended with the GIL held."},

@@ -327,7 +327,7 @@ static void was_freed(void *owner) {
 }
 
 PyObject *program_start_request(Program *self, PyObject *callback, const struct reading *held,
-                                int number) {
+                                int number, int *over) {
     give_back_completed(NULL);
     if (self->freed || !progress_own(self->program)) {
         return busy();
@@ -350,17 +350,25 @@ PyObject *program_start_request(Program *self, PyObject *callback, const struct 
     Py_BEGIN_ALLOW_THREADS
     outcome = progress_start_request(self->program, &request, was_freed, completion);
     Py_END_ALLOW_THREADS
-    if (outcome < PENDING) {
+    *over = outcome == DONE;
+    if (outcome != PENDING) {
         Py_DECREF(callback);
         Py_DECREF((PyObject *)self);
         free(completion);
-        return mpi_error(self->program->error);
     }
-    return PyLong_FromUnsignedLongLong(handle_at(&mpi, &request));
+    return outcome < PENDING ? mpi_error(self->program->error)
+                             : PyLong_FromUnsignedLongLong(handle_at(&mpi, &request));
 }
 
 static PyObject *program_start_request_alone(Program *self, PyObject *callback) {
-    return program_start_request(self, callback, NULL, 0);
+    int over;
+    PyObject *request = program_start_request(self, callback, NULL, 0, &over);
+    PyObject *answer = request && over ? PyObject_CallNoArgs(callback) : NULL;
+    if (request && over && !answer) {
+        PyErr_WriteUnraisable(callback);
+    }
+    Py_XDECREF(answer);
+    return request;
 }
 
 static PyObject *program_interrupted(Program *self, PyObject *unused) {

@@ -16,7 +16,7 @@
 #define LINE _Alignas(64)
 
 enum { HERE = -1, LENT = -2 }; /* instead of a piece's number */
-#define FAILED_PART (1u << 30)  /* added to the parts that are done */
+#define FAILED_PART (1u << 16)  /* added to the parts that are done; they are far fewer */
 
 struct letter {
     LINE _Atomic uint32_t full;
@@ -302,7 +302,7 @@ enum fetched node_returned(struct node *node, const int *readers, int number,
             /* If that fails, the reader finds that a part is missing. */
             int moved = MOVE(process_vm_writev, node->processes[readers[n]],
                              (char *)(uintptr_t)loan->from + begin, to + (uint64_t)begin, nbytes);
-            atomic_fetch_add(&loan->done, moved ? 1 : FAILED_PART);
+            atomic_fetch_add(&loan->done, moved ? 1 : FAILED_PART + 1);
             ring_bell(&node->beds[readers[n]]);
             return FETCHED_PART;
         }
@@ -341,6 +341,7 @@ enum fetched node_fetch(struct node *node, int writer, char *into) {
     }
     if ((nbytes = take_part(loan, &begin))) {
         if (!node_read(node, writer, (const char *)(uintptr_t)loan->from + begin, into + begin, nbytes)) {
+            atomic_fetch_add(&loan->done, FAILED_PART + 1);
             return FETCH_REFUSED;
         }
         atomic_fetch_add(&loan->done, 1);
@@ -354,7 +355,7 @@ void node_withdraw(struct node *node, int writer) {
     struct loan *loan = &next_letter(node, writer)->data.loan;
     uint32_t parts = parts_of(loan), taken = atomic_fetch_add(&loan->taken, parts);
     taken = taken < parts ? taken : parts;
-    for (int naps = 0; atomic_load(&loan->done) < taken && naps < 1000; naps++) {
+    for (int naps = 0; atomic_load(&loan->done) % FAILED_PART < taken && naps < 1000; naps++) {
         nanosleep(&(struct timespec){0, 1000000}, NULL); /* unless the writer was killed at it */
     }
 }

@@ -220,6 +220,24 @@ void progress_complete(struct program *program) {
     }
 }
 
+/* A collective that is over when it is begun, or a moment later, as most are inside a node, costs what a
+   blocking one does: its request is one of MPI's that is complete, a message to nobody.   PENDING: it is
+   not over, or has an error, which a generalized request tells. */
+static enum outcome over_at_once(struct program *program, void *request) {
+    const struct library *library = program->library;
+    int looks = program->node && library->patience ? QUICK_LOOKS : 1;
+    enum outcome outcome;
+    do {
+        outcome = program_poll(program, program->instructions_number);
+    } while (outcome == PENDING && --looks);
+    if (outcome != DONE || program_settle(program) == BROKE) {
+        return outcome == DONE ? BROKE : PENDING;
+    }
+    program->error = CALL(Isend, ISEND, library,
+                          (NULL, 0, library->byte, library->nobody, 0, program->comm, request));
+    return program->error ? BROKE : DONE;
+}
+
 enum outcome progress_start_request(struct program *program, void *request,
                                     void (*freed)(void *owner), void *owner) {
     const struct library *library = progress_library = program->library;
@@ -227,7 +245,13 @@ enum outcome progress_start_request(struct program *program, void *request,
     program->error = library->no_memory;
     crossings_take_lane(program);
     enum outcome outcome = grequest ? program_begin(program) : FAILED;
-    if (outcome >= PENDING) {
+    outcome = outcome >= PENDING ? over_at_once(program, request) : outcome;
+    if (outcome == DONE) {
+        free(grequest);
+        progress_complete(program);
+        return DONE;
+    }
+    if (outcome == PENDING) {
         *grequest = (struct grequest){program, 0, freed, owner};
         int error = CALL(MPI_Grequest_start, GREQUEST_START, library,
                          (query_grequest, free_grequest, cancel_grequest, grequest,
@@ -254,7 +278,7 @@ enum outcome progress_start_request(struct program *program, void *request,
         program_abandon(program);
         return put_down(program, BROKE);
     }
-    return DONE;
+    return PENDING;
 }
 
 /* --- a helper thread --------------------------------------------------------------------------- */

@@ -70,10 +70,10 @@ int progress_give_up(struct program *program);
 /* Free a program, or let the thread do so that takes a step of it: then it returns 0.  Never blocks. */
 int progress_free(struct program *program);
 
-/* Start a program that the library's progress executes, as a generalized request, whose handle is
+/* Start a program that the library's progress executes, as a request of MPI's, whose handle is
    written to `request`.  Only where the library has hooks, and not with an operator of the user's.
-   freed: is called with `owner`, inside of MPI, when the request was completed and freed; call
-   `progress_complete` later, outside of MPI. */
+   DONE: it is over, the program IDLE.  PENDING: `freed` is called with `owner`, inside of MPI, when the
+   request was completed and freed; call `progress_complete` later, outside of MPI. */
 enum outcome progress_start_request(struct program *program, void *request,
                                     void (*freed)(void *owner), void *owner);
 void progress_complete(struct program *program);

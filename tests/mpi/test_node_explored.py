@@ -91,7 +91,7 @@ FAULTS: dict[str, dict[str, tuple[str, str]]] = {
         "one piece too many in a ring": (PIECE_ROOM, PIECE_ROOM.replace("<", "<=")),
     },
     "a wrong byte": {
-        "counters of letters wrap": ("!= node->received[writer] + 1", "<= node->received[writer]"),
+        "counters of letters wrap": ("full) != node->received", "full) < node->received"),
     },
     "ranks are told differently": {
         "who comes late has another's lane": ("held && (word >> OWNER & TURNS) == turn", "held"),
@@ -178,6 +178,9 @@ def test_each_fault_is_found(build: Callable[[str], Path]) -> None:
         for fault, (text, instead) in faults.items():
             with in_case(fault):
                 assert source.count(text) == 1, f"node.c changed: adapt {text}"
-                ran = explore(build(source.replace(text, instead)), 2)
-                assert ran.returncode == 1, ran.stdout
-                assert seen in ran.stdout
+                program = build(source.replace(text, instead))
+                every = (explore(program, deviations) for deviations in range(3))
+                found = next((ran for ran in every if ran.returncode), None)
+                assert found, "nothing is wrong in any interleaving"
+                assert found.returncode == 1
+                assert seen in found.stdout

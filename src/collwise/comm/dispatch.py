@@ -22,7 +22,7 @@ from collwise.comm.posed import BY_METHOD, Posed, posed_by
 from collwise.comm.recording import Record, Tally, Way, counting_starts, form_of
 from collwise.measure.race import LIBRARY
 from collwise.mpi.engine.loading import COMPILED
-from collwise.mpi.execution.executor import BoundedCache, Executor, NobodyAdvances
+from collwise.mpi.execution.executor import BoundedCache, Executor, NoPlannedRequest
 from collwise.mpi.execution.executor_choice import executor_for
 from collwise.mpi.library.own_algorithms import composition
 from collwise.mpi.library.switching import OwnCalls, Switched
@@ -103,6 +103,8 @@ class Dispatch:
         engine remembers how to serve such calls by itself; None if it cannot.
         """
         buffers = arguments[: 1 if method == "Bcast" else 2]
+        if way != "nonblocking":
+            self.duplicate.renew()
         if way == "blocking":
             self._execute(method, library, arguments, buffers, fast_key)
             return None
@@ -124,7 +126,7 @@ class Dispatch:
                     request = executor.persistent(*buffers)
                 else:
                     request, fast_call = executor.nonblocking(*buffers)
-            except NobodyAdvances as why:
+            except NoPlannedRequest as why:
                 asked = CallProblem(executor.problem)
                 self.decision.check_fallback(asked, "persistent", str(why))
                 request = library()

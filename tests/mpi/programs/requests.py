@@ -17,9 +17,11 @@ from collwise.errors import BrokenCommunicator
 from collwise.mpi.engine.compiled_plan import ProgramInstruction
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.execution.persistent import PersistentCollective
+from collwise.mpi.runtime.private_communicator import largest_tag
 from collwise.mpi.runtime.progress import running
 from collwise.mpi.runtime.world import describe
 from collwise.profiles.records import FORMS
+from collwise.system.host import TRANSPORTS
 from tests.mpi.programs.alike import (
     ALGORITHMS,
     MACHINE,
@@ -99,6 +101,61 @@ def ranks_forward_while_they_are_elsewhere(comm: MPI.Intracomm) -> None:
             call.check()
             if way == "persistent":
                 request.Free()
+
+
+@check
+def no_request_gets_the_tag_of_another(comm: MPI.Intracomm) -> None:
+    """Requests of both forms are held while half of the tags, and then all, are used up."""
+    if comm.size == 1:
+        return
+    for transport in TRANSPORTS:
+        flat = {"broadcast": "flat", "allreduce": "ring"}
+        ours = cw.Comm(comm.Dup(), machine=MACHINE, algorithms=flat, transport=transport)
+        duplicate, x = ours._dispatch.duplicate, np.zeros(4)
+        ours.Bcast(x)
+        first = duplicate.make()
+        assert comm.allreduce(largest_tag(), MPI.MIN) == comm.allreduce(largest_tag(), MPI.MAX)
+        held = [Call(ours, "Allreduce", 300) for _ in range(5)]
+        requests = [call.make(ours, "persistent") for call in held]
+
+        def run(ours: cw.Comm, private: Any, held: Any = held, requests: Any = requests) -> None:
+            """Start held requests beside new ones, each rank in an order of its own."""
+            for call, request in zip(held, requests, strict=True):
+                other = Call(ours, "Allreduce", 300)
+                for number, one in enumerate((call, other)):
+                    one.fill(number)
+                turns = [request.Start, partial(other.make, ours, "nonblocking")]
+                started = [turns[0](), turns[1]()]
+                request.Wait()
+                started[1].Wait()
+                call.check()
+                other.check()
+            assert duplicate.made is private
+
+        for last in (largest_tag() // 2, largest_tag()):  # the next but one has the first tag
+            first._tags[0] = last - 1
+            run(ours, first)
+        assert first.next_tag == largest_tag() + 1  # the library serves further ones
+        ours.Bcast(x)
+        second = duplicate.make()
+        assert second is not first and first.comm != MPI.COMM_NULL
+        run(ours, second)
+        new = ours.Bcast_init(x)
+        assert (second.transport is None) == (first.transport is None)
+        second._tags[0] = largest_tag() // 2 + 1
+        for request in requests:
+            request.Free()
+        ours.Ibcast(x).Wait()
+        if HOOKS:  # C knew that call
+            ours.Ibcast(x).Wait()
+        again = ours.Bcast_init(x)  # a call at which ranks may wait, too
+        third = duplicate.make()
+        assert third is not second and first.comm == MPI.COMM_NULL != second.comm
+        for one in (new, again):
+            one.Start()
+            one.Wait()
+        ours.Free()
+        assert second.comm == third.comm == MPI.COMM_NULL
 
 
 @check

@@ -21,7 +21,7 @@ from collwise.measure.race import ALWAYS_RACED, Load, Punctual, Race, contenders
 from collwise.measure.statistics import FEWEST, median_interval
 from collwise.mpi.bench.clock import CommonClock, StartingLine
 from collwise.mpi.bench.workloads import Competitor, Workload, idle
-from collwise.mpi.execution.executor import NobodyAdvances
+from collwise.mpi.execution.executor import NoPlannedRequest
 from collwise.mpi.library.switching import OwnCalls
 from collwise.mpi.runtime.agreement import everywhere
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
@@ -132,7 +132,7 @@ def race(
                 else:
                     everywhere(harness.comm, one.run if on is None else partial(on.check, one))
                 able.append(one)
-            except NobodyAdvances as why:
+            except NoPlannedRequest as why:
                 log.info("%s is not raced: %s", one.label, why)
         return able
 

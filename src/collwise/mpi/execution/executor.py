@@ -49,11 +49,12 @@ cannot."""
 Started: TypeAlias = tuple[MPI.Request | PersistentCollective, FastCall]
 
 
-class NobodyAdvances(NotImplementedError):
-    """Nobody may advance the schedule while the program does something else.
+class NoPlannedRequest(NotImplementedError):
+    """The library has to serve this persistent or non-blocking call, on all ranks.
 
-    Raised if there are neither MPI_THREAD_MULTIPLE nor the library's progress hooks, and shared
-    memory does not carry all of the rank's messages or MPI has to pack some.
+    Raised if nobody may advance the schedule while the program does something else: there are
+    neither MPI_THREAD_MULTIPLE nor the library's progress hooks, and shared memory does not carry
+    all of the rank's messages or MPI has to pack some.  Also raised if no tag is left.
     """
 
 
@@ -176,9 +177,9 @@ class Executor(ABC):
         """Make a persistent request for these buffers.  All ranks do so in the same order.
 
         waited_for: the program does nothing between `Start` and `Wait`, so nobody need advance it.
-        Raises InvalidArgument, BrokenCommunicator, NobodyAdvances, and mpi4py's errors.
+        Raises InvalidArgument, BrokenCommunicator, NoPlannedRequest, and mpi4py's errors.
         """
-        self.private.check()
+        self._check_request()
         bound = self._bound_alone(self._read_buffers(*buffers), waited_for=waited_for)
         request = request_of(self.private, bound)
         self.private.use_tag()
@@ -192,7 +193,7 @@ class Executor(ABC):
         if not (waited_for or may_call_mpi() or (carried and self._in_one_piece)):
             bound.Free()
             self.private.use_tag()  # the next one may have a lane
-            raise NobodyAdvances("below MPI_THREAD_MULTIPLE only what memory carries moves on")
+            raise NoPlannedRequest("below MPI_THREAD_MULTIPLE only what memory carries moves on")
         return bound
 
     @cached_property
@@ -206,12 +207,17 @@ class Executor(ABC):
 
         Returns the request and its FastCall.  The request is an `MPI.Request` if the library has
         progress hooks, the operator is not a user's, and the compiled engine can execute the plan.
-        Raises InvalidArgument, BrokenCommunicator, NobodyAdvances, and mpi4py's errors.
+        Raises InvalidArgument, BrokenCommunicator, NoPlannedRequest, and mpi4py's errors.
         """
-        self.private.check()
+        self._check_request()
         started = self._start(self._read_buffers(*buffers))
         self.private.use_tag()
         return started
+
+    def _check_request(self) -> None:
+        self.private.check()
+        if not self.private.has_tag():
+            raise NoPlannedRequest("no tag is left: make a blocking call on this communicator")
 
     def _start(self, call_buffers: CallBuffers) -> Started:
         operator, tag = call_buffers.operator, self.private.next_tag

@@ -20,7 +20,7 @@ from collwise.errors import BrokenCommunicator
 from collwise.mpi.buffers.memory import SharedScratch
 from collwise.mpi.engine.node_transport import node_transport
 from collwise.mpi.runtime.agreement import everywhere
-from collwise.mpi.runtime.progress import END_LIMIT_S, before_mpi_ends
+from collwise.mpi.runtime.progress import END_LIMIT_S, before_mpi_ends, requests_run
 
 if TYPE_CHECKING:
     from collwise.mpi.execution.executor import Bound
@@ -35,6 +35,15 @@ NO_ROOM = f"there are {MOST} duplicates of other communicators, or no room for o
 BLOCKING_TAG = 0
 """All blocking calls share this tag: MPI requires all ranks to make them in one order."""
 _FIRST_TAG = 1
+_MOST_TAGS = 1 << 26
+"""Most tags of a duplicate: a lane of shared memory counts the requests that ask for it (node.c)."""
+
+
+@cache
+def largest_tag() -> int:
+    """The largest tag that MPI allows.  Open MPI says so of COMM_WORLD, not of what is split off."""
+    world = MPI.COMM_WORLD.Get_attr(MPI.TAG_UB) if MPI.Is_initialized() else None
+    return min(world or 32767, _MOST_TAGS)
 
 
 def plain_duplicate(comm: MPI.Intracomm) -> MPI.Intracomm:
@@ -51,7 +60,9 @@ class PrivateCommunicator:
 
     broken: why a collective on the duplicate was interrupted; empty if none was.   when_broken:
     functions to call when a collective was interrupted.   tags: the next tag for a persistent or
-    non-blocking collective, and the largest tag; the compiled engine uses this memory, too.
+    non-blocking collective, and the last one that the compiled engine, which uses this memory, too,
+    may take.   due: whether half of the tags are used, so that another duplicate is to take its
+    place.   when_due: functions to call when that comes.
     nodes: each rank's node number, if messages inside a node go through shared memory; otherwise
     empty.   transport: the shared memory of this rank's node; None if MPI carries its messages.
     """
@@ -63,10 +74,12 @@ class PrivateCommunicator:
         self.size = self.comm.Get_size()
         self.broken = ""
         self.when_broken: list[Callable[[], object]] = []
+        self.due = False
+        self.when_due: list[Callable[[], object]] = []
         self.scratch = SharedScratch()
         self.tags = bytearray(16)
         self._tags = memoryview(self.tags).cast("q")
-        self._tags[:] = array("q", (_FIRST_TAG, self.comm.Get_attr(MPI.TAG_UB) or 32767))
+        self._tags[:] = array("q", (_FIRST_TAG, largest_tag() // 2))
         self._owned: weakref.WeakSet[Any] = weakref.WeakSet()
         self._left: list[Bound] = []
         _open.add(self)
@@ -78,9 +91,26 @@ class PrivateCommunicator:
         return self._tags[0]
 
     def use_tag(self) -> None:
-        """Advance `next_tag` by one; the largest tag is followed by the first tag."""
-        tag, last = self._tags
-        self._tags[0] = tag + 1 if tag < last else _FIRST_TAG
+        """Advance `next_tag` by one."""
+        self._tags[0] += 1
+
+    def has_tag(self) -> bool:
+        """Whether there is a tag for another request; equal on all ranks.
+
+        No tag is used twice: an earlier request that has it may still be held.
+        """
+        if self.next_tag > self._tags[1] < largest_tag():
+            self._tags[1] = largest_tag()
+            self.due = True
+            for act in self.when_due:
+                act()
+        return self.next_tag <= self._tags[1]
+
+    @property
+    def in_use(self) -> bool:
+        """Whether this rank has a request on this communicator that is not freed."""
+        unfreed = any(hasattr(one, "Start") and one for one in self._owned)
+        return bool(self._left) or unfreed or requests_run()
 
     def own(self, holder: Any) -> None:
         """Register an object, to be freed with this communicator, or before MPI ends.
@@ -189,7 +219,8 @@ class PrivateDuplicate:
 
     MPI libraries have few communicators, so no duplicate is made before it is needed.
     of: the user's communicator, as a plain MPI.Intracomm.   refused: whether no duplicate may be
-    made.   when_made, when_broken: functions to call when the duplicate is made or marked broken.
+    made.   when_made: functions to call when a duplicate is made, or is due to be replaced.
+    when_broken: functions to call when one is marked broken.
     nodes: each rank's node number; empty if MPI carries messages inside nodes.
     """
 
@@ -197,6 +228,7 @@ class PrivateDuplicate:
         self.of = MPI.Intracomm(comm)
         self._nodes = nodes
         self.made: PrivateCommunicator | None = None
+        self._former: list[PrivateCommunicator] = []
         self.refused = False
         self.when_made: list[Callable[[], object]] = []
         self.when_broken: list[Callable[[], object]] = []
@@ -221,14 +253,35 @@ class PrivateDuplicate:
         """Return the duplicate.  The first call makes the duplicate, and is collective."""
         if self.made is None:
             self.made = PrivateCommunicator(self.of, self._nodes)
-            self.made.when_broken = self.when_broken
+            self.made.when_broken, self.made.when_due = self.when_broken, self.when_made
             for act in self.when_made:
                 act()
         self.made.check()
         return self.made
 
+    def renew(self) -> None:
+        """Replace a duplicate that is due, at a call at which ranks may wait.  Collective if so.
+
+        Requests stay on the duplicate that they were made on; it is freed once no rank has any.
+        """
+        if (old := self.made) is None or not old.due or old.broken:
+            return
+        old.due, self.made = False, None
+        try:
+            self.make()
+        except MPI.Exception:  # no room: its last tags are used, then the library serves requests
+            self.made = old
+            return
+        former = [*self._former, old]
+        in_use = np.array([one.in_use for one in former])
+        self.of.Allreduce(MPI.IN_PLACE, in_use, MPI.LOR)
+        self._former = [one for one, used in zip(former, in_use, strict=True) if used]
+        for one in former:
+            if one not in self._former:
+                one.free()
+
     def free(self) -> None:
         """Free the duplicate, and all requests made on it.  Collective."""
-        if self.made is not None:
-            self.made.free()
-            self.made = None
+        for one in (*self._former, *filter(None, [self.made])):
+            one.free()
+        self.made, self._former = None, []

@@ -109,6 +109,11 @@ def running() -> bool:
     return bool(ENGINE.running) or (COMPILED is not None and COMPILED.running() > 0)
 
 
+def requests_run() -> bool:
+    """Whether non-blocking collectives run that the library's progress executes."""
+    return COMPILED is not None and COMPILED.requests() > 0
+
+
 def advance() -> None:
     """Advance all running schedules, without blocking."""
     if ENGINE.running:

@@ -219,6 +219,12 @@ static int serves(PyObject *owner, const struct entry *entry) {
     return known;
 }
 
+/* Whether C may take another tag; otherwise Python says what serves the call. */
+static int tags_left(PyObject *memory) {
+    const int64_t *tags = numbers_of(memory);
+    return tags[NEXT_TAG] <= tags[LAST_TAG];
+}
+
 /* Start the call on an idle plan.  A tag is used up by a call that was made. */
 static PyObject *by_request(Calls *self, struct call *call, const struct entry *place) {
     struct entry entry = *place; /* Python may let the table forget it */
@@ -244,7 +250,7 @@ static PyObject *by_request(Calls *self, struct call *call, const struct entry *
         request = program_start_request((Program *)owner, over, held, number);
         if (request) { /* the buffers are held until it is complete */
             call->sent.view.obj = call->received.view.obj = NULL;
-            tags[NEXT_TAG] = tags[NEXT_TAG] < tags[LAST_TAG] ? tags[NEXT_TAG] + 1 : FIRST_TAG;
+            tags[NEXT_TAG]++;
         } else if (program->state == BROKEN) {
             PyErr_Clear();
             Py_XDECREF(PyObject_CallMethod(plan, "Free", NULL)); /* its types are nobody else's */
@@ -310,7 +316,7 @@ PyObject *call_serve(Calls *self, struct call *call) {
     int64_t begin = tally ? tally_now() : 0;
     Py_XINCREF(tally); /* the table may forget it meanwhile */
     if (!entry || !entry->key || (entry->program && entry->program->freed) ||
-        (entry->idle && PyList_Size(entry->idle) <= 0) ||
+        (entry->idle && PyList_Size(entry->idle) <= 0) || (entry->tags && !tags_left(entry->tags)) ||
         (tally && numbers_of(tally)[TIMES] >= entry->until)) {
         call_release(call);
         result = PyBytes_FromStringAndSize((const char *)key, nbytes);

@@ -36,7 +36,7 @@ struct switched {
 /* Numbers in memory that Python has, too: those of a tally (comm/recording.py), which the starts and
    ends of the last calls follow; and the tags of a private communicator. */
 enum { TIMES, UNTIL, NANOSECONDS, LAST, NUMBERS };
-enum { NEXT_TAG, LAST_TAG, TAGS, FIRST_TAG = 1 };
+enum { NEXT_TAG, LAST_TAG, TAGS };
 
 struct entry {
     PyObject *key; /* bytes; NULL for an empty entry */

@@ -104,11 +104,11 @@ struct node *node_take(struct node *first, int number) {
         return NULL;
     }
     struct node *lane = &first[1 + number % first->lanes];
-    uint64_t turn = ((uint64_t)(number / first->lanes) + 1) & TURNS, next;
+    uint64_t turn = (uint64_t)(number / first->lanes) + 1, next; /* numbers are below 2^27 - 1 */
     uint64_t word = atomic_load(&lane->claim->word);
     do {
         int held = (word & HOLDERS) != 0;
-        if ((((word >> (TURN + OWNER)) - turn) & TURNS) <= TURNS / 2) { /* it was this turn's, or later */
+        if (word >> (TURN + OWNER) >= turn) { /* it was this turn's, or later */
             return held && (word >> OWNER & TURNS) == turn ? lane : NULL;
         }
         next = held ? word & (TURNS << OWNER | HOLDERS) : turn << OWNER | (uint64_t)first->ranks;

@@ -94,24 +94,19 @@ FAULTS: dict[str, dict[str, tuple[str, str]]] = {
         "counters of letters wrap": ("full) != node->received", "full) < node->received"),
     },
     "ranks are told differently": {
-        "who comes late has another's lane": ("held && (word >> OWNER & TURNS) == turn", "held"),
-    },
-    "a lane is lost": {
-        "turns wrap": (
-            "if ((((word >> (TURN + OWNER)) - turn) & TURNS) <= TURNS / 2) {",
-            "if (word >> (TURN + OWNER) >= turn) {",
-        ),
-    },
-    "it is not given": {
+        "a lane is given while ranks have it": (HELD, "int held = 0;"),
+        "a lane is given while one rank has it": (HELD, HELD.replace("!= 0", "> 1")),
+        "turns of lanes have too few bits": ("TURN = 27", "TURN = 26"),
         "who comes late has no lane": (
             "return held && (word >> OWNER & TURNS) == turn ? lane : NULL;", "return NULL;"
         ),
-        "a lane has two requests": (HELD, "int held = 0;"),
-        "a lane is given while one rank has it": (HELD, HELD.replace("!= 0", "> 1")),
-        "a turn is decided twice": ("next | turn << (TURN + OWNER)", "next"),
         "who decides does not look again": (
             "while (!atomic_compare_exchange_weak(", "while (0 && !atomic_compare_exchange_weak("
         ),
+        "a turn is decided twice": ("next | turn << (TURN + OWNER)", "next"),
+        "who comes late has another's lane": ("held && (word >> OWNER & TURNS) == turn", "held"),
+    },
+    "a lane is lost": {
         "a lane is never given back": ("atomic_fetch_sub(&lane->claim->word, 1);", ""),
     },
 }  # fmt: skip

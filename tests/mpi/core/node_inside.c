@@ -28,8 +28,6 @@ void begin_counting_at(struct node *node, uint32_t count) {
     node->first = node->end = count;
 }
 
-int64_t numbers_of_all_turns(void) { return (int64_t)LANES * (int64_t)(TURNS + 1); }
-
 void name_word(const void *word, int ranks, char *name, size_t size) {
     const struct {
         const char *name;

@@ -7,7 +7,4 @@
 /* Letters and pieces of a rank's end of a lane, which nobody has used, are counted from here. */
 void begin_counting_at(struct node *node, uint32_t count);
 
-/* After so many numbers of requests the turns of lanes are the same again. */
-int64_t numbers_of_all_turns(void);
-
 #endif

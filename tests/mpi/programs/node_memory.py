@@ -359,6 +359,19 @@ def derived(ours: cw.Comm, draw: random.Random) -> Any:
     return made
 
 
+def one_call(draw: random.Random, ours: cw.Comm, plain: MPI.Comm, sizes: Sequence[int]) -> None:
+    seed, form = draw.random(), draw.choice(FORMS)
+    compare(ours, plain, random.Random(seed), "blocking" if ours.size == 1 else form, sizes)
+
+
+def calls_on_another(draw: random.Random, ours: cw.Comm, sizes: Sequence[int]) -> Any:
+    """Calls on a communicator that is made for them, which is returned."""
+    seed, made = draw.random(), derived(ours, draw)
+    for number in range(3 if made != MPI.COMM_NULL else 0):
+        one_call(random.Random(f"{seed} {number}"), made, MPI.Intracomm(made), sizes)
+    return made
+
+
 def forks() -> None:
     """A child that ends without a word; what it has of ours it has given up."""
     if (child := os.fork()) == 0:
@@ -372,10 +385,10 @@ TURNS = 4
 of them has left as many holes as it does when the third turn ends."""
 MANY, MOST_KIB = 3_000, 1024
 """Calls of a turn from which on growth counts: allocators still reserve memory in the later turns.
-And that most ranks may grow by, from the least of the third turn to that of the last: a rank without a
-core for a while keeps what others send it, but where memory leaks, most ranks grow."""
+And that most ranks may grow by, from the least of the third turn to that of the last: a rank
+without a core for a while keeps what others send it, but where memory leaks, most ranks grow."""
 MOST_SIZES = 5_000
-"""Each is for four calls of a turn: caches are filled to their ends, and more than once."""
+"""There are four calls of a turn for each: caches are filled to their ends, more than once."""
 
 
 @check
@@ -397,19 +410,6 @@ def random_calls_of_every_form(comm: MPI.Intracomm) -> None:
     every.append((every[0][0].Split(*half), comm.Split(*half)))
     sizes = many_sizes(min(MOST_SIZES, drawn_number(40) // 4))
 
-    def one_call(draw: random.Random, ours: cw.Comm, plain: MPI.Comm) -> None:
-        seed, form = draw.random(), draw.choice(FORMS)
-        alone = ours.size == 1
-        compare(ours, plain, random.Random(seed), "blocking" if alone else form, sizes)
-
-    def calls_on_another(draw: random.Random, drops: bool) -> None:
-        """On a communicator that is made for them."""
-        seed, made = draw.random(), derived(draw.choice(every)[0], draw)
-        for number in range(3 if made != MPI.COMM_NULL else 0):
-            one_call(random.Random(f"{seed} {number}"), made, MPI.Intracomm(made))
-        if made != MPI.COMM_NULL and not drops:
-            made.Free()
-
     least_kib = [sys.maxsize] * TURNS
     for turn in range(TURNS):
         for number in drawn(40):
@@ -418,14 +418,14 @@ def random_calls_of_every_form(comm: MPI.Intracomm) -> None:
                 gc.collect()
                 least_kib[turn] = min(least_kib[turn], resident_kib())
             ours, plain = draw.choice(every)
-            one_call(draw, ours, plain)
+            one_call(draw, ours, plain, sizes)
             if number % 50 == 0:
                 whole = every[number // 50 % 3][0]
                 made = requests_of(whole, draw.randrange(1, 9))
                 for request, data, _ in made:
                     data[:] = 1
                     request.Start()
-                one_call(draw, ours, plain)
+                one_call(draw, ours, plain, sizes)
                 if number % 1000 == 0:
                     forks()
                 for n, (request, data, result) in enumerate(made):
@@ -434,12 +434,14 @@ def random_calls_of_every_form(comm: MPI.Intracomm) -> None:
                     if (n + comm.rank) % 3:  # the others are freed when the program drops them
                         request.Free()
             if number % 25 == 5:
-                calls_on_another(draw, drops=turn == 0 and number % 250 == 5)
+                another = calls_on_another(draw, draw.choice(every)[0], sizes)
+                if another != MPI.COMM_NULL and (turn > 0 or number % 250 != 5):
+                    another.Free()
     every[-1][1].Free()
     for ours, _ in every:
         assert uses_memory(ours) == expected_to_share(ours)
         ours.Free()
-    del ours, whole, made, request, every
+    del ours, another, whole, made, request, every
     assert mapped() == before
     grown = sorted(comm.allgather(least_kib[-1] - least_kib[-2]))
     assert number < MANY or grown[(comm.size - 1) // 2] < MOST_KIB, grown

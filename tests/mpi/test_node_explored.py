@@ -166,6 +166,23 @@ def test_nothing_is_wrong_in_any_interleaving(build: Callable[[str], Path]) -> N
         assert once.partition(";")[0] == again.partition(";")[0]
 
 
+TWO_RANKS = (
+    "lanes of two ranks", "the last lanes", "short messages", "long messages",
+    "messages both ways", "around the ring", "counters begin anew",
+)  # fmt: skip
+
+
+@needs_linux
+@pytest.mark.exhaustive
+def test_nothing_is_wrong_between_two_ranks_with_more_deviations(
+    build: Callable[[str], Path],
+) -> None:
+    program = build((CORE / "node.c").read_text())
+    for scenario in TWO_RANKS:
+        ran = explore(program, 3, scenario)
+        assert ran.returncode == 0, ran.stdout
+
+
 @needs_linux
 def test_each_fault_is_found(build: Callable[[str], Path]) -> None:
     source = (CORE / "node.c").read_text()

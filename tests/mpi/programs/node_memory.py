@@ -387,8 +387,11 @@ MANY, MOST_KIB = 3_000, 1024
 """Calls of a turn from which on growth counts: allocators still reserve memory in the later turns.
 And that most ranks may grow by, from the least of the third turn to that of the last: a rank
 without a core for a while keeps what others send it, but where memory leaks, most ranks grow."""
+AGAIN = 3_000
+"""Every other call is one that was made so many calls ago at most."""
 MOST_SIZES = 5_000
-"""There are four calls of a turn for each: caches are filled to their ends, more than once."""
+"""There are four calls of a turn for each.  The first communicator, which most calls are on, fills
+its caches to their ends again and again."""
 
 
 @check
@@ -417,8 +420,10 @@ def random_calls_of_every_form(comm: MPI.Intracomm) -> None:
             if number % 100 == 0:
                 gc.collect()
                 least_kib[turn] = min(least_kib[turn], resident_kib())
-            ours, plain = draw.choice(every)
-            one_call(draw, ours, plain, sizes)
+            former = max(0, number - draw.choice((0, draw.randrange(AGAIN))))
+            call = random.Random(f"call {former}")
+            [(ours, plain)] = call.choices(every, (5, 1, 1, 1))
+            one_call(call, ours, plain, sizes)
             if number % 50 == 0:
                 whole = every[number // 50 % 3][0]
                 made = requests_of(whole, draw.randrange(1, 9))

@@ -220,6 +220,7 @@ static struct word {
     struct store stores[KEPT]; /* by number */
     long number;
     long seen[MOST_RANKS]; /* the number of the last that a rank saw */
+    clocks used;           /* when a rank was at it last */
 } words[WORDS];
 static int words_number;
 static short word_at[sizeof shared_memory / PLAIN]; /* its number, from 1 */
@@ -228,9 +229,28 @@ static size_t place_in_memory(const volatile void *at) {
     return (size_t)((const volatile char *)at - shared_memory);
 }
 
-static struct word *word_of(const volatile void *at, uint64_t value) {
+/* RACES: who read and wrote bytes last, but by atomic operations. */
+static struct plain {
+    int writer;
+    uint32_t written;
+    clocks read;
+} plain[sizeof shared_memory / PLAIN];
+
+static void look_for_race(int writes, int writer, uint32_t written, const uint32_t *read) {
+    const uint32_t *clock = ranks[now].clock;
+    expect(written <= clock[writer],
+           writes ? "a race: two ranks write a byte" : "a race: what is read is written", now,
+           writer);
+    for (int rank = 0; writes && rank < scenario->ranks; rank++) {
+        expect(read[rank] <= clock[rank], "a race: what is written is read", now, rank);
+    }
+}
+
+/* The word that this rank is to load or to store. */
+static struct word *word_of(const volatile void *at, uint64_t value, int stores) {
     size_t place = place_in_memory(at) / PLAIN;
     expect(place < sizeof word_at / sizeof *word_at, "a word that is not shared", 0, 0);
+    look_for_race(stores, plain[place].writer, plain[place].written, plain[place].read);
     if (!word_at[place]) {
         expect(words_number < WORDS, "too many words", words_number, WORDS);
         word_at[place] = (short)++words_number;
@@ -240,7 +260,9 @@ static struct word *word_of(const volatile void *at, uint64_t value) {
         word->stores[0].consistent = 1;
         word->number = 1;
     }
-    return &words[word_at[place] - 1];
+    struct word *word = &words[word_at[place] - 1];
+    word->used[now] = ranks[now].clock[now];
+    return word;
 }
 
 static struct store *store_of(struct word *word, long number) {
@@ -302,7 +324,7 @@ static void stored(const volatile void *at, struct word *word, uint64_t value, i
             return *at;                                                                            \
         }                                                                                          \
         point();                                                                                   \
-        struct word *word = word_of(at, *at);                                                      \
+        struct word *word = word_of(at, *at, 0);                                                      \
         int older = choose(1 + older_ones(word, order), 1);                                        \
         type value = (type)loaded(at, word, older, order);                                         \
         step(older ? "loads what was" : "loads", (const void *)at, value);                         \
@@ -311,7 +333,7 @@ static void stored(const volatile void *at, struct word *word, uint64_t value, i
     void __tsan_atomic##bits##_store(volatile type *at, type value, int order) {                   \
         if (now >= 0) {                                                                            \
             point();                                                                               \
-            stored(at, word_of(at, *at), value, order, 0);                                         \
+            stored(at, word_of(at, *at, 1), value, order, 0);                                         \
             step("stores", (const void *)at, value);                                               \
         }                                                                                          \
         *at = value;                                                                               \
@@ -320,7 +342,7 @@ static void stored(const volatile void *at, struct word *word, uint64_t value, i
         point();                                                                                   \
         type before = *at;                                                                         \
         if (now >= 0) {                                                                            \
-            struct word *word = word_of(at, before);                                               \
+            struct word *word = word_of(at, before, 1);                                               \
             loaded(at, word, 0, order);                                                            \
             stored(at, word, before + value, order, 1);                                            \
             step("changes", (const void *)at, before + value);                                     \
@@ -340,7 +362,7 @@ static void stored(const volatile void *at, struct word *word, uint64_t value, i
         }                                                                                          \
         point();                                                                                   \
         type before = *at;                                                                         \
-        struct word *word = word_of(at, before);                                                   \
+        struct word *word = word_of(at, before, 1);                                                   \
         if (before != *expected || (weak && choose(2, 1))) {                                       \
             *expected = (type)loaded(at, word, 0, if_not);                                         \
             ranks[now].past = mixed(ranks[now].past, 1);                                           \
@@ -372,7 +394,7 @@ long explorer_syscall(long number, ...) {
     uint32_t value = va_arg(given, uint32_t);
     va_end(given);
     point();
-    struct word *word = word_of(at, *at);
+    struct word *word = word_of(at, *at, 0);
     struct store *last = store_of(word, word->number - 1); /* the kernel has a lock for the word: */
     last->past = ranks[now].past = mixed(ranks[now].past, last->past); /* its calls have an order */
     if (operation == FUTEX_WAKE) {
@@ -399,37 +421,22 @@ long explorer_syscall(long number, ...) {
     return 0;
 }
 
-/* RACES: who read and wrote bytes last, by the clocks. */
-static struct plain {
-    int writer;
-    uint32_t written;
-    clocks read;
-} plain[sizeof shared_memory / PLAIN];
-
 static void touch(const void *at, size_t nbytes, int writes) {
     size_t begin = place_in_memory(at);
     if (begin >= sizeof shared_memory || now < 0 || !nbytes) {
         return;
     }
-    size_t end = (begin + nbytes - 1) / PLAIN + 1;
-    const uint32_t *clock = ranks[now].clock;
-    for (size_t n = begin / PLAIN; n < end; n++) {
+    for (size_t n = begin / PLAIN; n <= (begin + nbytes - 1) / PLAIN; n++) {
         struct plain *one = &plain[n];
-        expect(!word_at[n], "an atomic word is accessed as if it was none", now, (long)n);
-        if (one->written > clock[one->writer]) {
-            fail(writes ? "a race: two ranks write a byte" : "a race: what is read is written",
-                 now, one->writer);
-        }
-        for (int rank = 0; writes && rank < scenario->ranks; rank++) {
-            if (one->read[rank] > clock[rank]) {
-                fail("a race: what is written is read", now, rank);
-            }
+        look_for_race(writes, one->writer, one->written, one->read);
+        if (word_at[n]) {
+            look_for_race(1, 0, 0, words[word_at[n] - 1].used);
         }
         if (writes) {
-            one->writer = now;
-            one->written = clock[now];
+            *one = (struct plain){now, ranks[now].clock[now], {0}};
+            word_at[n] = 0; /* what was there is no atomic word any more */
         } else {
-            one->read[now] = clock[now];
+            one->read[now] = ranks[now].clock[now];
         }
     }
 }

@@ -24,13 +24,18 @@ needs_linux = pytest.mark.skipif(
 LIMIT_S = 120
 SMALL = {
     "LETTERS": "2", "SHORT": "8", "PIECES": "2", "PIECE": "72", "RING": "192", "LANES": "2",
+    "PART": "16",
 }  # fmt: skip
 """What node.h gets instead of its own numbers, so that few messages fill everything.  In a ring
 there is room for two pieces, but for one of the longest only."""
 
 
 RELAXED, ACQUIRES, RELEASES = (f"memory_order_{one}" for one in ("relaxed", "acquire", "release"))
-FULL = "atomic_store(&letter->full, before + 1)"
+FULL = "atomic_store(&letter->full, ++node->sent[reader])"
+PUBLISHED = "ring_bell(&node->beds[reader]);"
+COPIED = "atomic_fetch_add(&loan->done, 1)"
+TO = "atomic_store(&loan->to, (uintptr_t)into)"
+RETURNED = "atomic_load(&row->read) - letters[n]"
 READ = "atomic_store(&row_of(node, writer, node->rank)->read, ++node->received[writer])"
 LEFT = "atomic_fetch_sub(&node->rings[writer].pieces[piece].left, 1)"
 LOOK = "atomic_load(&letter->full)"
@@ -57,6 +62,12 @@ FAULTS: dict[str, dict[str, tuple[str, str]]] = {
         "pieces are written before they are given back": weaker(
             "atomic_load(&ring->pieces[node->first % PIECES].left)", RELAXED
         ),
+        "a lender writes where the reader still is": weaker(TO, RELAXED),
+        "parts are copied twice": ("atomic_fetch_add(&loan->taken, 1)", "atomic_load(&loan->taken)"),
+        "a loan is its owner's before it was read": (RETURNED, "1 + " + RETURNED),
+        "what the lender copied is read too early": weaker(
+            "uint32_t done = atomic_load(&loan->done)", RELAXED
+        ),
         "pieces are put over each other": (
             "begin + (uint64_t)nbytes - node->free_to <= RING", "1"
         ),
@@ -70,10 +81,12 @@ FAULTS: dict[str, dict[str, tuple[str, str]]] = {
         "the last look sees what was": weaker(LOOK, ACQUIRES),
         "`asleep` is looked at before a letter is told of": (
             f"{FULL};",
-            f"int asleep = atomic_load(&node->beds[readers[n]].asleep); {FULL}; if (asleep)",
+            f"int asleep = atomic_load(&node->beds[reader].asleep); {FULL}; if (asleep)",
         ),
         "`asleep` is never told": ("atomic_store(&bed->asleep, 1);", ""),
-        "a writer wakes nobody": ("ring_bell(&node->beds[readers[n]]);", ""),
+        "a writer wakes nobody": (PUBLISHED, ""),
+        "a lender wakes nobody": ("ring_bell(&node->beds[readers[n]]);", ""),
+        "parts of a lender are never over": ("moved ? 1 : FAILED_PART + 1", "0"),
         "a reader wakes nobody": ("ring_bell(&node->beds[writer]);", ""),
         "nobody sees that the bell rang": ("atomic_fetch_add(&bed->bell, 1);", ""),
         "the bell is looked at too late": (

@@ -11,8 +11,9 @@
      - another rank goes on instead (a preemption);
      - a load gets an older value than the last (see MEMORY);
      - a weak comparison fails although the word is as expected;
-     - the kernel lets a rank sleep no longer, although nobody woke it.
-   Who goes on is free where a rank ends or sleeps.  Nobody's sleep ends by a limit of time: where
+     - the kernel lets a rank sleep no longer, although nobody woke it;
+     - it refuses to copy from or to another rank's memory.
+   Who goes on is free where a rank ends, sleeps or naps: then another goes on, if any can.  Nobody's sleep ends by a limit of time: where
    all that have not ended sleep, a wake-up was lost.
 
    RUNS start from the beginning and repeat the choices of the last one, up to the last choice
@@ -178,8 +179,8 @@ static void leave(void) {
     setcontext(&outside);
 }
 
-/* Before an operation: who goes on? */
-static void point(void) {
+/* Before an operation: who goes on?   naps: this rank only if no other can. */
+static void pass_on(int naps) {
     int me = now, able[MOST_RANKS], number = 0;
     if (me < 0) {
         return; /* begin and end of a scenario */
@@ -187,7 +188,7 @@ static void point(void) {
     if (choices_number >= repeated && !repeats && !add_state(me)) {
         leave();
     }
-    if (can_go_on(me)) {
+    if (can_go_on(me) && !naps) {
         able[number++] = me;
     }
     for (int rank = 0; rank < scenario->ranks; rank++) {
@@ -195,12 +196,15 @@ static void point(void) {
             able[number++] = rank;
         }
     }
-    expect(number > 0, "a wake-up was lost: all sleep", me, 0);
-    now = able[choose(number, can_go_on(me))];
+    expect(number > 0, naps ? "a rank naps in vain: nobody else can go on"
+                            : "a wake-up was lost: all sleep", me, 0);
+    now = able[choose(number, can_go_on(me) && !naps)];
     if (now != me) {
         swapcontext(&ranks[me].context, &ranks[now].context);
     }
 }
+
+static void point(void) { pass_on(0); }
 
 /* CLOCKS and the atomic words. */
 static void join(uint32_t *clock, const uint32_t *other) {
@@ -445,6 +449,38 @@ void *explorer_copy(void *into, const void *from, size_t nbytes) {
     touch(from, nbytes, 0);
     touch(into, nbytes, 1);
     return memcpy(into, from, nbytes);
+}
+
+static ssize_t moved(void *into, const void *from, size_t nbytes) {
+    point();
+    int refused = choose(2, 1);
+    ranks[now].past = mixed(ranks[now].past, 3 + (uint64_t)refused);
+    step(refused ? "may not copy" : "copies", NULL, nbytes);
+    if (refused) {
+        return -1;
+    }
+    explorer_copy(into, from, nbytes);
+    return (ssize_t)nbytes;
+}
+
+ssize_t explorer_read(pid_t process, const struct iovec *here, unsigned long heres,
+                      const struct iovec *there, unsigned long theres, unsigned long flags) {
+    (void)process, (void)heres, (void)theres, (void)flags;
+    return moved(here->iov_base, there->iov_base, there->iov_len);
+}
+
+ssize_t explorer_write(pid_t process, const struct iovec *here, unsigned long heres,
+                       const struct iovec *there, unsigned long theres, unsigned long flags) {
+    (void)process, (void)heres, (void)theres, (void)flags;
+    return moved(there->iov_base, here->iov_base, here->iov_len);
+}
+
+int explorer_nap(const struct timespec *time, struct timespec *rest) {
+    (void)time, (void)rest;
+    ranks[now].past = mixed(ranks[now].past, 5);
+    step("naps", NULL, 0);
+    pass_on(1);
+    return 0;
 }
 
 #define ACCESSES(nbytes)                                                                           \

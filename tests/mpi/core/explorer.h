@@ -3,6 +3,9 @@
 #define EXPLORER_H
 
 #include <stddef.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <time.h>
 
 enum { MOST_RANKS = 3 };
 
@@ -33,5 +36,10 @@ void name_word(const void *word, int ranks, char *name, size_t size);
 /* Called by the tested file in the place of the C library's. */
 void *explorer_copy(void *into, const void *from, size_t nbytes);
 long explorer_syscall(long number, ...);
+ssize_t explorer_read(pid_t process, const struct iovec *here, unsigned long, const struct iovec *there,
+                      unsigned long, unsigned long);
+ssize_t explorer_write(pid_t process, const struct iovec *here, unsigned long,
+                       const struct iovec *there, unsigned long, unsigned long);
+int explorer_nap(const struct timespec *time, struct timespec *rest);
 
 #endif

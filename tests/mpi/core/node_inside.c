@@ -1,14 +1,19 @@
 /* node.c as it is, with the functions that it calls replaced by the explorer's; and all that the
    scenarios need to know of its inside. */
-#define _DEFAULT_SOURCE
+#define _GNU_SOURCE
 #include <string.h>
+#include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "explorer.h"
 
 #define memcpy explorer_copy
 #define syscall explorer_syscall
-#undef _DEFAULT_SOURCE /* it is defined there */
+#define process_vm_readv explorer_read
+#define process_vm_writev explorer_write
+#define nanosleep explorer_nap
+#undef _GNU_SOURCE /* it is defined there */
 #include "node.c"
 #undef memcpy
 

@@ -15,9 +15,16 @@
 static struct node *ends[MOST_RANKS];
 static const struct scenario *this;
 
+/* The ranks' own memory, behind what they share: others read and write there, too. */
+enum { OWN = 512 };
+static char *own(int rank) {
+    return shared_memory + node_nbytes(this->ranks) + 2 * OWN * rank;
+}
+
 static void open_all(void) {
+    const pid_t processes[MOST_RANKS] = {0};
     for (int rank = 0; rank < this->ranks; rank++) {
-        ends[rank] = node_open(shared_memory, this->ranks, rank);
+        ends[rank] = node_open(shared_memory, this->ranks, rank, processes);
     }
 }
 
@@ -36,12 +43,19 @@ static void close_all(void) {
 
 /* MESSAGES.  All ranks know all of them: each publishes its own, in order, and reads what is for
    it, in the order of each writer. */
-enum { A = 1, B = 2, C = 4, IN_LETTERS = 8, MOST_MESSAGES = 8, LONGEST = 4 * PIECE };
+enum { A = 1, B = 2, C = 4, IN_LETTERS = 8, LENT = 16, MOST_MESSAGES = 8, LONGEST = 4 * PIECE };
 
 static struct message {
     int writer, nbytes;
-    int to; /* ranks, and perhaps IN_LETTERS */
+    int to; /* ranks, and perhaps IN_LETTERS or LENT */
 } messages[MOST_MESSAGES + 1];
+
+/* A buffer is its owner's again.  (The explorer does not see what the C library's memset does.) */
+static void overwrite(char *buffer) {
+    for (int n = 0; n < OWN; n++) {
+        buffer[n] = 'x';
+    }
+}
 
 static char content(int message, int64_t byte) { return (char)(17 * message + byte + 1); }
 
@@ -53,10 +67,12 @@ static int next(int from, int writer, int to) {
     return from;
 }
 
+/* moved: bytes of it that were published; -1: it is lent. */
 static int publish(struct node *node, int rank, int *at, int64_t *moved) {
     const struct message *one = &messages[*at];
+    static uint32_t letters[MOST_RANKS][MOST_RANKS];
     int readers[MOST_RANKS], number = 0;
-    char data[LONGEST];
+    char *data = own(rank);
     if (!one->to) {
         return 0;
     }
@@ -65,12 +81,26 @@ static int publish(struct node *node, int rank, int *at, int64_t *moved) {
             readers[number++] = reader;
         }
     }
+    if (*moved < 0) {
+        enum fetched fetched = node_returned(node, readers, number, letters[rank]);
+        if (fetched == FETCHED_ALL) {
+            overwrite(data);
+            *at = next(*at + 1, rank, A | B | C);
+            *moved = 0;
+        }
+        return fetched != FETCH_WAITS;
+    }
     for (int64_t n = *moved; n < one->nbytes; n++) {
         data[n] = content(*at, n);
     }
+    if (one->to & LENT) {
+        int lent = node_lend(node, readers, number, data, one->nbytes, letters[rank]);
+        *moved = lent ? -1 : 0;
+        return lent;
+    }
     int64_t taken = node_publish(node, readers, number, data + *moved, one->nbytes - *moved,
                                  one->to & IN_LETTERS);
-    memset(data, 0, sizeof data); /* it is the writer's again */
+    overwrite(data);
     if (taken < 0) {
         return 0;
     }
@@ -88,11 +118,24 @@ static int receive(struct node *node, int rank, int writer, int *at, int64_t *mo
     if (!messages[*at].to || !node_look(node, writer, &piece)) {
         return 0;
     }
+    expect(piece.lent == !!(messages[*at].to & LENT), "lent", piece.lent, messages[*at].to);
+    if (piece.lent) {
+        enum fetched fetched = node_fetch(node, writer, own(rank) + OWN);
+        if (fetched == FETCH_WAITS || fetched == FETCHED_PART) {
+            return fetched == FETCHED_PART;
+        }
+        if (fetched == FETCH_REFUSED) {
+            node_withdraw(node, writer);
+            overwrite(own(rank) + OWN);
+            piece.nbytes = 0;
+        }
+        piece.data = own(rank) + OWN;
+    }
     for (int64_t n = 0; n < piece.nbytes; n++) {
         expect(piece.data[n] == content(*at, *moved + n), "a wrong byte", piece.data[n],
                content(*at, *moved + n));
     }
-    *moved += piece.nbytes;
+    *moved += piece.lent ? messages[*at].nbytes : piece.nbytes;
     expect(piece.last == (*moved == messages[*at].nbytes), "a wrong end", *moved,
            messages[*at].nbytes);
     if (piece.last) {
@@ -255,6 +298,12 @@ static const struct one {
      {{0, SHORT + 1, B}, {0, SHORT + 1, B}, {0, PIECE, B}, {1, PIECE, A}}, 0},
     {{"counters begin anew", 2, 0, open_near_the_end, looking_twice, end_messages},
      {{0, 3, B}, {0, 3 * PIECE, B}, {1, PIECE, A}, {1, 1, A}}, 0},
+    {{"a loan", 2, 0, open_all, looking_twice, end_messages},
+     {{0, 3 * PART, B | LENT}, {0, 3, B}}, 0},
+    {{"loans", 2, 0, open_all, always_drowsy, end_messages},
+     {{0, 2 * PART, B | LENT}, {0, PART + 1, B | LENT}, {1, 2 * PART, A | LENT}, {0, SHORT, B}}, 0},
+    {{"loans of two readers", 3, 0, open_all, always_drowsy, end_messages},
+     {{0, PART + 1, B | C | LENT}}, 0},
     {{"lanes of three ranks", 3, 0, rising, request, end_requests}, {{0}}, 1},
     {{"messages of all ranks", 3, 0, open_all, always_drowsy, end_messages},
      {{0, PIECE, B | C}, {1, PIECE, A | C}, {2, SHORT + 1, A | B}}, 0},
@@ -276,7 +325,7 @@ int main(int count, char **words) {
             continue;
         }
         this = &scenario;
-        scenario.nbytes = (size_t)node_nbytes(scenario.ranks);
+        scenario.nbytes = (size_t)(node_nbytes(scenario.ranks) + 2 * OWN * scenario.ranks);
         expect(scenario.nbytes <= sizeof shared_memory, "too much memory", 0, 0);
         memcpy(messages, every[n].messages, sizeof every[n].messages);
         kept = every[n].kept;

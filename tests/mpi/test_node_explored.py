@@ -96,14 +96,12 @@ FAULTS: dict[str, dict[str, tuple[str, str]]] = {
         "room is looked for in one row": ("has_room(node, readers[n])", "has_room(node, *readers)"),
         "counters of pieces wrap": ("while (node->first != node", "while (node->first < node"),
     },
-    "an atomic word is accessed": {
-        "a piece goes on behind the ring's end": ("place + (uint64_t)nbytes > RING", "0"),
-    },
     "room is lost": {
         "a piece is given back by one of its readers": (f"(uint32_t)number, {RELAXED}", "1, 0"),
         "one piece too many in a ring": (PIECE_ROOM, PIECE_ROOM.replace("<", "<=")),
     },
     "a wrong byte": {
+        "a piece goes on behind the ring's end": ("place + (uint64_t)nbytes > RING", "0"),
         "counters of letters wrap": ("full) != node->received", "full) < node->received"),
     },
     "ranks are told differently": {

@@ -56,14 +56,13 @@ FAULTS: dict[str, dict[str, tuple[str, str]]] = {
         "a letter is read before it is there": weaker(LOOK, RELAXED),
         "letters are given back before they are read": weaker(READ, RELAXED),
         "letters are written before they are given back": weaker(
-            "atomic_load(&row->read)", RELAXED
+            "node->known_read[reader] = atomic_load(&row->read)", RELAXED
         ),
         "pieces are given back before they are read": weaker(LEFT, RELAXED),
         "pieces are written before they are given back": weaker(
             "atomic_load(&ring->pieces[node->first % PIECES].left)", RELAXED
         ),
         "a lender writes where the reader still is": weaker(TO, RELAXED),
-        "parts are copied twice": ("atomic_fetch_add(&loan->taken, 1)", "atomic_load(&loan->taken)"),
         "a loan is its owner's before it was read": (RETURNED, "1 + " + RETURNED),
         "what the lender copied is read too early": weaker(
             "uint32_t done = atomic_load(&loan->done)", RELAXED
@@ -87,13 +86,16 @@ FAULTS: dict[str, dict[str, tuple[str, str]]] = {
         "a writer wakes nobody": (PUBLISHED, ""),
         "a lender wakes nobody": ("ring_bell(&node->beds[readers[n]]);", ""),
         "parts of a lender are never over": ("moved ? 1 : FAILED_PART + 1", "0"),
-        "a reader wakes nobody": ("ring_bell(&node->beds[writer]);", ""),
+        "a reader wakes nobody": (f"{READ};\n    ring_bell(&node->beds[writer]);", f"{READ};"),
         "nobody sees that the bell rang": ("atomic_fetch_add(&bed->bell, 1);", ""),
         "the bell is looked at too late": (
             "FUTEX_WAIT, bell,", "FUTEX_WAIT, atomic_load(&node->beds[node->rank].bell),"
         ),
         "one letter too many in a row": (ROOM, ROOM.replace("<", "<=")),
-        "room is looked for in one row": ("has_room(node, readers[n])", "has_room(node, *readers)"),
+        "room is looked for in one row": (
+            "has_room(node, readers[n])) {\n            return -1;",
+            "has_room(node, *readers)) {\n            return -1;",
+        ),
         "counters of pieces wrap": ("while (node->first != node", "while (node->first < node"),
     },
     "room is lost": {

@@ -143,6 +143,9 @@ static int receive(struct node *node, int rank, int writer, int *at, int64_t *mo
         *moved = 0;
     }
     node_acknowledge(node, writer);
+    if (piece.lent) {
+        overwrite(own(rank) + OWN);
+    }
     return 1;
 }
 

@@ -15,6 +15,8 @@ from mpi4py import MPI
 import collwise as cw
 from collwise.comm.recording import Way
 from collwise.errors import InvalidArgument, UnknownName
+from collwise.measure.probes import Probe
+from collwise.mpi.bench.measuring import Prober
 from collwise.mpi.engine import node_transport
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.runtime.world import describe
@@ -495,6 +497,32 @@ def an_error_before_the_first_message_and_one_that_is_too_long(comm: MPI.Intraco
 
 
 @check
+def short_calls_keep_the_gil_unless_they_call_mpi(comm: MPI.Intracomm) -> None:
+    """A library may call operators, which need the GIL, under the lock that it takes."""
+    if COMPILED is None or comm.size == 1:
+        return
+    ours = shared(comm, {**FLAT, "allreduce": "recursive_doubling"})
+    short, long = np.zeros(8), np.zeros(8192)
+    cases: list[tuple[bool, Callable[[], object]]] = [
+        (True, partial(ours.Bcast, short)),
+        (True, partial(ours.Reduce, short, short.copy())),
+        (False, partial(ours.Bcast, long)),
+        (False, partial(ours.Allreduce, short, short.copy(), MPI.MAX)),  # it has no loop
+    ]
+    for quick, call in cases:
+        call()
+        comm.Barrier()
+        before = COMPILED.quick_runs()
+        for _ in range(8):
+            call()
+        # Who only sends waits for nobody.
+        sends_only = comm.rank == (0 if call is cases[0][1] else comm.size - 1)
+        assert COMPILED.quick_runs() - before == 8 or not (quick and sends_only)
+        assert quick or COMPILED.quick_runs() == before
+    ours.Free()
+
+
+@check
 def what_memory_costs_is_measured_and_raced(comm: MPI.Intracomm) -> None:
     """By probes on the same engine; where memory is impossible, all ranks are told."""
     world, task = describe(comm, "memory"), Task(Problem("broadcast", comm.size, 512))
@@ -521,6 +549,29 @@ def what_memory_costs_is_measured_and_raced(comm: MPI.Intracomm) -> None:
     assert profile.fingerprint.differences(messages) == [
         "transport inside a node: 'memory' there, 'messages' here"
     ]
+
+
+@check
+def a_cache_line_goes_to_the_next_rank_and_back(comm: MPI.Intracomm) -> None:
+    missing = comm.size if describe(comm).oversubscribed else 0  # a rank may wait too long there
+    for nodes in (tuple(rank % 2 for rank in range(comm.size)), (0,) * comm.size):
+        times_s = node_transport.line_times_s(comm, nodes)
+        pairs = (comm.size - len(set(nodes))) * (COMPILED is not None)
+        assert pairs - missing <= len(times_s) <= pairs
+        assert all(1e-9 < time_s < 1 for time_s in times_s)
+    if COMPILED is not None:  # nobody answers; too little memory
+        assert not COMPILED.bounce(bytearray(128), True, 1, 2)
+        assert not COMPILED.bounce(bytearray(64), True, 1, 2)
+
+
+@check
+def probes_use_one_buffer_as_programs_do(comm: MPI.Intracomm) -> None:
+    """Each message from memory of its own measured the way from memory, not from caches."""
+    if COMPILED is None or comm.size == 1:
+        return
+    prober = Prober(comm, 4096, (0,) * comm.size)
+    prober.run([Probe(experiment, 4096, (1,) * 8) for experiment in (1, 2)])
+    assert len(prober._memory) <= 2
 
 
 @check

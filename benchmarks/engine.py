@@ -35,7 +35,8 @@ HEAD = """# The compiled engine against mpi4py: {library}, {ranks} ranks, {date}
 
 Made by `{command}`, engine: {engine}, thread level: {level};
 shared memory, {cores} cores ({load}).  Microseconds.  {rounds} interleaved rounds of {calls} calls
-(loops), {races} races.
+(loops), {races} races.  A cache line from a rank to the next one and back: {before} in the
+beginning, {after} in the end.
 
 {what}
 """
@@ -81,17 +82,21 @@ def run_rank(out: Path, budget_s: float) -> None:
     from collwise.mpi.bench.race_harness import RaceHarness, time_competitors
     from collwise.mpi.bench.workloads import Competitor
     from collwise.mpi.engine.loading import SERVING
+    from collwise.mpi.engine.node_transport import line_times_s
     from collwise.mpi.runtime.private_communicator import PrivateCommunicator
     from collwise.mpi.runtime.world import describe
     from collwise.system.host import usable_cores
 
     comm = MPI.COMM_WORLD
+    world = describe(comm, "memory")
+    apart = () if world.oversubscribed else world.sharing
+    lines = [line_times_s(comm, apart)]
     acts, requests, plans = candidates()
     loops = time_loops(acts, budget_s / 2)
-    world = describe(comm)
     harness = RaceHarness(PrivateCommunicator(comm), world.oversubscribed)
     competitors = [Competitor(label, act, lambda: None) for label, act in acts.items()]
     races, *_ = time_competitors(harness, competitors, budget_s / 2, 2000, 0)
+    lines.append(line_times_s(comm, apart))
     for request in requests:
         request.Free()
     if comm.rank:
@@ -125,7 +130,9 @@ def run_rank(out: Path, budget_s: float) -> None:
             text.append(table_row((what, against, most, *figures)))
         text.append("")
     text += ["## Plans", "", *plans, ""]
+    told = [", ".join(f"{1e9 * one:.0f} ns" for one in times) or "unknown" for times in lines]
     head = HEAD.format(
+        before=told[0], after=told[1],
         library=world.library, ranks=comm.size, date=today(), engine=SERVING.name, level=level,
         command="MPI4PY_RC_THREADS=0 " * bool(below) + "uv run python benchmarks/engine.py",
         cores=usable_cores(), load=busy, rounds=len(next(iter(loops.values()))), calls=CALLS,
@@ -133,7 +140,7 @@ def run_rank(out: Path, budget_s: float) -> None:
     )  # fmt: skip
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(head, encoding="utf-8")
-    kept: dict[str, Any] = {"thread_level": level} | {
+    kept: dict[str, Any] = {"thread_level": level, "lines_s": lines} | {
         title: {
             label: [round(1e6 * time_s, 3) for time_s in times[:: len(times) // SAMPLES + 1]]
             for label, times in samples.items()

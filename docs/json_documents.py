@@ -214,6 +214,16 @@ class Competitor(Document, kw_only=True):
     samples_s: list[float]
 
 
+class RaceLoad(Document, kw_only=True):
+    """What timing a race took, and before and after it the `lines_s` of a profile's provenance."""
+
+    began_s: float
+    ended_s: float
+    calls_s: float
+    worked_s: float
+    lines_s: list[list[float]]
+
+
 class Race(Decision, kw_only=True):
     """A race; what is decided at the top is about persistent calls."""
 
@@ -232,7 +242,7 @@ class Race(Decision, kw_only=True):
     forms: dict[Form, Decision]
     dropped: int
     starts_apart_s: float
-    load: dict[Literal["began_s", "ended_s", "calls_s", "worked_s"], float]
+    load: RaceLoad
     competitors: list[Competitor]
 
 

@@ -1,6 +1,7 @@
 """`collwise export`, and `collwise simulate --goal`, which reads what it wrote."""
 
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import msgspec
 import pytest
 
 from collwise.formats.mpich_selection import FORMAT
+from collwise.formats.selection_rules import Installed
 from collwise.profiles.records import RaceResult
 from collwise.tuning import exported_rules
 from tests.cli.conftest import Run
@@ -130,6 +132,9 @@ def test_rules_for_the_installed_library(collwise: Run, folder: Path) -> None:
         "export MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM=auto",
     ]
     assert out.splitlines()[-2:] == [f"use      {line}" for line in lines]
+    warned = "Another version may abort programs in MPI_Init"
+    assert out.splitlines()[-3].startswith(f"caution  {warned}")
+    assert f"\n// {warned}" in text
     assert collwise(*asked, "--out", "rules.json", "--env").out.splitlines() == lines
     assert (folder / "rules.json").read_text() == text
     found = document(collwise, *asked, "--out", "rules.json")
@@ -151,6 +156,25 @@ def test_rules_for_the_installed_library(collwise: Run, folder: Path) -> None:
     collwise("export", "mpich", "--profile", other).refused("MPICH 5.0.2 is installed here")
     none = raced_profile(folder, "MPICH 5.0.2")
     collwise("export", "mpich", "--profile", none).refused("the profile has 0 races")
+
+
+def test_rules_for_mpich_5_1(collwise: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The installed library's description is a stand-in for the library."""
+    own: dict[str, Any] = {"name=allreduce-intra-auto": {"algorithm=MPIR_Allreduce_intra_tree": {}}}
+    words = "MPIR_Allreduce_intra_ring", "local_node_size"
+    there = Installed("MPICH 5.1.0b1", tables=[json.dumps(own)], accepted=words)
+    monkeypatch.setattr(exported_rules, "installed_library", lambda: there)
+    path = raced_profile(folder, "MPICH 5.1.0b1", WON)
+    out = collwise("export", "mpich", "--profile", path, "--out", "it.json").printed()
+    named = f"use      export MPIR_CVAR_COLL_SELECTION_JSON_FILE={folder / 'it.json'}"
+    assert named in out.splitlines()
+    text = (folder / "it.json").read_text()
+    read = json.loads(re.sub("(?m)^//.*", "", text))
+    usual = "collwise-usual-allreduce"
+    assert read.keys() == {"name=allreduce-intra-auto", f"name={usual}"}
+    assert read[f"name={usual}"] == own["name=allreduce-intra-auto"]
+    assert read["name=allreduce-intra-auto"]["any"] == f"call={usual}"
+    assert "algorithm=MPIR_Allreduce_intra_ring" in text
 
 
 @pytest.mark.mpi

@@ -275,6 +275,96 @@ def test_mpi_that_the_script_starts(mpi: Library, scripts: Path) -> None:
     assert (ended.code, ended.out, ended.err) == (0, "collwise.comm.communicator\n", "")
 
 
+PART = """
+    import sys
+    import numpy as np
+    from mpi4py import MPI
+    world = MPI.COMM_WORLD
+    if sys.argv[2:]:
+        world.send("mine", 0)  # it must meet nothing of ours
+    part = world.Split(int(sys.argv[1]), world.rank)
+    for _ in range(0 if world.rank else world.size - 1):
+        assert world.recv() == "mine"
+    x = np.full(300, part.rank + 1.0)
+    part.Allreduce(MPI.IN_PLACE, x)
+    world.Allreduce(MPI.IN_PLACE, x)
+    sys.stdout.write(f"{type(world).__module__} {x[0]}\\n")  # at once
+"""
+SOON = (
+    "from collwise.cli import main\n"
+    "from collwise.mpi.runtime import roll_call\n"
+    "roll_call.LIMIT_S = 0.3\n"
+    "main()"
+)
+"""`collwise` that waits less for other ranks.  It needs no MPI before its script does."""
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("plain", [(0,), (1,), ()])
+def test_several_programs_of_one_launch(
+    mpi: Library, tmp_path: Path, plain: tuple[int, ...]
+) -> None:
+    """Those under `collwise run` share a world of ours if all are; otherwise all have mpi4py's."""
+    (tmp_path / "part.py").write_text(dedent(PART), encoding="utf-8")
+    ours = ["-m", "collwise"] if not plain else ["-c", SOON]
+    parts = []
+    for number, ranks in enumerate((1, 2)):
+        words = ["part.py", str(number), *["sends"] * (number == 1)]
+        program = words if number in plain else [*ours, "run", *words]
+        parts.append(["-n", str(ranks), str(mpi.python), *program])
+    command = [*mpi.command(1)[:-3], *parts[0], ":", *parts[1]]
+    variables = environment(mpi, tmp_path) | {"COLLWISE_PROFILE": ""}
+    ended = run(command, tmp_path, variables, limit_s=60)
+    assert ended.code == 0, ended
+    if not plain:
+        assert (ended.err, ended.out.count("collwise.comm.communicator 7.0")) == ("", 3)
+        return
+    assert ended.out.count("mpi4py.MPI 7.0") == 3, ended
+    ended.explained("start all programs of a launch by `collwise run`")
+    absent = "(0)" if plain == (0,) else "(1, 2)"
+    assert absent in ended.err
+
+
+FORKS = """
+    import multiprocessing, os, sys, time
+    import mpi4py
+    mpi4py.rc.finalize = False  # in a child MPICH's own end fails, and Open MPI's hangs
+    from mpi4py import MPI
+    import numpy as np
+
+    world, data, total = MPI.COMM_WORLD, np.full(1000, MPI.COMM_WORLD.rank), np.ones(3)
+    world.Allreduce(MPI.IN_PLACE, total)
+    dropped = world.Bcast_init(np.zeros(9))
+    if world.rank:
+        request = world.Ibcast(data)
+    world.Barrier()
+    begin = time.monotonic()
+    if (child := os.fork()) == 0:
+        sys.exit()
+    assert os.waitpid(child, 0)[1] == 0
+    assert time.monotonic() - begin < 4, "the child waited for what is under way"
+    if world.rank == 0:
+        request = world.Ibcast(data)
+    request.Wait()
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map(abs, [-1, -2]) == [1, 2]
+    world.Allreduce(MPI.IN_PLACE, total)
+    assert (total == 4).all() and not data.any()
+    MPI.Finalize()
+"""
+
+
+@pytest.mark.mpi
+def test_nothing_of_ours_acts_in_a_forked_child(mpi: Library, tmp_path: Path) -> None:
+    """It saves nothing, tells nothing, and waits for nothing that is its parent's."""
+    (tmp_path / "forks.py").write_text(dedent(FORKS), encoding="utf-8")
+    ended = served(mpi, tmp_path, "--summary", "--json", "calls.json", "forks.py")
+    assert (ended.code, ended.out) == (0, ""), ended
+    ended.explained("Collectives, as rank 0 called them")
+    [_, called] = json.loads((tmp_path / "calls.json").read_text(encoding="utf-8"))["calls"][:2]
+    assert called["method"] in ("Allreduce", "Bcast")
+
+
 @pytest.mark.parametrize(
     ("words", "variable", "seen"),
     [

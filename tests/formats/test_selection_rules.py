@@ -11,6 +11,7 @@ import pytest
 from collwise.errors import InvalidArgument
 from collwise.formats import intel_adjust, mpich_selection, openmpi_rules
 from collwise.formats.selection_rules import Installed, Named, Rule
+from collwise.mpi.library.description import tables_inside
 
 KNOWN = {
     "one": Named(3, {"chains": 4, "segment": 0}),
@@ -50,9 +51,11 @@ def test_the_comments_say_where_rules_are_from_and_what_is_missing() -> None:
     library = Installed("Open MPI 5.0.11")
     form = openmpi_rules.FORMAT._replace(not_raced=["another"])
     text = form.texts(RULES[:1], library, "So far.", ["a thing"])[""]
-    assert text.splitlines()[:8] == [
+    assert text.splitlines()[:9] == [
         "# collwise export: rules for Open MPI 5.0.11, from races of blocking calls",
         "# So far.",
+        "# Another version may abort programs in MPI_Init: set the variables only where"
+        " Open MPI 5.0.11 runs.",
         "# Allreduce of 128 to 2048 bytes on 4 ranks: tree(k=8)",
         "#   raced with 128 bytes",
         "# This file cannot say:",
@@ -76,16 +79,18 @@ def test_the_comments_say_where_rules_are_from_and_what_is_missing() -> None:
         (openmpi_rules, "", False),
         (mpich_selection, "MPICH 4.3.2", True),
         (mpich_selection, "MPICH 3.4.3", False),
+        (mpich_selection, "MPICH 5.1.0b1", True),
+        (mpich_selection, "MPICH 6.0.0", False),
         (intel_adjust, "Intel MPI 2021.13.0", True),
         (intel_adjust, "Intel MPI 2021.9.0", False),
     ],
 )
 def test_versions(form: Any, library: str, reads: bool) -> None:
     if reads:
-        form.FORMAT.check(library)
+        assert form.FORMAT.read_by(library).vendor == form.FORMAT.vendor
     else:
         with pytest.raises(InvalidArgument, match=f"this is {library or 'no MPI library'}"):
-            form.FORMAT.check(library)
+            form.FORMAT.read_by(library)
 
 
 def _openmpi(text: str) -> dict[int, list[tuple[int, list[tuple[int, ...]]]]]:
@@ -371,6 +376,165 @@ def test_what_mpich_cannot_say() -> None:
         assert mpich_selection.why_not(asked, library) == "the file cannot name it"
     with pytest.raises(InvalidArgument, match="whole table, which was not found"):
         mpich_selection.FORMAT.texts(RULES, library, "", [])
+
+
+FLAGS = [
+    "inplace", "pof2", "commutative", "builtin_op", "hierarchical", "node_consecutive",
+    "node_regular", "count_ge_pof2", "displs_ordered", "block_regular", "MPIDI_CH4_release_gather",
+]  # fmt: skip
+NUMBERS = ("comm_size", "avg_msg_size", "total_msg_size", "local_node_size")
+ACCEPTED = {
+    "MPIR_Bcast_intra_binomial": set(),
+    "MPIR_Bcast_intra_scatter_ring_allgather": set(),
+    "MPIR_Bcast_intra_one": set(),
+    "MPIR_Bcast_intra_tree": {"tree_type", "k", "is_non_blocking"},
+    "MPIR_Allreduce_intra_recursive_doubling": set(),
+    "MPIR_Allreduce_intra_ring": set(),
+    "MPIR_Allreduce_intra_tree": {"tree_type", "k", "chunk_size", "buffer_per_child"},
+    "MPIR_Reduce_scatter_block_intra_pairwise": set(),
+    "MPIR_Reduce_scatter_block_intra_ring": set(),
+}  # fmt: skip
+"""Some algorithms that MPICH 5.1's file may name, with the parameters of which each needs all."""
+BUILT_IN: dict[str, Any] = {
+    "name=main": {
+        "collective=bcast-intra": "call=bcast-intra-auto",
+        "collective=allreduce-intra": "call=allreduce-intra-auto",
+        "collective=reduce_scatter_block-intra": "call=reduce_scatter_block-intra-auto",
+    },
+    "name=bcast-intra-auto": {
+        "comm_size<8": {"algorithm=MPIR_Bcast_intra_binomial": {}},
+        "pof2": {"avg_msg_size<=12288": {"algorithm=MPIR_Bcast_intra_binomial": {}},
+                 "any": {"algorithm=MPIR_Bcast_intra_scatter_ring_allgather": {}}},
+        "any": {"algorithm=MPIR_Bcast_intra_scatter_ring_allgather": {}},
+    },
+    "name=allreduce-intra-auto": {
+        "!builtin_op": {"algorithm=MPIR_Allreduce_intra_recursive_doubling": {}},
+        "any": {"!count_ge_pof2": {"algorithm=MPIR_Allreduce_intra_recursive_doubling": {}},
+                "any": {"algorithm=MPIR_Allreduce_intra_tree": {
+                    "tree_type=kary": {}, "k=3": {}, "chunk_size=0": {}, "buffer_per_child=0": {}}}}
+    },
+    "name=reduce_scatter_block-intra-auto": {
+        "algorithm=MPIR_Reduce_scatter_block_intra_pairwise": {}},
+}  # fmt: skip
+"""Tables as MPICH 5.1's are written; its Bcast is from a file that its authors ran."""
+NAMED = Installed(
+    "MPICH 5.1.0b1",
+    tables=[json.dumps(BUILT_IN)],
+    accepted=[*ACCEPTED, "local_node_size"],
+)
+
+
+def _search(tables: dict[str, Any], then: Any, call: dict[str, Any]) -> list[str]:
+    """What MPICH 5.1 chooses; each key must be one that its reader knows."""
+    if isinstance(then, str):
+        return _search(tables, tables["name=" + then.removeprefix("call=")], call)
+    for test, after in then.items():
+        if test.startswith("algorithm="):
+            name = test.removeprefix("algorithm=")
+            assert {one.partition("=")[0] for one in after} == ACCEPTED[name], test
+            return [name, *after]
+        if test.startswith("collective="):
+            holds = test == f"collective={call['collective']}-intra"
+        elif match := re.fullmatch(r"(\w+)(<=|<)(\d+)", test):
+            assert match[1] in NUMBERS, test
+            holds = call[match[1]] <= int(match[3]) - (match[2] == "<")
+        elif test == "any":
+            assert test == [*then][-1]
+            holds = True
+        else:
+            assert test.removeprefix("!") in FLAGS, test
+            holds = call[test.removeprefix("!")] != test.startswith("!")
+        if holds:
+            return _search(tables, after, call)
+    raise AssertionError((then, call))
+
+
+def _overlaid(rules: list[Rule], library: Installed) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The tables of an exported file, and the library's with them."""
+    form = mpich_selection.FORMAT.read_by(library.library)
+    (text,) = form.texts(rules, library, "", []).values()
+    overlay = json.loads(re.sub("(?m)^//.*", "", text))
+    assert all(re.fullmatch(r"name=[\w-]{1,48}", name) for name in overlay)
+    return overlay, {**BUILT_IN, **overlay}
+
+
+@pytest.mark.parametrize("where", ["", "1x4", "2x2", "4x1"])
+def test_mpich_5_1_serves_what_rules_say_and_its_own_tables_elsewhere(where: str) -> None:
+    rules = [one._replace(ranks_per_node=where if one.ranks == 4 else "") for one in RULES]
+    overlay, tables = _overlaid(rules, NAMED)
+    methods = ("Bcast", "Allreduce", "Reduce_scatter_block")
+    own = {f"name={one.lower()}-intra-auto" for one in methods}
+    assert own == overlay.keys() & BUILT_IN.keys(), "an overlay of what was decided"
+    assert len(overlay) == 6
+    nodes, each = map(int, where.split("x")) if where else (1, 4)
+    for method, ranks, nbytes, local, regular, commutes in product(
+        methods, (2, 3, 4, 5, 6, 8, 9, 10), SIZES[1:], (0, 1, 2, 3, 4), (True, False), (True, False)
+    ):
+        call: dict[str, Any] = dict.fromkeys(FLAGS, False)
+        call |= {"collective": method.lower(), "comm_size": ranks, "local_node_size": local}
+        call |= {"avg_msg_size": nbytes, "total_msg_size": nbytes, "pof2": ranks in (2, 4, 8)}
+        call |= {"commutative": commutes, "builtin_op": True, "count_ge_pof2": True}
+        call["node_regular"] = regular
+        said, usual = (_search(all_of, all_of["name=main"], call) for all_of in (tables, BUILT_IN))
+        found = wanted(method, ranks, nbytes)
+        there = not where or ranks != 4 or (local == each and (regular or nodes == 1))
+        if found is None or not there or not (commutes or method == "Bcast"):
+            assert said == usual, call
+            continue
+        assert said[0] == f"MPIR_{method}_intra_{found.name}"
+        if found.name == "ring" and method == "Allreduce":
+            for odd in ("builtin_op", "count_ge_pof2"):
+                assert _search(tables, tables["name=main"], {**call, odd: False}) == _search(
+                    BUILT_IN, BUILT_IN["name=main"], {**call, odd: False}
+                )
+        if found.changed.get("k"):
+            assert said[1:3] == ["tree_type=knomial_1", "k=8"]
+
+
+def test_what_mpich_5_1_cannot_say() -> None:
+    form = mpich_selection.FORMAT.read_by("MPICH 5.1.0b1")
+    ruled = rule("Allreduce", 4, 128, 2048, "tree")
+    on_nodes = ruled._replace(ranks_per_node="2x2")
+    assert form.why_not(ruled, NAMED) == form.why_not(on_nodes, NAMED) == ""
+    blind = NAMED._replace(accepted=[*ACCEPTED])
+    assert form.why_not(ruled._replace(ranks_per_node="1x4"), blind) == ""
+    assert "local_node_size" not in str(_overlaid([ruled._replace(ranks_per_node="1x4")], blind))
+    for asked, library, says in (
+        (on_nodes, blind, "cannot tell its nodes"),
+        (on_nodes._replace(ranks_per_node="3+1"), NAMED, "cannot tell its nodes"),
+        (on_nodes._replace(settings={"composition": 0}), NAMED, "no place for composition"),
+        (rule("Reduce", 4, 8, 16, "ring"), NAMED, "cannot name it"),
+        (rule("Allreduce", 4, 8, 16, "smp"), NAMED, "cannot name it"),
+        (
+            rule("Reduce", 4, 8, 16, "ring"),
+            NAMED._replace(accepted=["MPIR_Reduce_intra_ring"]),
+            "the library has no table",
+        ),
+    ):
+        assert says in form.why_not(asked, library)
+
+
+def test_each_version_of_mpich_has_its_variables() -> None:
+    whole, newer = (mpich_selection.FORMAT.read_by(f"MPICH {n}") for n in ("5.0.2", "5.1.0b1"))
+    undone = {"MPIR_CVAR_BCAST_INTRA_ALGORITHM": "auto"}
+    (bcast,) = [one for one in RULES if one.method == "Bcast"]
+    old = {"MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": "it", **undone}
+    assert whole.variables([bcast], "it") == old
+    new = {"MPIR_CVAR_COLL_SELECTION_JSON_FILE": "it", **undone}
+    assert newer.variables([bcast], "it") == new
+    assert whole.counters is None
+
+
+def test_tables_inside_of_each_version_of_mpich() -> None:
+    tables = '{"name=main":{"any":"call=x"}}', '{"collective=bcast":{}}'
+    before = "\0".join(
+        ["ELF", tables[1], "algorithm=MPIR_Bcast_intra_tree", "MPIR_Bcast_intra_x", ""]
+    )
+    assert tables_inside(before.encode()) == ([tables[1]], ["MPIR_Bcast_intra_tree"])
+    words = ["MPIR_Bcast_intra_tree", "local_node_size"]
+    newer = "\0".join(["ELF", tables[0], *words, "comm_size", "xMPIR_Bcast_intra_y", ""])
+    assert tables_inside(newer.encode()) == ([tables[0]], words)
+    assert tables_inside(b"") == ([], [])
 
 
 def test_intel_mpis_variables() -> None:

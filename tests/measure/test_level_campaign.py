@@ -25,6 +25,7 @@ from collwise.measure.size_campaign import SizeCampaign
 from collwise.model.level_notation import parse
 from collwise.model.levels import Levels
 from collwise.model.machine import Machine
+from collwise.model.measured_machine import measured
 from collwise.model.placement import Placement
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import MeasuredSize, ReadTime
@@ -163,6 +164,15 @@ def test_reads_come_back_exactly(senders: int) -> None:
         each = float(max(shared.receipt(time.nbytes), law.message(8).gap)) * (senders > 1)
         assert (time.by_one_s, time.by_all_s) == (each, each)
         assert time.readers == (senders if senders > 1 else 0)
+
+
+def test_memory_comes_back_exactly() -> None:
+    """No rank of a probe publishes while it could read, so taking turns changes no probe."""
+    publishing = measured([[(8, "1e-6", 2), (8192, "5e-6", "1.25")]])
+    machine = Machine.memory(publishing, read=[(8, "5e-7"), (8192, "4e-6")])
+    campaign = SizeCampaign(2, sizes=(8, 8192), budget_s=10, modes=(False,))
+    fits = SimulatedProber(machine).conduct(campaign).fits
+    assert [fit.cost for fit in fits] == [machine.message(n) for n in (8, 8192)]
 
 
 def test_measured_reads_make_a_machine_that_shares_memory() -> None:

@@ -12,6 +12,7 @@ from collwise.measure.race import (
     LIBRARY,
     LIBRARY_PERSISTENT,
     WIDEST,
+    Load,
     Race,
     contenders,
     form_of,
@@ -48,6 +49,17 @@ def test_half_of_the_repetitions_count_however_late() -> None:
     seen = punctual(TIMES, apart)
     assert (seen.dropped, len(seen.kept), seen.tolerance_s) == (5, 5, 5e-3)
     assert punctual(TIMES[:1], apart[:1]).dropped == 0
+
+
+def test_a_verdict_tells_of_cores_that_moved() -> None:
+    """A race may have two modes then."""
+    samples = {LIBRARY: (2e-3,) * 20, "ours": (1e-3,) * 20}
+    lines_s = (9e-8,), (5e-7,)
+    still, moved = (
+        Race("broadcast", 2, 8, 0, samples, {}, load=Load(lines_s=two)).verdict
+        for two in (lines_s[:1] * 2, lines_s)
+    )
+    assert moved.startswith(f"{still}; cores moved: a cache line between two ranks took 90 ns")
 
 
 def test_a_small_share_of_the_fastest_time_does_not_matter() -> None:

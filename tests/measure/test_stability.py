@@ -11,7 +11,14 @@ from tests.simulator.noisy_prober import NoisyProber
 
 from collwise.measure.profile_building import build_profile
 from collwise.measure.size_campaign import SizeCampaign
-from collwise.measure.stability import STABLE, Judgement, judge, judge_point
+from collwise.measure.stability import (
+    STABLE,
+    Judgement,
+    cores_moved,
+    judge,
+    judge_point,
+    state_lines,
+)
 from collwise.model.machine import Machine
 from collwise.profiles.records import MeasuredSize, Provenance
 
@@ -65,6 +72,31 @@ def test_a_machine_with_noise_is_stable() -> None:
     prober = NoisyProber(Machine.hockney(alpha_s=2e-6, beta_s=1e-9), noise=0.1, seed=1)
     campaign = SizeCampaign(9, sizes=(8, 4096), budget_s=1, seed=1, modes=(False,))
     assert build_profile(prober.conduct(campaign), FINGERPRINT, MADE).verdict == STABLE
+
+
+NEAR, FAR = (9e-8, 9e-8), (9e-8, 5e-7)
+
+
+def test_cores_that_moved_are_named() -> None:
+    """A virtual machine moves them: then times of before and after are those of two machines."""
+    said = "cores moved: a cache line between two ranks took 90 ns there and back, then 500 ns"
+    assert cores_moved(NEAR, FAR) == said
+    assert not any(cores_moved(*moments) for moments in ((), (FAR,), (FAR, FAR), (NEAR, ())))
+    for lines_s, moved in (((NEAR, FAR), [said]), ((FAR, FAR), []), ((), [])):
+        made = msgspec.structs.replace(MADE, lines_s=lines_s)
+        judgement = judged(GOOD, made=made)
+        assert judgement.verdict == STABLE
+        assert [line.split(", ", 1)[1].split(": bind")[0] for line in judgement.advice] == moved
+
+
+def test_the_state_of_the_machine_is_told() -> None:
+    made = msgspec.structs.replace(MADE, lines_s=(NEAR, FAR))
+    prober = NoisyProber(Machine.postal(t0_s=1e-6, lam=2))
+    found = prober.conduct(SizeCampaign(2, sizes=(8,), budget_s=1, repetitions=3))
+    verdict, cores = state_lines(build_profile(found, FINGERPRINT, made).measurements)
+    assert verdict == f"verdict  {STABLE}"
+    assert cores.endswith("from a rank to the next one and back in 90 ns, then 90 … 500 ns")
+    assert len(state_lines(build_profile(found, FINGERPRINT, MADE).measurements)) == 1
 
 
 BLOCKING = point(disagreement=0.4, mode="blocking")

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import sysconfig
 import zipfile
 from pathlib import Path
 
@@ -45,6 +46,37 @@ def test_the_core_does_nothing_undefined(tmp_path: Path, sanitizer: str) -> None
         source = ROOT / "tests" / "mpi" / "core" / f"{tested}.c"
         run(*command, source, *tmp_path.glob("*.o"), "-o", tmp_path / tested)
         run(tmp_path / tested)
+
+
+def _has_engine_of_its_own(folder: Path, *options: str) -> Path:
+    """A copy of the package whose engine is compiled with these options."""
+    package = folder / "collwise"
+    shutil.copytree(ROOT / "src" / "collwise", package, ignore=shutil.ignore_patterns("*.so"))
+    sources, made = CORE.parent.glob("*/*.c"), package / "mpi" / "engine" / "_engine.abi3.so"
+    command = [
+        str(COMPILER), "-shared", "-fPIC", "-O1", "-g", *options, "-pthread",
+        f"-I{sysconfig.get_path('include')}", *map(str, sources), "-o", str(made),
+    ]  # fmt: skip
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    if "cannot find" in ran.stderr:
+        pytest.skip("the compiler has no address sanitizer")
+    assert ran.returncode == 0, ran.stderr
+    return folder
+
+
+@needs_compiler
+@needs_extension
+@pytest.mark.exhaustive
+@pytest.mark.mpi
+def test_full_caches_leave_no_memory_that_c_still_uses(tmp_path: Path, mpi: Library) -> None:
+    folder = _has_engine_of_its_own(tmp_path, "-fsanitize=address")
+    find = [str(COMPILER), "-print-file-name=libasan.so"]
+    found = subprocess.run(find, capture_output=True, text=True, check=True, timeout=LIMIT_S)
+    words = found.stdout.strip(), "from tests.mpi.programs import caches, checks; checks.main()"
+    options = {"ASAN_OPTIONS": "detect_leaks=0", "PYTHONMALLOC": "malloc"}  # the sanitizer's own
+    ran = mpi.run(2, "-c", PRELOADED, *words, limit_s=LIMIT_S, PYTHONPATH=str(folder), **options)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.count('"complaints": []') == 4, ran.stdout
 
 
 DAMAGE = {
@@ -250,6 +282,27 @@ def test_mpi_ends_with_requests_in_every_state(mpi: Library, engine: str, ends: 
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
 
 
+ORDER = """
+from mpi4py import MPI
+seen, library = [], MPI.Finalize
+def finalize():
+    seen.append("library")
+    library()
+MPI.Finalize = finalize
+from collwise.mpi.runtime.progress import before_mpi_ends
+before_mpi_ends(lambda: seen.append("ours"))
+MPI.Finalize()
+assert seen[0] == "ours", seen
+"""
+
+
+@pytest.mark.mpi
+def test_ours_ends_before_the_librarys_finalize_begins(mpi: Library) -> None:
+    """A helper thread that tests requests in the middle of MPI_Finalize breaks some libraries."""
+    ran = mpi.run_alone("-c", ORDER, limit_s=LIMIT_S)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("compiler", ["", "/bin/false"])
 def test_a_wheel_has_the_extensions_that_a_compiler_made(tmp_path: Path, compiler: str) -> None:
@@ -281,9 +334,12 @@ if comm.rank == 0:
 
 
 BELOW_MULTIPLE = """if True:
+    import os
     import sys
     import mpi4py
-    mpi4py.rc.thread_level = sys.argv[1]
+    first, last = sys.argv[1].partition("+")[::2]
+    number = os.environ.get("OMPI_COMM_WORLD_RANK") or os.environ.get("PMI_RANK")
+    mpi4py.rc.thread_level = (last if number == "2" else "") or first
     import numpy as np
     from mpi4py import MPI
     import collwise as cw
@@ -322,7 +378,7 @@ BELOW_MULTIPLE = """if True:
         cw.startall(many)
         cw.waitall(many)
     if rank == 0:
-        print(MPI.Query_thread() == getattr(MPI, "THREAD_" + sys.argv[1].upper()))
+        print(MPI.Query_thread() == getattr(MPI, "THREAD_" + first.upper()))
         for calls in comm.calls():
             print(calls.way, calls.method, calls.algorithm, sep=" ")
     for request in many:
@@ -339,6 +395,7 @@ BELOW_MULTIPLE = """if True:
     [
         ("mpich", "single", "memory"),
         ("openmpi", "single", "memory"),
+        ("openmpi", "multiple+single", "memory"),  # not on all ranks
         ("mpich", "funneled", "messages"),
     ],
     indirect=["mpi"],

@@ -77,6 +77,30 @@ def test_every_rule_is_in_force_and_other_sizes_keep_the_default(
     assert all(one["speedup"] for one in document["checked"])
 
 
+METHODS = ("Bcast", "Reduce", "Allreduce", "Allgather", "Allgatherv", "Reduce_scatter_block")
+REPEATED = """
+from collwise.mpi.runtime import world as module
+from collwise.tuning import export_check
+world, calls = module.world(), []
+class Counted:
+    size = world.size
+    def __getattr__(self, method):
+        calls.append(method)
+        return getattr(world, method)
+module.world = Counted
+for method in {}:
+    calls.clear()
+    export_check.repeat(method, (1, 64, 100))
+    assert calls == [method] * 3 * export_check.REPEATS, calls
+"""
+
+
+@pytest.mark.mpi
+def test_calls_that_counters_count(mpi: Library) -> None:
+    ended = mpi.run(3, "-c", REPEATED.format(METHODS), limit_s=LIMIT_S)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 PLAIN = """
 import sys
 import numpy as np

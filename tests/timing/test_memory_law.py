@@ -81,6 +81,24 @@ RULES: dict[str, tuple[Machine, Schedule, dict[tuple[int, int], tuple[Any, ...]]
         spelled(">1a >1a >2a", "<0A <0A", "<0A"),
         {(0, 0): (0, 2, 4), (0, 1): (2, 4, 6), (0, 2): (2, 4, 6)},
     ),
+    # Rank 0 could have read what rank 1 published at 4, but publishes itself until then.
+    "a rank publishes, then it reads": (
+        MEMORY,
+        spelled(">1a >1b <1C", "<0A <0B >0c"),
+        {(0, 0): (0, 2, 4), (0, 1): (2, 4, 6), (1, 2): (0, 2, 5)},
+    ),
+    # One way takes 6: then a long message is read while it is published.
+    "an exchange is not as quick as one way": (
+        Machine.memory(Machine.postal(t0_s=6, lam=1), read=3),
+        spelled(">1a <1B", ">0b <0A"),
+        {(0, 0): (0, 6, 9), (1, 0): (0, 6, 9)},
+    ),
+    # Rank 0 could read until 4, as here, while its message to the other node leaves.
+    "messages to other nodes and memory are independent": (
+        nodes(2, 2),
+        messages(4, (0, 2), (1, 0)),
+        {(0, 0): (0, 4, 20), (1, 0): (0, 2, 4)},
+    ),
     # The rank combines from 4 until 9, in both slots; what it then sends was not published before.
     "a combine ends a publication": (
         COMBINING,
@@ -133,6 +151,8 @@ def test_which_machines_share_memory() -> None:
     assert BY_LENGTH.receipt(6) == 2
     assert BY_LENGTH.sizes() == (4, 8)
     assert Machine.memory(INSIDE, read=0).receipt(10) == 0
+    crossing = Machine.memory(measured([[(4, 2, 2), (8, 6, 1)]]), read=[(4, 1), (8, 6)])
+    assert crossing.receipt(16) == crossing.message(16).latency == 14
     slower = BY_LENGTH.with_overhead(1)
     assert slower.message(4) == Cost(F(3), F(5))
     assert slower.receipt(4) == 2

@@ -102,6 +102,18 @@ def test_what_was_measured_again_is_replaced() -> None:
     assert kept.other_placements == ()
 
 
+def test_it_is_said_that_cores_moved_between_two_sessions() -> None:
+    times = ((9e-8,), (1e-7,)), ((6e-7,), (5e-7,))
+    made = [msgspec.structs.replace(PROVENANCE, lines_s=lines_s) for lines_s in times]
+    old, new = (
+        profile([point(512, t0_s=t0)], provenance=one) for t0, one in zip((1, 2), made, strict=True)
+    )
+    *_, line = merge(old, new).profile.advice
+    assert line.startswith(f"since the session of {PROVENANCE.created} cores moved: a cache line")
+    assert "took 100 ns there and back, then 600 ns" in line
+    assert not merge(old, profile([point(512)], provenance=made[0])).profile.advice
+
+
 def test_races_without_a_placement_give_way() -> None:
     """Those of version 1; and races with another placement stay."""
     old = on(

@@ -110,6 +110,17 @@ def test_one_processor_does_one_thing_at_a_time() -> None:
     assert (caught.value.rank, caught.value.step) == (1, 1)
 
 
+def test_a_rank_reads_shared_memory_when_it_does_not_publish() -> None:
+    """By hand: rank 0 publishes until 4, then reads; the bytes are there at 4."""
+    schedule = spelled(">1A >1B <1C", "<0A <0B >0C", nbytes=10)
+    machine = Machine.memory(Machine.postal(t0_s=2, lam=2), read=1)
+    timing = ideal(schedule, machine)
+    check_ports(schedule, timing, machine)
+    with pytest.raises(InvalidSchedule, match="the processor is still busy with step 1") as caught:
+        check_ports(schedule, changed(timing, 1, 2, received=F(4)), machine)
+    assert (caught.value.rank, caught.value.step) == (0, 2)
+
+
 def test_loggp_gap_between_receipts() -> None:
     """Two senders at once: the receiver takes their messages g apart."""
     schedule = spelled(">1A >2A >1BC >2B", "<0A <0BC >2C", "<0A <0B <1C", nbytes=10)

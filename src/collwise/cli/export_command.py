@@ -164,7 +164,7 @@ def _export_rules(
     as_json: bool,
 ) -> int:
     """Write rules to a file, standard output or JSON; check them if asked; return the exit code."""
-    from collwise.formats.selection_rules import is_export
+    from collwise.formats.selection_rules import CAUTION, is_export
     from collwise.tuning.export_check import check
     from collwise.tuning.exported_rules import SIZES, exported, installed_library
 
@@ -175,7 +175,7 @@ def _export_rules(
     path, remark = (profile_path, "") if profile_path else of_this_machine(form.vendor)
     profile = Profile.load(path)
     measured = profile.fingerprint.mpi_library
-    form.check(measured)
+    form = form.read_by(measured)
     library = installed_library()
     if library.library != measured:
         seen = f"{path} was measured with {measured}, and {library.library} is installed here"
@@ -195,7 +195,7 @@ def _export_rules(
         for one, text in paths.items():
             save_text(one, text, "rules")
         variables = form.variables(made.rules, str(file.resolve()))
-        checked = check(made.rules, variables, form.undoing(made.rules)) if checks else []
+        checked = check(made.rules, variables, form) if checks else []
     lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
     if as_json:
         rules = [rule._asdict() for rule in made.rules]
@@ -213,7 +213,8 @@ def _export_rules(
         output.write(*(f"unsaid   {line}" for line in unsaid), f"profile  {remark or path}")
         if out is not None:
             output.write(*(f"{kind:<8} {out}{suffix}" for suffix in texts))
-            output.write(*(f"use      {line}" for line in lines))
+            said = f"caution  {CAUTION.format(measured)}"
+            output.write(said, *(f"use      {line}" for line in lines))
     return int(any(one.failed for one in checked))
 
 

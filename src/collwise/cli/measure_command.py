@@ -42,6 +42,7 @@ def command(
 
     t0 is how long a send keeps its sender busy; a message arrives λ·t0 after its send began.
     """
+    from collwise.measure.stability import state_lines
     from collwise.report.tuning_tables import machine_tables
     from collwise.tuning.race_records import MEASUREMENT, VERSION
     from collwise.tuning.session import Session
@@ -61,7 +62,8 @@ def command(
     def show() -> None:
         for table in machine_tables(profile, f"t0 and λ on {comm.size} ranks, {here.library}"):
             output.table(table)
-        output.write(f"verdict  {profile.verdict}")
-        output.write(*(f"advice   {line}" for line in profile.advice))
+        output.write(
+            *state_lines(profile.measurements), *(f"advice   {line}" for line in profile.advice)
+        )
 
     return partial(output.deliver, as_json, document, show, [partial(save, profile, save_path)])

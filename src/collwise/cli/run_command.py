@@ -105,6 +105,10 @@ def command(
     refusals: list[CollwiseError] = []
 
     def loaded() -> None:
+        from collwise.mpi.runtime.roll_call import absent
+
+        if absent():
+            return
         from collwise.comm import Comm
         from collwise.comm.world_replacement import replace_world
         from collwise.mpi.runtime.world import world
@@ -117,12 +121,15 @@ def command(
             refusals.append(problem)
             raise SystemExit(problem.exit_code) from None
 
+    process = os.getpid()
     code = run_script(words, loaded)
+    if os.getpid() != process:
+        raise ScriptEnd(code)  # a forked child has nothing to save or to tell
     if refusals:
         raise refusals[0]
     if worlds and (learning := worlds[0]._learning) is not None:
         learning.save()
-    if records and worlds and worlds[0].rank == 0:
+    if records and worlds and worlds[0]._dispatch.rank == 0:  # the script may have ended MPI
         _tell(worlds[0], summary, json_path)
     raise ScriptEnd(code)
 

@@ -23,7 +23,7 @@ from collwise.model.machine import Machine, checked_machine
 from collwise.model.placement import Placement, check_placement
 from collwise.mpi.bench.placing import find_placement
 from collwise.mpi.library.switching import check_switch
-from collwise.mpi.runtime.agreement import everywhere, on_root
+from collwise.mpi.runtime.agreement import everywhere, gathered, on_root
 from collwise.mpi.runtime.world import World, describe
 from collwise.planner.by_hand import parse_choices, read_choices
 from collwise.profiles.fingerprint import Fingerprint, Layout
@@ -60,7 +60,8 @@ class Settings(NamedTuple):
 def agreed(comm: MPI.Intracomm, settings: Settings) -> tuple[Decision, World]:
     """Returns the decision by rank 0's settings, and the world's description; equal on all ranks.
 
-    Collective.   comm: an mpi4py communicator, no `cw.Comm`, since a `cw.Comm` might run plans.
+    The decision is not yet `on` this world.   Collective.   comm: an mpi4py communicator, no
+    `cw.Comm`, since a `cw.Comm` might run plans.
     """
     _check_algorithms(comm)
     world = describe(comm, settings.transport, settings.profile)
@@ -94,7 +95,7 @@ def agreed(comm: MPI.Intracomm, settings: Settings) -> tuple[Decision, World]:
     if places is None and profile is not None and any(one.levels for one in profile.every):
         places = find_placement(comm, world).placement
     world = world._replace(level_placement=places)
-    return decision.on(world), world
+    return decision, world
 
 
 def _decided(world: World, settings: Settings) -> Decision:
@@ -189,12 +190,15 @@ def _elsewhere(here: Fingerprint, layout: Layout) -> Profile | None:
 
 def _check_algorithms(comm: MPI.Intracomm) -> None:
     """Raise InvalidArgument on all ranks if the ranks' versions or algorithms differ."""
-    every = registry.ALGORITHMS.values()
-    known = [(one.name, one.summary, one.source, one.time, *one.parameters) for one in every]
-    facts = [(f"version {_version('collwise')}",), *known]
-    if len(set(comm.allgather(sha256(repr(facts).encode()).digest()))) == 1:
+
+    def facts() -> list[tuple[object, ...]]:
+        every = registry.ALGORITHMS.values()
+        known = [(one.name, one.summary, one.source, one.time, *one.parameters) for one in every]
+        return [(f"version {_version('collwise')}",), *known]
+
+    if len(set(gathered(comm, lambda: sha256(repr(facts()).encode()).digest()))) == 1:
         return
-    first, *others = comm.allgather(facts)
+    first, *others = gathered(comm, facts)
     for rank, theirs in enumerate(others, 1):
         for ours, other in zip_longest(first, theirs):
             if ours != other:

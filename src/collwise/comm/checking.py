@@ -19,6 +19,7 @@ from collwise.errors import InvalidArgument
 from collwise.mpi.buffers.buffer import Buffer, combined_buffers, is_in_place
 from collwise.mpi.buffers.mpi_operators import planning_name, planning_type
 from collwise.mpi.buffers.vector_layout import SPECS, contribution, lengths_of
+from collwise.mpi.runtime.agreement import everywhere
 from collwise.mpi.runtime.private_communicator import plain_duplicate
 from collwise.mpi.runtime.progress import advance
 from collwise.schedule.collectives import COLLECTIVES, Collective
@@ -86,7 +87,7 @@ class ArgumentExchange:
     @cached_property
     def comm(self) -> MPI.Intracomm:
         """A duplicate of the user's communicator, for exchanges.  First access: collective."""
-        return plain_duplicate(self._user)
+        return everywhere(self._user, partial(plain_duplicate, self._user))
 
     def exchange(self, own: tuple[Any, ...]) -> list[Any]:
         """Every rank's `own`, which begins with the rank, in rank order; None for a late rank.

@@ -19,7 +19,7 @@ from collwise.comm.sharing import SharedArray, shared_array
 from collwise.errors import UnknownName
 from collwise.model.machine import Machine
 from collwise.model.placement import Placement
-from collwise.mpi.runtime.agreement import gather_sources
+from collwise.mpi.runtime.agreement import everywhere, gather_sources
 from collwise.mpi.runtime.private_communicator import NO_ROOM
 from collwise.planner.choose import problem_for
 from collwise.planner.operator_order import DTYPE, OP
@@ -89,10 +89,16 @@ class Comm(ObjectForms):
             profile, machine, effort, algorithms, order, placement, learn, transport
         )
         decision, world = agreed(MPI.Intracomm(comm), settings)
-        of_world = getattr(MPI.COMM_WORLD, "_record", None)  # `collwise run` records all calls
-        self._record = of_world or (Record() if record or decision.learn else None)
-        self._learning = Learning(decision.learn) if decision.learn else None
-        self._serve(decision, world, self.Get_rank())
+
+        def serve() -> None:
+            of_world = getattr(MPI.COMM_WORLD, "_record", None)  # `collwise run` records all calls
+            self._record = of_world or (Record() if record or decision.learn else None)
+            self._learning = Learning(decision.learn) if decision.learn else None
+            self._serve(decision.on(world), world, self.Get_rank(), later=True)
+
+        everywhere(MPI.Intracomm(comm), serve)
+        if self._argument_exchange is not None:
+            _ = self._argument_exchange.comm  # now, since the first call may lack ranks
         self._dispatch.agree_on_own()
         # A rank may record for itself: what is made here depends on what all ranks know.
         if decision.progress and len(world.hosts) > 1 and decision.served(len(world.hosts)):

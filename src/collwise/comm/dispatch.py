@@ -10,6 +10,7 @@ from functools import partial
 from itertools import product
 from time import monotonic_ns
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from mpi4py import MPI
 
@@ -37,7 +38,7 @@ from collwise.schedule.program import Schedule
 log = logging.getLogger("collwise")
 
 MAX_ENTRIES = 2048
-"""Largest number of handlers, plans and executors in a communicator's cache; some hold memory."""
+"""Largest number of handlers and plans in a communicator's cache; handlers own executors."""
 SLOW_S = 50e-6
 """Seconds.  Object methods use no plan if a race shows the library's call to take at most this."""
 _NO_DUPLICATE = "there is no private communicator yet: make a blocking call of this collective"
@@ -54,7 +55,7 @@ class Dispatch:
     and the views made of it share both.   methods: MPI methods that plans may serve.
     record: counts calls.   way: the form under which blocking calls are counted, such as "object".
     learning: tries plans on calls; needs a record.   common_clock: whether all ranks read the same
-    clock.   calls: the cache of handlers, plans and executors.
+    clock.   calls: the cache of handlers and plans.
     """
 
     decision: Decision
@@ -71,10 +72,11 @@ class Dispatch:
     def __post_init__(self) -> None:
         self._trials: dict[Hashable, Trial | None] = {}
         self.calls: BoundedCache[Hashable, Any] = BoundedCache(MAX_ENTRIES)
+        self._executors: WeakValueDictionary[Hashable, Executor] = WeakValueDictionary()
         self.in_c: dict[Way, Any] = {}
         self._ready = False
         self.duplicate.when_made.append(self.forget)
-        self.own.when_agreed.append(self.forget)
+        self.own.when_changed.append(self.forget)
 
     def calls_in_c(self, way: Way, comm: MPI.Intracomm, slow: Callable[..., Any]) -> Any:
         """Make the object whose methods, written in C, serve calls of the form `way`.
@@ -285,11 +287,11 @@ class Dispatch:
         # Decided at the first call of its kind, which is the same one on all ranks.
         key = method, asked
         if key not in self._trials and len(self._trials) < MAX_TRIALS:
-            predefined = op is None or op.is_predefined
-            self._trials[key] = None
+            new, predefined = None, op is None or op.is_predefined
             if predefined and self.decision.learnable(asked):
-                new = self._trials[key] = Trial(method, way, asked, self, learning)
+                new = Trial(method, way, asked, self, learning)
                 record.add(new)
+            self._trials[key] = new  # last: after an error this call may be made again
         return self._trials.get(key) or record.tally(*about)
 
     def trial_over(self, trial: Trial, result: RaceResult | None) -> None:
@@ -353,7 +355,10 @@ class Dispatch:
         """The executor for a plan.  Collective if the private communicator is not made yet."""
         private = self.duplicate.make()
         key = method, plan.problem, plan.choice.label, id(op)
-        return self._cached(key, lambda: executor_for(plan.schedule, private, op, method))
+        if (executor := self._executors.get(key)) is None:
+            executor = executor_for(plan.schedule, private, op, method)
+            self._executors[key] = executor
+        return executor
 
     def _failed(self, problem: BaseException) -> None:
         """Mark the private communicator broken after an error in a call that C alone served."""

@@ -6,9 +6,9 @@ inside a blocking call gives all ranks the same times of these calls.  So all ra
 whether to go on.
 """
 
-import atexit
 import logging
 from collections.abc import Mapping
+from functools import partial
 from math import ceil, isfinite
 from statistics import median
 from time import monotonic
@@ -23,7 +23,8 @@ from collwise.errors import CollwiseError, NothingApplies
 from collwise.measure.race import LIBRARY, Race
 from collwise.mpi.execution.executor import Executor
 from collwise.mpi.library.switching import Switched
-from collwise.mpi.runtime.progress import wait_with_progress
+from collwise.mpi.runtime.agreement import everywhere
+from collwise.mpi.runtime.progress import before_mpi_ends, wait_with_progress
 from collwise.planner.by_hand import own_choice
 from collwise.planner.plans import Plan
 from collwise.planner.race_lookup import race_result
@@ -63,7 +64,7 @@ class Learning:
         self.share, self.spent_s, self.planning_s = share, 0.0, PLANNING_S
         self.results: list[tuple[Fingerprint, RaceResult]] = []
         self._begin, self._saved = monotonic(), 0
-        atexit.register(self.save)
+        before_mpi_ends(self.save)
 
     @property
     def elapsed_s(self) -> float:
@@ -148,7 +149,8 @@ class Trial(Tally):
 
     def _step(self, op: MPI.Op | None) -> bool:
         if self._turns:
-            self._block[self._turns.pop(0)] = self._last(BLOCKS[self._round])
+            self._block[self._turns[0]] = self._last(BLOCKS[self._round])
+            del self._turns[0]
             if self._turns:
                 return self._go_on(BLOCKS[self._round])
         spent_s, elapsed_s, planning_s = self._agree()
@@ -173,19 +175,25 @@ class Trial(Tally):
         if not self._plans:
             begin = monotonic()
             try:
-                self._plans = decision.best_plans(asked)
-            except NothingApplies:
+                everywhere(self._dispatch.duplicate.of, partial(self._prepare, asked, op))
+                estimated = next(iter(self._plans.values()))
+                self._own = self._dispatch.own_to_try(self.method, estimated, MOST_OWN)
+            except Exception as problem:  # the same on all ranks
+                if self._dispatch.rank == 0 and not isinstance(problem, NothingApplies):
+                    log.warning("nothing is tried on %s: %r", self.problem, problem)
                 return self._end(None)
-            for label, plan in self._plans.items():
-                self._executors[label] = self._dispatch.executor(self.method, plan, op)
-            estimated = next(iter(self._plans.values()))
-            self._own = self._dispatch.own_to_try(self.method, estimated, MOST_OWN)
             self._samples = {label: [] for label in (*self._executors, *self._own)}
             self._learning.planning_s = max(self._learning.planning_s, monotonic() - begin)
         labels = list(self._samples)
         first = self._round % len(labels)
         self._turns = labels[first:] + labels[:first]
         return self._go_on(BLOCKS[self._round])
+
+    def _prepare(self, asked: CallProblem, op: MPI.Op | None) -> None:
+        """Make plans and executors; this may fail on one rank."""
+        self._plans = self._dispatch.decision.best_plans(asked)
+        for label, plan in self._plans.items():
+            self._executors[label] = self._dispatch.executor(self.method, plan, op)
 
     def _go_on(self, calls: int) -> bool:
         """Let the current candidate, or the library if none is, serve the next `calls` calls."""
@@ -262,6 +270,7 @@ class Trial(Tally):
 
     def _end(self, result: RaceResult | None) -> bool:
         self.numbers[UNTIL] = FOREVER
+        self._executors.clear()  # the record keeps this object
         profile = self._dispatch.decision.profile
         if result is not None and profile is not None and self._dispatch.rank == 0:
             self._learning.results.append((profile.fingerprint, result))

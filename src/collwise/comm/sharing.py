@@ -59,24 +59,26 @@ def shared_array(comm: Inheritable, array: Any, root: int) -> SharedArray:
     content: Any = mapped.writers
     if problems:
         log.warning("share: each rank has a copy of its own: %s", "; ".join(problems.values()))
-        own = nodes[plain.Get_rank()] in problems
-        private = everywhere(plain, lambda: mmap.mmap(-1, max(layout.nbytes, 1)) if own else None)
-        if own:
-            memory = content = private
+
+    def filled() -> None:
+        nonlocal memory, content
+        if nodes[plain.Get_rank()] in problems:
+            memory = content = mmap.mmap(-1, max(layout.nbytes, 1))
+        if plain.Get_rank() == root:
+            np.copyto(_view(layout, content), array)
+
+    everywhere(plain, filled)
     # On a node whose ranks share no memory, each rank has a copy.
-    filled = [r for r, node in enumerate(nodes) if r == makers[node] or node in problems]
-    if plain.Get_rank() == root:
-        np.copyto(_view(layout, content), array)
-    if len(filled) > 1:
-        mine = plain.Get_rank() in filled
+    fillers = [r for r, node in enumerate(nodes) if r == makers[node] or node in problems]
+    if len(fillers) > 1:
+        mine = plain.Get_rank() in fillers
         between = comm.Split(0 if mine else MPI.UNDEFINED, key=plain.Get_rank() != root)
         if mine:
             data = memoryview(content)[: layout.nbytes]
             for start in range(0, layout.nbytes, _PIECE):
                 between.Bcast([data[start : start + _PIECE], MPI.BYTE], root=0)
             between.Free()
-    plain.Barrier()
-    view = _view(layout, memory)
+    view = everywhere(plain, lambda: _view(layout, memory))  # when all have filled theirs
     view.flags.writeable = False
     return view[...].view(SharedArray)  # its base owns the memory; the new array does not
 

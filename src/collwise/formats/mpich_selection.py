@@ -1,9 +1,9 @@
 """MPICH's selection file: the library's own table, in JSON, with our rules in it.
 
-A file replaces the library's whole table, so the table is taken from the library.  Its keys are
-tests and decisions, which are tried in order.  MPICH reads tests of the communicator wrongly below
-tests of sizes, so our rules have them above.  The table's choice stays for
-operators and counts for which a rule's algorithm is wrong.
+A file replaces a whole table, so the table is taken from the library.  Its keys are tests and
+decisions, which are tried in order.  MPICH reads tests of the communicator wrongly below tests of
+sizes, so our rules have them above.  The table's choice stays for operators and counts for which a
+rule's algorithm is wrong.
 
 With several ranks on each of several nodes the library composes: a second table chooses how.  An
 algorithm then runs among one rank of each node, the leaders, and inside nodes.  The library asks
@@ -12,6 +12,10 @@ nodes, and for as many as a node had.  The table cannot tell how many ranks the 
 Nor can it tell leaders from a program's communicator with one rank on each of as many nodes.
 Only one composition lets an algorithm run among all ranks: the one of communicators without
 hierarchy.  Rules that were raced with it need a second file, which replaces the second table.
+
+From MPICH 5.1 on, tables have names, and a file replaces those that it holds: ours call the
+library's own, under another name.  Tests have other words, and tell how many ranks a node has,
+which all ranks see alike if nodes are regular or one.  This follows the text of MPICH's reader.
 """
 
 import json
@@ -51,6 +55,10 @@ _NODES = re.compile(r"(\d+)x(\d+)")
 """Matches text such as "4x16": the number of nodes, and of the ranks on each of them."""
 _TOTAL = ("Allgather", "Allgatherv", "Reduce_scatter_block")
 """Methods for which the table tests the bytes of all ranks together, as collwise counts them."""
+_NEWER = {"is_op_built_in=yes": "builtin_op", "is_commutative=yes": "commutative",
+          "count<pow2": "!count_ge_pof2"}  # fmt: skip
+"""The words of tests from MPICH 5.1 on, by earlier ones.  Those that end in any or no are "any"."""
+_NAME = "name={}-intra-auto"
 
 
 def why_not(rule: Rule, library: Installed) -> str:
@@ -61,6 +69,12 @@ def why_not(rule: Rule, library: Installed) -> str:
     unsaid = [one for one in rule.changed if f"{{{one}}}" not in places and one != "composition"]
     if unsaid:
         return f"the file has no place for {' and '.join(unsaid)}"
+    if own := _table(library, '{"name='):
+        if "composition" in (rule.settings if rule.composed else rule.changed):
+            return "the file has no place for composition"
+        told = "local_node_size" in library.accepted and _NODES.fullmatch(rule.ranks_per_node)
+        there = "the file cannot tell its nodes" if rule.composed and not told else ""
+        return there if _NAME.format(rule.method.lower()) in own else "the library has no table"
     if rule.composed and rule.method == "Allgather":
         return "the library composes none, though it has a variable for it"
     number = rule.settings.get("composition")
@@ -194,7 +208,7 @@ def _holds(test: str, ranks: int, hierarchy: str) -> bool:
 
 
 def _by_size(
-    size: str, rules: Sequence[Rule], default: Table, chooses: Callable[[Rule], Table]
+    size: str, rules: Sequence[Rule], default: Table | str, chooses: Callable[[Rule], Table]
 ) -> Table:
     """A table that chooses by size.   size: the name of its tests.   default: where no rule is."""
     chosen = Table()
@@ -211,7 +225,7 @@ def _algorithm(rule: Rule) -> Table:
     return {f"algorithm=MPIR_{name}": {one: {} for one in parameters}}
 
 
-def _guarded(rule: Rule, chosen: Table, default: Table) -> Table:
+def _guarded(rule: Rule, chosen: Table, default: Table | str) -> Table:
     """`chosen` where the rule's algorithm is right for operator and count; else `default`."""
     if rule.method in ("Bcast", "Allgather", "Allgatherv"):
         return chosen
@@ -219,6 +233,27 @@ def _guarded(rule: Rule, chosen: Table, default: Table) -> Table:
         enough = {"count<pow2": default, "count=any": chosen}
         chosen = {"is_op_built_in=yes": enough, "is_op_built_in=no": default}
     return {"is_commutative=yes": chosen, "is_commutative=no": default}
+
+
+def named_tables(rules: Sequence[Rule], library: Installed) -> dict[str, str]:
+    """The file from MPICH 5.1 on without its comments: the named tables of methods with rules."""
+    own, file = _table(library, '{"name='), Table()
+    for method, by_ranks in by_method(rules).items():
+        name, default = _NAME.format(method.lower()), f"call=collwise-usual-{method.lower()}"
+        chosen, size = Table(), "total_msg_size" if method in _TOTAL else "avg_msg_size"
+        for ranks, some in by_ranks.items():
+            here: Table = _by_size(size, some, default, _algorithm)
+            nodes = _NODES.fullmatch(max(rule.ranks_per_node for rule in some))
+            if nodes and "local_node_size" in library.accepted:
+                fewer = f"local_node_size<={int(nodes[2]) - 1}"
+                here = {fewer: default, f"local_node_size<={nodes[2]}": here, "any": default}
+                if nodes[1] != "1":
+                    here = {"node_regular": here, "any": default}
+            chosen.setdefault(f"comm_size<={ranks - 1}", default)
+            chosen[f"comm_size<={ranks}"] = here
+        file |= {name: {**chosen, "any": default}, default.replace("call=", "name="): own[name]}
+    text = re.sub(r'"\w+=(any|no)"', '"any"', json.dumps(file, indent=1) + "\n")
+    return {"": re.sub(r'"([^"]+)"', lambda word: f'"{_NEWER.get(word[1], word[1])}"', text)}
 
 
 def undoing(rules: Sequence[Rule]) -> dict[str, str]:
@@ -232,18 +267,16 @@ def undoing(rules: Sequence[Rule]) -> dict[str, str]:
 
 def variables(rules: Sequence[Rule], path: str) -> dict[str, str]:
     """The environment variables that put the files in force."""
-    beside = {"MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE": f"{path}{_COMPOSITIONS}"}
-    return {
-        "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": path,
-        **undoing(rules),
-        **(beside if _composed(rules) else {}),
-    }
+    files = {"MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": path}
+    if _composed(rules):
+        files["MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE"] = f"{path}{_COMPOSITIONS}"
+    return files | undoing(rules)
 
 
-FORMAT = RuleFormat(
+_WHOLE = RuleFormat(
     "MPICH",
     (4,),
-    (6,),
+    (5, 1),
     why_not,
     bodies,
     "// {}\n",
@@ -264,3 +297,11 @@ FORMAT = RuleFormat(
         "the algorithms in the shared memory of a node: they follow other variables",
     ),
 )
+_NAMED = _WHOLE._replace(
+    below=(6,),
+    bodies=named_tables,
+    variables=lambda rules, path: {"MPIR_CVAR_COLL_SELECTION_JSON_FILE": path, **undoing(rules)},
+    cannot_say=(_WHOLE.cannot_say[0], "nodes: none are told if those of ranks are not consecutive"),
+    counters=("MPIR_CVAR_DUMP_COLL_ALGO_COUNTERS", r"(\d+)\s+MPIR_{}_intra_{}\s"),
+)
+FORMAT = _WHOLE._replace(newer=_NAMED)

@@ -9,6 +9,8 @@ from collwise.system import formatting
 
 _MARK = "collwise export: rules for"
 """The mark in the first line of every file of rules."""
+CAUTION = "Another version may abort programs in MPI_Init: set the variables only where {} runs."
+"""A warning; the name and the version of the library go into it."""
 _FLAT = re.compile(r"1x\d+|\d+x1|")
 """Matches placements with one node, or with one rank on each node."""
 
@@ -24,8 +26,8 @@ class Installed(NamedTuple):
     """An installed MPI library's description of itself (`mpi/library/description.py`).
 
     library: name and version.   algorithms: by MPI's method and the algorithm's name.   tables: the
-    JSON tables by which it chooses.   accepted: the algorithms that such a table may name.
-    Tables and accepted are empty unless it is an MPICH.
+    JSON tables by which it chooses.   accepted: words that such a table may have: algorithms, and
+    from MPICH 5.1 on a test.   Tables and accepted are empty unless it is an MPICH.
     """
 
     library: str
@@ -82,7 +84,8 @@ class RuleFormat(NamedTuple):
     a rule beside another one; "" if they can.   undoing: returns those of the variables
     that undo what a job's own variables force.   cannot_say: what no file of the format says,
     whatever the races.   not_raced: what a file could say, or its library could do, but no race
-    tries.
+    tries.   counters: a variable that makes rank 0 print how often it ran each algorithm, and the
+    pattern of a line of that, for a method and a name.   newer: the format of later versions.
     """
 
     vendor: str
@@ -97,19 +100,23 @@ class RuleFormat(NamedTuple):
     undoing: Callable[[Sequence[Rule]], Mapping[str, str]] = lambda rules: {}
     cannot_say: Sequence[str] = ()
     not_raced: Sequence[str] = ()
+    counters: tuple[str, str] | None = None
+    newer: "RuleFormat | None" = None
 
-    def check(self, library: str) -> None:
-        """Raise InvalidArgument unless `library` is a version that reads these rules."""
+    def read_by(self, library: str) -> "RuleFormat":
+        """The format that `library` reads, this or the newer; InvalidArgument if it reads none."""
         name, _, said = library.rpartition(" ")
         version = tuple(map(int, re.findall(r"\d+", said)))
-        if name != self.vendor or not self.first <= version < self.below:
-            first, below = (".".join(map(str, one)) for one in (self.first, self.below))
+        last = self.newer or self
+        if name != self.vendor or not self.first <= version < last.below:
+            first, below = (".".join(map(str, one)) for one in (self.first, last.below))
             raise InvalidArgument(
                 f"rules for {self.vendor}",
                 f"this is {library or 'no MPI library'}",
                 f"they are for {self.vendor} from {first} on, before {below}: name a --profile"
                 " measured with it",
             )
+        return self if version < self.below else last
 
     def texts(
         self, rules: Sequence[Rule], library: Installed, sizes: str, unsaid: Sequence[str]
@@ -119,6 +126,7 @@ class RuleFormat(NamedTuple):
         sizes: for which sizes rules count, as a sentence.   unsaid: what the files cannot express.
         """
         lines = [f"{_MARK} {library.library}, from races of blocking calls", sizes]
+        lines.append(CAUTION.format(library.library))
         for rule in rules:
             lines += [str(rule), *(f"  {line}" for line in rule.evidence)]
         lists = {"This file cannot say": unsaid, "No race tried": self.not_raced}

@@ -9,7 +9,8 @@ each of them in turn.  Then, as soon as P_k has its message,
 T is the time until P_0 has received that message, by P_0's clock.  It is linear in t0 and in λt0;
 prediction, fit and tests all take the factors from `ProbeSetting.terms`.
 
-This module sends nothing: MPI or the simulator runs a probe's operations.
+This module sends nothing: MPI or the simulator runs a probe's operations.  On MPI, messages through
+shared memory come from one buffer and go to another, again and again, as in programs and races.
 """
 
 from abc import ABC, abstractmethod

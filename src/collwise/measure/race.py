@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from collwise.measure.stability import cores_moved
 from collwise.measure.statistics import Interval, median_interval, ratio_interval
 from collwise.profiles.records import Form
 
@@ -104,12 +105,14 @@ class Load(NamedTuple):
 
     began_s, ended_s: on the monotonic clock of rank 0's host.   calls_s: of all calls, one after
     another.   worked_s: processor time of all ranks within these calls; 0 on real hosts.
+    lines_s: as in `Provenance`, before and after the calls.
     """
 
     began_s: float = 0.0
     ended_s: float = 0.0
     calls_s: float = 0.0
     worked_s: float = 0.0
+    lines_s: tuple[tuple[float, ...], ...] = ()
 
 
 UNKNOWN_LOAD = Load()
@@ -255,7 +258,11 @@ class Race:
 
     @property
     def verdict(self) -> str:
-        """A phrase: whether `best` won against the library, or why it did not."""
+        """A phrase: whether `best` won against the library, or why it did not; cores that moved."""
+        return "; ".join(filter(None, (self._decision, cores_moved(*self.load.lines_s))))
+
+    @property
+    def _decision(self) -> str:
         gain = self.speedup(self.best)
         if self.impossible:
             return "below its bound: t0 or λ is wrong, the library's own stays"

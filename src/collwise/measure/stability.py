@@ -10,7 +10,7 @@ from math import log
 from typing import NamedTuple
 
 from collwise.measure.probes import usual_ks
-from collwise.profiles.records import Bounds, MeasuredSize, Mode, Provenance
+from collwise.profiles.records import Bounds, MeasuredSize, Measurements, Mode, Provenance
 from collwise.system.integers import ratio
 
 STABLE = "stable"
@@ -22,6 +22,8 @@ UNCERTAINTY = 0.1
 """A point is noisy if the relative uncertainty (±) of its t0 or λ exceeds this."""
 UNKNOWN = 2.0
 """t0 or λ counts as unknown if its relative uncertainty exceeds this (a factor of 7)."""
+MOVED = 2.0
+"""Cores have moved if the time of a cache line between two ranks changes by this factor."""
 SHARE = 0.25
 """The largest share of noisy points in a stable measurement."""
 
@@ -59,6 +61,10 @@ def judge(
     troubles = [_troubles(point) for point in judged]
     kinds = Counter(kind for of_point in troubles for kind, _ in of_point)
     noisy = sum(map(bool, troubles))
+    if moved := cores_moved(*made.lines_s[:1], *made.lines_s[-1:]):
+        advice.append(
+            f"while this was measured, {moved}: bind the ranks to cores, or measure again"
+        )
     most = max(made.hosts.values(), default=0)
     if oversubscribed := most > cores:
         reasons.append(f"{most} ranks share {cores} core(s)")
@@ -108,6 +114,33 @@ def judge(
             " longer to accept a message than to deliver it"
         )
     return Judgement(_verdict(reasons), tuple(advice))
+
+
+def cores_moved(*lines_s: Sequence[float]) -> str:
+    """Words on the pair of ranks whose cache line's time changed most; empty if MOVED by none.
+
+    lines_s: for two moments, the seconds for each pair; no words for fewer moments.
+    """
+    changes = [(max(pair) / min(pair), *pair) for pair in zip(*lines_s, strict=False)]
+    change, *times = max(changes, default=(0.0,))
+    if change < MOVED or len(times) < 2:
+        return ""
+    first, second = (f"{time_s * 1e9:.0f} ns" for time_s in times)
+    return f"cores moved: a cache line between two ranks took {first} there and back, then {second}"
+
+
+def state_lines(measured: Measurements) -> list[str]:
+    """The verdict on measurements, and in what state of the machine they were made, if known."""
+    lines, times = [f"verdict  {measured.verdict}"], measured.provenance.lines_s
+    spans = [
+        " … ".join(dict.fromkeys(f"{end(row) * 1e9:.0f}" for end in (min, max))) + " ns"
+        for row in times
+        if row
+    ]
+    if spans:
+        told = ", then ".join(spans)
+        lines.append(f"cores    a cache line goes from a rank to the next one and back in {told}")
+    return lines
 
 
 def known_to(points: Sequence[MeasuredSize], nbytes: int) -> tuple[str, int]:

@@ -181,10 +181,10 @@ class Machine:
     ) -> "Memory":
         """A machine whose ranks share memory: a rank publishes bytes, and all others can read them.
 
-        publishing: a machine whose t0 is the time for which a publication keeps the sender busy,
-        for any number of readers, and whose λ·t0 is the time until an idle reader has the bytes.
-        read: the seconds, at most λ·t0, for which a read keeps its reader busy, or pairs of bytes
-        and seconds.
+        A rank does one thing at a time.   publishing: a machine whose t0 is the time for which a
+        publication keeps the sender busy, for any number of readers, and whose λ·t0 is the time
+        until an idle reader has the bytes.   read: the seconds, at most λ·t0, for which a read
+        keeps its reader busy, or pairs of bytes and seconds.
         """
         from collwise.model.shared_memory import sharing_memory
 

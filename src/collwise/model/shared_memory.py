@@ -1,7 +1,8 @@
 """Machines whose ranks share memory: a rank publishes bytes once, and other ranks read them.
 
-The sender's port is busy for the publication, however many read it; each reader's port is busy for
-its own read.  `schedule.dependencies.publications` says which sends are one publication.
+The sender is busy for the publication, however many read it; each reader is busy for its own read.
+A rank does one thing at a time.  `schedule.dependencies.publications` says which sends are one
+publication.
 """
 
 from collections.abc import Iterable
@@ -44,7 +45,8 @@ class Memory(KeptHash, Machine):
     def receipt(self, nbytes: int) -> Fraction:
         """Seconds for which reading nbytes keeps the reader busy."""
         nbytes = checked_nbytes(nbytes)
-        return interpolated(self.reading, nbytes)[0] if self.reading else Fraction(0)
+        read = interpolated(self.reading, nbytes)[0] if self.reading else Fraction(0)
+        return min(read, self.message(nbytes).latency)  # beyond the points the lines may cross
 
     def combine(self, nbytes: int) -> Fraction | None:  # noqa: D102
         return self.publishing.combine(nbytes)
@@ -82,8 +84,8 @@ def sharing_memory(publishing: Machine, read: Number | Iterable[tuple[int, Numbe
         remedy = "give Machine.postal or a measured machine"
         raise InvalidArgument(ASKED, f"its publications are {publishing.kind}", remedy)
     machine = Memory(publishing, times_by_size(read, ASKED, "read"))
-    for nbytes in machine.sizes() or (0,):
-        if machine.receipt(nbytes) > machine.message(nbytes).latency:
+    for nbytes in machine.sizes() if machine.reading else ():
+        if interpolated(machine.reading, nbytes)[0] > machine.message(nbytes).latency:
             seen = f"a read of {nbytes} bytes takes longer than publishing and reading them"
             raise InvalidArgument(ASKED, seen, "give reads that take λ·t0 at most")
     return machine

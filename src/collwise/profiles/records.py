@@ -188,6 +188,9 @@ class Provenance(ProfileRecord, frozen=True, kw_only=True):
     engine: str = ""
     """The engine that ran the timed calls, "compiled" or "python"; empty in older profiles."""
     notes: tuple[str, ...] = ()
+    lines_s: tuple[tuple[Positive, ...], ...] = ()
+    """Seconds for a cache line from a rank to the next one of its node and back, in the order of
+    ranks: before the measurements, and after them.  Empty if they are unknown."""
 
     @property
     def ranks_per_node(self) -> str:

@@ -4,7 +4,7 @@ from math import isfinite
 from typing import Any
 
 from collwise.measure.race import LIBRARY, method_name
-from collwise.measure.stability import digits, known_to, uncertainty
+from collwise.measure.stability import digits, known_to, state_lines, uncertainty
 from collwise.measure.statistics import Interval
 from collwise.model.exact import seconds
 from collwise.model.levels import crossing
@@ -88,7 +88,8 @@ def size_of(problem: Problem) -> str:
 
 def tuning_summary(tuning: Tuning) -> list[str]:
     """The result of the session in a few lines."""
-    lines = [f"verdict  {tuning.profile.verdict}"]
+    lines = state_lines(tuning.profile.measurements)
+    before = len(lines)
     by_form: dict[Form, list[tuple[Outcome, RaceVerdict]]] = {}
     for outcome in tuning.outcomes:
         for decision in outcome.decisions:
@@ -101,7 +102,7 @@ def tuning_summary(tuning: Tuning) -> list[str]:
             if d.used == "collwise"
         ]
         lines.append(
-            f"{'races' if len(lines) == 1 else '':<9}{form} calls: the library's default is"
+            f"{'races' if len(lines) == before else '':<9}{form} calls: the library's default is"
             f" clearly beaten in {len(won)} of {len(decided)}"
             + (f": {', '.join(won)}" if won else "; the library's own stays")
         )

@@ -184,7 +184,12 @@ def ask(
     answer came in time, or why the command did not start.
     environment: additional variables.   limit_s: seconds for the command; None: ANSWER_S.
     """
-    limit_s = ANSWER_S if limit_s is None else limit_s
+    printed, trouble = ran(command, environment or {}, ANSWER_S if limit_s is None else limit_s)
+    return list(_answers(printed)), trouble
+
+
+def ran(command: Sequence[str], environment: Mapping[str, str], limit_s: float) -> tuple[str, str]:
+    """Run a command as `ask` does; return what it printed, and the line that says what failed."""
     try:
         ended = subprocess.run(
             command,
@@ -193,16 +198,16 @@ def ask(
             timeout=limit_s,
             check=False,
             stdin=subprocess.DEVNULL,
-            env={**alone(), **(environment or {})},
+            env={**alone(), **environment},
         )
     except subprocess.TimeoutExpired:
-        return [], f"no answer within {limit_s:.0f} s"
+        return "", f"no answer within {limit_s:.0f} s"
     except OSError as problem:
-        return [], str(problem)
+        return "", str(problem)
     complaints = [line.strip() for line in ended.stderr.splitlines() if line.strip()]
     telling = [line for line in complaints if NO_PROVIDER in line] or complaints[-1:]
     trouble = telling[0] if telling else f"exit code {ended.returncode}, no message"
-    return list(_answers(ended.stdout)), trouble
+    return ended.stdout, trouble
 
 
 def _answers(output: str) -> Iterator[Answer]:

@@ -10,11 +10,11 @@ enum outcome { DONE, STUCK, PAST_LIMIT, TOO_LATE, FAILED };
 static const int64_t NEVER = -1, NONE = -1, LATEST = (int64_t)1 << 61;
 
 /* The bits of `rules`, which are the rules of the law. */
-enum rule { RENDEZVOUS = 1, IN_ORDER_OF_TIME = 2, ONE_PARTNER = 4, ONE_PROCESSOR = 8 };
+enum rule { RENDEZVOUS = 1, IN_ORDER_OF_TIME = 2, ONE_PARTNER = 4, ONE_PROCESSOR = 8, IN_TURNS = 16 };
 
 /* Of events at one time, those of the lowest kind come first: arrivals at shared ports (negative
-   kinds), then requests; at a processor, a send comes before an arrived message. */
-enum kind { AT_PROCESSOR_SEND = 0, REQUEST = 1, AT_PROCESSOR_ARRIVAL = 2 };
+   kinds), then requests; at a processor, a send comes before an arrived message, or before a read. */
+enum kind { AT_PROCESSOR_SEND = 0, REQUEST = 1, AT_PROCESSOR_ARRIVAL = 2, READ = 2 };
 
 struct event {
     int64_t time;
@@ -103,6 +103,11 @@ static void wake(struct loop *loop, int64_t rank) {
         loop->on_stack[rank] = 1;
         loop->stack[loop->stacked++] = rank;
     }
+}
+
+/* Whether a message goes through shared memory, where a rank does one thing at a time. */
+static int in_turns(const struct loop *loop, int64_t row) {
+    return loop->rules & IN_TURNS && loop->entry[row] > 0;
 }
 
 /* Complete a row at `time`; rows that wait for its data may become ready. */
@@ -263,6 +268,9 @@ static void serve(struct loop *loop, int64_t row, int64_t time) {
     loop->free[port] = time + loop->gap[row];
     loop->next[port]++;
     loop->requested[port] = 0;
+    if (in_turns(loop, row)) {
+        loop->cpu[loop->source[row]] = time + loop->gap[row];
+    }
     if (loop->rules & ONE_PARTNER) {
         meet(&loop->partners[loop->source[row]], loop->target[row], time + loop->gap[row]);
         meet(&loop->partners[loop->target[row]], loop->source[row], time + loop->gap[row]);
@@ -319,6 +327,13 @@ static void go_on(struct loop *loop, int64_t rank) {
             }
             int64_t time = loop->passage[row];
             if (time == NEVER) {
+                break;
+            }
+            if (in_turns(loop, row)) {
+                if (!loop->requested[port]) {
+                    loop->requested[port] = 1;
+                    push_row(loop, later(time - loop->absorb[row], loop->free[port]), READ, row);
+                }
                 break;
             }
             if (loop->free[port] != NEVER) {
@@ -395,9 +410,17 @@ static void use_processor(struct loop *loop, struct event event) {
 }
 
 static void handle(struct loop *loop, struct event event) {
+    int64_t rank = event.kind == READ ? event.target : event.source;
     loop->past |= event.time > loop->limit;
     if (loop->rules & ONE_PROCESSOR) {
         use_processor(loop, event);
+    } else if (in_turns(loop, event.row) && event.time < loop->cpu[rank]) {
+        push_row(loop, loop->cpu[rank], event.kind, event.row);
+    } else if (event.kind == READ) {
+        int64_t time = loop->cpu[rank] = event.time + loop->absorb[event.row];
+        loop->requested[loop->sends + loop->receive_port[event.row]] = 0;
+        receive(loop, event.row, time, time);
+        wake(loop, rank);
     } else if (event.kind == REQUEST) {
         serve(loop, event.row, event.time);
     } else {
@@ -555,7 +578,7 @@ end:
 static int make(struct loop *loop) {
     size_t rows = (size_t)loop->rows + 2, ranks = (size_t)loop->ranks + 2;
     size_t ports = (size_t)loop->ports + 1, needs = (size_t)loop->begins[loop->rows] + 1;
-    int processor = (loop->rules & ONE_PROCESSOR) != 0;
+    int processor = (loop->rules & (ONE_PROCESSOR | IN_TURNS)) != 0;
     int64_t **zeros[] = {&loop->reader_begins, &loop->missing, &loop->ready};
     for (int n = 0; n < 3; n++) {
         if (!(*zeros[n] = PyMem_Calloc(rows, 8))) {

@@ -6,7 +6,9 @@ earlier sends.  A combine is in the queues of all ports of its rank.  A message 
 it is next at its send port (in a rendezvous also at its receive port) and its sender has the data.
 Where messages compete for links, partners or groups' ports, requests are served by (time, source,
 target); at equal times, arrivals at groups' ports come first, outer levels before inner ones.
-Sends of the same bytes in shared memory start together.  The loop is in C; `_Plain` replaces it.
+Sends of the same bytes in shared memory start together.  There a rank does one thing at a time: a
+read waits for its turn, too, which it takes once it would end when the bytes are there, or later.
+At equal times, sends come before reads.  The loop is in C; `_Plain` replaces it.
 """
 
 from collections import defaultdict
@@ -17,6 +19,7 @@ import numpy as np
 
 from collwise.schedule.rows import LARGEST, NONE, Rows
 from collwise.timing.law import EXACT, Law, Ticks
+from collwise.timing.plain_ports import Partner, Port
 
 try:
     from collwise.timing import _event_loop
@@ -91,39 +94,6 @@ def _play_c(rows: Rows, law: Law, limit: int) -> Played | None:
     return Played(results, outcome == _STUCK) if outcome in (_DONE, _STUCK) else None
 
 
-class _Partner:
-    """A rank's latest partner.   until: all exchanges' end; others_until: end of all but its."""
-
-    def __init__(self) -> None:
-        self.rank, self.until, self.others_until = NONE, 0, 0
-
-    def free_for(self, other: int) -> int:
-        """The tick from which the rank can exchange messages with rank `other`."""
-        return self.others_until if other == self.rank else self.until
-
-    def meet(self, other: int, until: int) -> None:
-        """Record that the rank exchanges messages with rank `other` until the tick `until`."""
-        if other != self.rank:
-            self.rank, self.others_until = other, self.until
-        self.until = max(self.until, until)
-
-
-class _Port:
-    """A port: the queue of rows that use it, in list order, and the tick from which it is free."""
-
-    def __init__(self, free: int) -> None:
-        self.queue: list[int] = []
-        self.next, self.free, self.requested = 0, free, False
-
-    def head(self) -> int:
-        """The next row in the queue, or NONE."""
-        return self.queue[self.next] if self.next < len(self.queue) else NONE
-
-    def advance(self, free: int) -> None:
-        """Go on to the next row; the port is free from the tick `free` on."""
-        self.next, self.free, self.requested = self.next + 1, free, False
-
-
 class _Plain:
     """The event loop in Python: for times of any size, and where there was no compiler."""
 
@@ -146,7 +116,7 @@ class _Plain:
         self.waited, self.holder = [NONE] * count, [NONE] * count
         self.served, self.number = [0] * count, 0
         self._make_ports(rows, law, ranks)
-        self.partners = [_Partner() for _ in range(ranks)]
+        self.partners = [Partner() for _ in range(ranks)]
         self.link_free: defaultdict[int, int] = defaultdict(int)
         self.link_holder: dict[int, int] = {}
         self.out_free = [defaultdict[int, int](int) for _ in self.shared]
@@ -159,7 +129,7 @@ class _Plain:
         bounds = law.ports.own_sends.tolist(), law.ports.own_receives.tolist()
         first = 0 if self.rules.rendezvous or self.rules.one_processor else NEVER
         all_ports = [
-            [_Port(free) for _ in range(own[-1])]
+            [Port(free) for _ in range(own[-1])]
             for own, free in zip(bounds, (0, first), strict=True)
         ]
         self.sends, self.receives = (
@@ -170,7 +140,7 @@ class _Plain:
             [ports[n] if n != NONE else None for n in column.tolist()]
             for ports, column in zip(all_ports, law.ports[2:], strict=True)
         )
-        listed = list[tuple[int, int, int, list[_Port]]]()
+        listed = list[tuple[int, int, int, list[Port]]]()
         places = zip(rows.place_at_source.tolist(), self.at_target, strict=True)
         for row, (at_source, at_target) in enumerate(places):
             source, target = self.source[row], self.target[row]
@@ -248,7 +218,7 @@ class _Plain:
             port.queue.insert(port.next, row)
         return self._combine(rank)
 
-    def _request(self, port: _Port | None) -> bool:
+    def _request(self, port: Port | None) -> bool:
         """Request the next message at a send port if possible; return whether it started."""
         row = NONE if port is None else port.head()
         if port is None or row == NONE or port.requested or self.missing[row]:
@@ -283,6 +253,8 @@ class _Plain:
         if self.routes is not None:
             time = self._reserve_links(time, row)
         sent = time + self.gap[row]
+        if self._in_turns(row):
+            self.cpu[source] = sent
         port = self.send_port[row]
         assert port is not None
         port.advance(sent)
@@ -312,6 +284,10 @@ class _Plain:
             self.link_free[link], self.link_holder[link] = start + self.gap[row], row
         return start
 
+    def _in_turns(self, row: int) -> bool:
+        """Whether a message goes through shared memory, where a rank does one thing at a time."""
+        return self.rules.in_turns and self.entry[row] > 0
+
     def _receive(self, row: int, time: int) -> None:
         port = self.receive_port[row]
         assert port is not None
@@ -339,6 +315,12 @@ class _Plain:
                     break
                 if self.passage[row] == NEVER:
                     break
+                if self._in_turns(row):
+                    if not port.requested:
+                        port.requested = True
+                        begin = max(self.passage[row] - self.absorb[row], port.free)
+                        heappush(self.heap, (begin, 2, self.source[row], rank, row))
+                    break
                 after = NEVER if port.free == NEVER else port.free + self.absorb[row]
                 self._receive(row, max(self.passage[row], after))
                 self.stack.append(rank)
@@ -349,8 +331,15 @@ class _Plain:
     def _handle(self, time: int, kind: int, source: int, target: int, row: int) -> None:
         if self.limit is not None and time > self.limit:
             raise PastLimit
+        turn = self.cpu[target if kind == 2 else source] if self._in_turns(row) else 0
         if self.rules.one_processor:
             self._use_processor(time, kind, source, row)
+        elif time < turn:
+            heappush(self.heap, (turn, kind, source, target, row))
+        elif kind == 2:
+            self.cpu[target] = time + self.absorb[row]
+            self._receive(row, self.cpu[target])
+            self.stack.append(target)
         elif kind == 1:
             self._serve(time, row)
         else:

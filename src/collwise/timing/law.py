@@ -35,13 +35,15 @@ class Rules(NamedTuple):
     in_order_of_time: messages compete for shared resources, so requests are served in the order of
     (time, source, target); otherwise any order gives the same times.   one_partner: a rank
     exchanges messages with one other rank at a time.   one_processor: sending and receiving share a
-    processor, and messages are received in order of arrival.
+    processor, and messages are received in order of arrival.   in_turns: a rank's publications and
+    reads of shared memory share a processor, and what can begin first is first.
     """
 
     rendezvous: bool = False
     in_order_of_time: bool = False
     one_partner: bool = False
     one_processor: bool = False
+    in_turns: bool = False
 
 
 class Ports(NamedTuple):
@@ -87,9 +89,9 @@ class Law:
     Costs are columns in ticks of `unit` seconds, with an entry for each row.   gap: from the start
     of the row until its port is free for the next row; for a combine, its duration.   reach: from
     the start until the message arrives.   entry: from the start until the message holds its links;
-    where sending and receiving share a processor, how long a send occupies it.   absorb: the least
-    time from the previous receipt at the same port to this one; where sending and receiving share a
-    processor, how long a receive occupies it.
+    where sending and receiving share a processor, how long a send occupies it, and 0 for messages
+    beside shared memory.   absorb: the least time from the previous receipt at the same port to
+    this one; where sending and receiving share a processor, how long a receive occupies it.
     header: from the start until the message's header is through the network; it is only reported,
     and delays nothing.
     """
@@ -188,8 +190,9 @@ def law_of(
             for busy_here, group in zip(busy, groups, strict=False)
             if busy_here.any()
         )
-    timed = bool(shared) or links is not None or one_partner
-    rules = Rules(rendezvous, timed, one_partner, one_processor)
+    in_turns = machine.shares_memory
+    timed = bool(shared) or links is not None or one_partner or in_turns
+    rules = Rules(rendezvous, timed, one_partner, one_processor, in_turns)
     ports = _ports_of_links(rows, ranks, links) if machine.all_port else _one_port(rows, ranks)
     if along is not None:
         alone = ports.send.copy()
@@ -287,7 +290,8 @@ def _costs(
         inner = range(1, len(machine.by_level))
         ports = [machine.port(j, nbytes) if j < level else zero for j in inner]
         receipt = machine.receipt_at(level, nbytes) if level else zero
-        return (gap, latency, zero, receipt, zero, *ports)
+        published = gap if level == 1 and machine.shares_memory else zero
+        return (gap, latency, published, receipt, zero, *ports)
     if isinstance(machine, LogGP):
         body = max(nbytes - 1, 0) * machine.G
         return machine.g + body, machine.o + machine.L, machine.o, machine.o + body, zero
@@ -298,7 +302,8 @@ def _costs(
         return sent, sent + machine.receive, before, zero, header
     gap, latency = machine.message(nbytes)
     header = machine.alpha if isinstance(machine, Hockney) else zero
-    return gap, latency, zero, machine.receipt(nbytes), header
+    published = gap if machine.shares_memory else zero
+    return gap, latency, published, machine.receipt(nbytes), header
 
 
 def in_ticks(rows: Sequence[Sequence[Fraction]]) -> tuple[list[list[int]], Fraction]:

@@ -6,10 +6,13 @@ without them, and the library's default has another one.  Sizes just outside of 
 default's fingerprint.  Where the job forces algorithms, a third launch tells the default's: nothing
 is forced there, as with the rules.  A rule for several ranks on each of several nodes is checked
 only if the ranks are placed in that way.
+
+Where fingerprints do not tell, the library's counters do, if it has any: ranks run `repeat`.
 """
 
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -18,9 +21,10 @@ from random import Random
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 
 from collwise.errors import RanksLost
-from collwise.formats.selection_rules import Rule
+from collwise.formats.selection_rules import Rule, RuleFormat
 from collwise.measure.race import BLOCKING, OWN
 from collwise.measure.statistics import Interval
 from collwise.planner.choose import problem_for
@@ -28,10 +32,12 @@ from collwise.planner.plans import Candidate
 from collwise.profiles.records import USUAL_WITHIN
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.system import formatting
-from collwise.system.launcher import ask, command_line
+from collwise.system.launcher import ask, command_line, ran
 
 RACE_S = 2.0
 """The most seconds for each race, which ends earlier once its medians are known well enough."""
+REPEATS = 100
+"""The calls of each size that are counted: more than there are at start and end."""
 _START_S, _EACH_S = 120.0, 20.0
 """The seconds allowed for starting ranks, and for each rule besides its races."""
 
@@ -72,16 +78,13 @@ class Checked(NamedTuple):
         return "; ".join(words + ["other sizes have CHANGED, too"] * (not self.elsewhere))
 
 
-def check(
-    rules: Sequence[Rule], environment: Mapping[str, str], undoing: Mapping[str, str]
-) -> list[Checked]:
+def check(rules: Sequence[Rule], environment: Mapping[str, str], form: RuleFormat) -> list[Checked]:
     """Check the rules by starting ranks on this machine, with and without `environment`.
 
-    environment: the variables that put the rules in force.   undoing: those of them that undo what
-    the job forces.
+    environment: the variables that put the rules in force.   form: the format of the rules.
     Raises RanksLost if the ranks do not finish, NoMPI if they cannot be started.
     """
-    checked = []
+    checked, undoing = [], form.undoing(rules)
     for ranks in sorted({rule.ranks for rule in rules}):
         some = [rule for rule in rules if rule.ranks == ranks]
         new_told, old_told = (_ran(some, more) for more in (environment, {}))
@@ -91,6 +94,8 @@ def check(
                 checked.append(Checked(rule, None, elsewhere=True, speedup=None, here=new["here"]))
                 continue
             in_force = _in_force(new["plain"], old["forced"], old["plain"])
+            if in_force is None and form.counters and not rule.changed:
+                in_force = _counted(rule, environment, *form.counters)
             speedup = msgspec.convert(old["speedup"], Interval | None)
             outside = zip(new["outside"], usual["outside"], strict=True)
             elsewhere = all(None in both or both[0] == both[1] for both in outside)
@@ -110,6 +115,30 @@ def _in_force(
     if forced is None:
         return None if plain == default else True
     return None if forced == default else plain == forced
+
+
+def _counted(rule: Rule, environment: Mapping[str, str], name: str, line: str) -> bool | None:
+    """Whether all calls with the rules ran the rule's algorithm; None if the library tells none."""
+    code = f"from collwise.tuning.export_check import repeat; repeat{rule.method, rule.raced}"
+    command = command_line(rule.ranks, [sys.executable, "-c", code])
+    printed, _ = ran(command, {**environment, name: "0"}, _START_S + _EACH_S)
+    counted = sum(map(int, re.findall(line.format(rule.method, rule.name), printed)))
+    told = re.search(line.format(r"\w+", r"\w+"), printed)
+    return 0 <= counted - REPEATS * len(rule.raced) < REPEATS if told else None
+
+
+def repeat(method: str, sizes: Sequence[int]) -> None:
+    """Make REPEATS plain calls of `method` for each message size in bytes, on all ranks."""
+    from collwise.mpi.runtime.world import world
+
+    comm = world()
+    for nbytes in sizes:
+        vector, block = (np.zeros(-(-nbytes // (8 * parts))) for parts in (1, comm.size))
+        blocks = np.tile(block, comm.size)
+        usual = (block, blocks) if "Allgather" in method else (vector, vector.copy())
+        given = {"Bcast": (vector,), "Reduce_scatter_block": (blocks, block)}.get(method, usual)
+        for _ in range(REPEATS):
+            getattr(comm, method)(*given)
 
 
 def _outside(rule: Rule, others: Sequence[Rule]) -> list[int]:

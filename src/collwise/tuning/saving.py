@@ -10,7 +10,7 @@ import msgspec
 
 from collwise.errors import DamagedProfile, InvalidArgument
 from collwise.measure.breakpoints import find_protocols
-from collwise.measure.stability import judge, uncertainty
+from collwise.measure.stability import cores_moved, judge, uncertainty
 from collwise.planner.race_lookup import is_known
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import (
@@ -187,6 +187,9 @@ def _together(
         measured = msgspec.structs.replace(
             measured, points=points, verdict=judgement.verdict, advice=judgement.advice
         )
+    if moved := cores_moved(*old.provenance.lines_s[-1:], *new.provenance.lines_s[:1]):
+        line = f"since the session of {old.provenance.created} {moved}"
+        measured = msgspec.structs.replace(measured, advice=(*measured.advice, line))
     return measured, _sizes(stale - fresh), _sizes(stale & fresh)
 
 

@@ -32,7 +32,7 @@ class _Rules(NamedTuple):
     latency: Fraction
     """The least time from the start of the send until the message is received."""
     processing: Fraction
-    """How long the message keeps the receiver's processor busy in LogGP; 0 in other laws."""
+    """How long the message keeps the receiver's processor busy in LogGP and in shared memory."""
     receipt: Fraction
     """The least time at a port from the previous receipt to this one; in LogGP, to the next."""
 
@@ -63,7 +63,7 @@ def check_ports(
     arrival, and the rank's processor does one thing at a time.  On a network, no link carries two
     messages at once (`link_rules.check_links`).  With levels, a port that a group shares passes one
     message at a time.  In shared memory, the sends of one publication begin together, and keep the
-    port busy as a single send does; two receipts are at least the time of a read apart.
+    port busy as a single send does; a rank publishes, reads and combines one after another.
     Raises InvalidSchedule, with rank and step where the violation has them.
     """
     lists = schedule.lists
@@ -129,6 +129,8 @@ def check_ports(
             rank.check_processor()
         else:
             rank.check_receipts()
+        if machine.shares_memory:
+            rank.check_turns()
         rank.check_data(writers)
 
 
@@ -146,7 +148,8 @@ def _rules(machine: Machine, size: int, hops: int) -> _Rules:
     receipt = machine.receipt(size)
     if isinstance(machine, Levels):
         receipt = machine.receipt_at(hops, size)
-    return _Rules(gap + farther, gap + farther, latency + farther, Fraction(0), receipt)
+    processing = receipt if machine.shares_memory else Fraction(0)
+    return _Rules(gap + farther, gap + farther, latency + farther, processing, receipt)
 
 
 def _check_shared_ports(lists: Lists, timing: Timing, machine: Levels) -> None:
@@ -226,7 +229,7 @@ class _RankTiming:
     def __init__(self, lists: Lists, rank: int, readers: Collection[int]) -> None:
         """readers: the ranks that share memory with this one."""
         self.lists, self.rank, self.operations = lists, rank, lists[rank]
-        self.published_with = publications(self.operations, readers)
+        self.readers, self.published_with = readers, publications(self.operations, readers)
         self.sends: list[_Event] = []
         self.receipts: list[_Event] = []
 
@@ -293,6 +296,18 @@ class _RankTiming:
         for before, event in pairwise(sorted(self.receipts)):
             if event.begin < before.begin + before.gap:
                 self._reject(event.step, f"it is less than a gap after step {before.step}")
+
+    def check_turns(self) -> None:
+        """Check that the rank combines, publishes and reads shared memory one after another."""
+        kinds = {e: self.operations[e.step] for e in (*self.sends, *self.receipts)}
+        own = {
+            (type(op), e.begin, e.end): e  # what is published for several ranks is one thing
+            for e, op in kinds.items()
+            if isinstance(op, Combine) or getattr(op, "peer", None) in self.readers
+        }
+        for before, event in pairwise(sorted(own.values())):
+            if event.begin < before.end:
+                self._reject(event.step, f"the processor is still busy with step {before.step}")
 
     def check_data(self, writers: Sequence[Sequence[int]]) -> None:
         """Check that no operation begins before the data that it reads is there.

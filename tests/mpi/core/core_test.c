@@ -11,7 +11,7 @@
 #include "crossing.h"
 #include "progress.h"
 
-enum { RANKS = 5, MOST = 512, TRUNCATED = 15 };
+enum { RANKS = 5, MOST = 512, TRUNCATED = 15, SHORTENED = 16 };
 
 struct envelope {
     int taken, from, to, tag;
@@ -23,7 +23,7 @@ struct envelope {
 struct pending {
     int used, persistent, active, cancelled, arrived, error, receives, peer, tag, rank;
     void *buffer;
-    int64_t nbytes;
+    int64_t nbytes, got;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -46,14 +46,16 @@ static void put(int from, int to, int tag, const void *bytes, int64_t nbytes) {
     memcpy(one->bytes, bytes, (size_t)nbytes);
 }
 
-/* Take the oldest message; 1 if there was one, and the library's error in `error`. */
-static int take(int rank, int from, int tag, void *into, int64_t nbytes, int *error) {
+/* Take the oldest message of a receive; 1 if there was one, and the library's error in `error`. */
+static int take(struct pending *into, int *error) {
     for (int n = 0; n < letters; n++) {
         struct envelope *one = &mail[n];
-        if (!one->taken && one->from == from && one->to == rank && one->tag == tag) {
+        if (!one->taken && one->from == into->peer && one->to == into->rank &&
+            one->tag == into->tag) {
             one->taken = 1;
-            *error = one->nbytes > nbytes ? 100 + TRUNCATED : 0;
-            memcpy(into, one->bytes, (size_t)(*error ? nbytes : one->nbytes));
+            *error = one->nbytes > into->nbytes ? 100 + TRUNCATED : 0;
+            into->got = *error ? into->nbytes : one->nbytes;
+            memcpy(into->buffer, one->bytes, (size_t)into->got);
             return 1;
         }
     }
@@ -77,7 +79,7 @@ static int new_request(int receives, int persistent, void *buffer, int64_t nbyte
     for (int n = 1; n < MOST; n++) {
         if (!pending[n].used) {
             pending[n] = (struct pending){1,    persistent, 0,   0,    0,      0,
-                                          receives, peer,   tag, rank, buffer, nbytes};
+                                          receives, peer,   tag, rank, buffer, nbytes, 0};
             return n;
         }
     }
@@ -110,9 +112,10 @@ static int fake_test(void *request, int *complete, void *status) {
     if (one->active && one->receives) {
         error = one->error;
         *complete = one->cancelled || one->arrived ||
-                    take(one->rank, one->peer, one->tag, one->buffer, one->nbytes, &error);
+                    take(one, &error);
     }
     if (*complete) {
+        memcpy(status, &one->got, sizeof one->got);
         one->active = one->cancelled = one->arrived = one->error = 0;
         if (!one->persistent) {
             one->used = 0;
@@ -168,6 +171,12 @@ static int fake_error_class(int error, int *class) {
         (void)t; \
         return begin(1, b, n, peer, tag, comm, request); \
     } \
+    static int get_count_##H(const void *status, H t, int *n) { \
+        int64_t got; \
+        memcpy(&got, status, sizeof got); \
+        *n = t == 1 ? (int)got : -1; \
+        return 0; \
+    } \
     static int iprobe_##H(int peer, int tag, H comm, int *found, void *status) { \
         (void)peer, (void)tag, (void)comm, (void)status; \
         return *found = 0; \
@@ -214,7 +223,7 @@ static int fake_is_complete(uint32_t request) {
     int complete = 1;
     pthread_mutex_lock(&lock);
     if (request && one->active && one->receives && !one->arrived) {
-        one->arrived = take(one->rank, one->peer, one->tag, one->buffer, one->nbytes, &one->error);
+        one->arrived = take(one, &one->error);
         complete = one->arrived;
     }
     pthread_mutex_unlock(&lock);
@@ -245,9 +254,11 @@ static void *let_nothing_go(void) { return NULL; }
 static void regain_nothing(void *threads) { CHECK(!threads); }
 
 static struct library library_of(int handle_width) {
-    struct library one = {.width = handle_width, .status_size = 24, .too_long = TRUNCATED};
+    struct library one = {.width = handle_width, .status_size = 24, .byte = 1,
+                          .too_long = TRUNCATED, .too_short = 100 + SHORTENED};
 #define GIVE(H) \
     one.Isend = (function)isend_##H, one.Irecv = (function)irecv_##H; \
+    one.Get_count = (function)get_count_##H; \
     one.Iprobe = (function)iprobe_##H, one.Sendrecv = (function)sendrecv_##H, one.Reduce_local = (function)reduce_local_##H;
     if (handle_width == 4) {
         GIVE(uint32_t)
@@ -727,6 +738,16 @@ static void errors(void) {
     put(RANKS - 2, RANKS - 1, 7, long_one, 16);
     CHECK(progress_own(one) && progress_run(one) == FAILED && one->error == 100 + TRUNCATED);
     CHECK(!memcmp(short_one, long_one, 8));
+    program_free(one);
+
+    one = chain_link(&library, 1, long_one, 0); /* the rest is executed: others wait for it */
+    put(0, 1, 7, "too short", 9);
+    CHECK(progress_own(one) && progress_run(one) == FAILED && one->error == 100 + SHORTENED);
+    CHECK(mail[letters - 1].to == 2 && !mail[letters - 1].taken);
+    put(0, 1, 7, short_one, 8);
+    put(0, 1, 7, long_one, 16); /* one that was too short is over in its own execution only */
+    CHECK(progress_own(one) && progress_run(one) == FAILED && one->error == 100 + SHORTENED);
+    CHECK(progress_own(one) && progress_run(one) == DONE);
     program_free(one);
 
     one = chain_link(&library, 1, long_one, 0);

@@ -4,7 +4,7 @@ import gc
 import os
 import random
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from itertools import product
 from typing import Any
@@ -13,8 +13,9 @@ import numpy as np
 from mpi4py import MPI
 
 import collwise as cw
-from collwise.comm.recording import Way
 from collwise.errors import InvalidArgument, UnknownName
+from collwise.measure.probes import Probe
+from collwise.mpi.bench.measuring import Prober
 from collwise.mpi.engine import node_transport
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.runtime.world import describe
@@ -25,6 +26,13 @@ from collwise.tuning.outcomes import Task
 from collwise.tuning.session import Session
 from tests.mpi.programs.alike import assumed, mapped, perform, resident_kib
 from tests.mpi.programs.checks import check, drawn, drawn_number, environment, raises, replaced
+from tests.mpi.programs.random_calls import (
+    calls_on_another,
+    compare,
+    forks,
+    many_sizes,
+    one_call,
+)
 
 FLAT = {
     "broadcast": "flat",
@@ -40,8 +48,6 @@ TREES = {
     "allgatherv": "ring",
     "reduce_scatter_block": "pairwise",
 }
-SIZES = 1, 6, 7, 100, 5_000, 9_000, 40_000
-"""Numbers of elements: pieces in letters, in rings, and several of them."""
 
 
 def shared(comm: MPI.Intracomm, algorithms: dict[str, str] = FLAT, **settings: Any) -> cw.Comm:
@@ -55,59 +61,6 @@ def uses_memory(ours: cw.Comm) -> bool:
 
 def expected_to_share(comm: MPI.Intracomm) -> bool:
     return COMPILED is not None and comm.size > 1
-
-
-def many_sizes(number: int) -> list[int]:
-    """So many different sizes, most of them small, beside the usual ones."""
-    draw, sizes = random.Random(number), {*SIZES}
-    while len(sizes) < number:
-        sizes.add(round(max(SIZES) ** draw.random()))
-    return sorted(sizes)
-
-
-def compare(
-    ours: cw.Comm,
-    plain: MPI.Comm,
-    draw: random.Random,
-    form: Way = "blocking",
-    sizes: Sequence[int] = SIZES,
-) -> None:
-    """One call of a random kind, whose results have to be the library's."""
-    size, rank = plain.size, plain.rank
-    count, root = draw.choice(sizes), draw.randrange(size)
-    dtype, op = draw.choice(["i8", "f8", "i2"]), draw.choice([MPI.MAX, MPI.SUM, MPI.BXOR])
-    op = MPI.SUM if dtype == "f8" and op == MPI.BXOR else op
-    mine = np.random.default_rng([count, rank, root]).integers(-99, 99, count).astype(dtype)
-    kind = draw.randrange(6)
-    results = []
-    both: tuple[tuple[MPI.Comm, Way], ...] = (plain, "blocking"), (ours, form)
-    for comm, way in both:
-        called = partial(perform, way, comm, starts=2)  # the second start must change nothing
-        result = mine.copy() if kind == 0 else np.zeros(count, dtype)
-        if kind == 0:
-            called("Bcast", result, root)
-        elif kind == 1:
-            called("Allreduce", mine, result, op)
-        elif kind == 2:
-            called("Reduce", mine, result if rank == root else None, op, root)
-        elif kind == 3:
-            counts = [count * (other % 3) // 2 for other in range(size)]
-            result = np.zeros(sum(counts), dtype)
-            called("Allgatherv", np.resize(mine, counts[rank]), [result, counts])
-        elif kind == 4:
-            called("Reduce_scatter_block", np.resize(mine, count * size), result, op)
-        else:
-            gaps = np.zeros((count, 3), dtype)
-            gaps[:, 1] = mine
-            column = MPI.Datatype.fromcode(np.dtype(dtype).char)
-            strided = column.Create_vector(count, 1, 3).Commit()
-            strides = rank % 2 == 1
-            result = gaps[:, 1] if strides else mine.copy()
-            called("Bcast", [gaps.reshape(-1)[1:], 1, strided] if strides else result, root)
-            assert not gaps[:, [0, 2]].any()
-            strided.Free()
-        results.append(result.tobytes())
-    assert results[0] == results[1], (form, kind, count, root, dtype, op)
 
 
 @check
@@ -328,58 +281,6 @@ def keep_what_comes_early(comm: MPI.Intracomm) -> None:
         MPI.Request.Waitall(sent)
 
 
-CONSTRUCTORS = (
-    "Dup", "Clone", "Idup", "Split", "Split_type", "Create", "Create_group", "Create_cart",
-    "Create_graph", "Create_dist_graph_adjacent",
-)  # fmt: skip
-
-
-def derived(ours: cw.Comm, draw: random.Random) -> Any:
-    """A communicator of some of the ranks, in some order, by some constructor; or COMM_NULL."""
-    rank, members = ours.rank, draw.sample(range(ours.size), draw.randint(1, ours.size))
-    some, name = len(members), draw.choice(CONSTRUCTORS)
-    neighbours = [(rank + step) % ours.size for step in (-1, 1)]
-    group = ours.group.Incl(members)
-    arguments: dict[str, tuple[Any, ...]] = {
-        "Split": (rank % some, -rank),
-        "Split_type": (MPI.COMM_TYPE_SHARED, -rank),
-        "Create": (group,),
-        "Create_group": (group,),
-        "Create_cart": ([some], [True], True),
-        "Create_graph": ([*range(1, some + 1)], [*range(1, some), 0]),
-        "Create_dist_graph_adjacent": (neighbours[:1], neighbours[1:]),
-    }
-    made: Any = MPI.COMM_NULL
-    if name != "Create_group" or rank in members:
-        made = getattr(ours, name)(*arguments.get(name, ()))
-    group.Free()
-    if name == "Idup":
-        made, request = made
-        request.Wait()
-    return made
-
-
-def one_call(draw: random.Random, ours: cw.Comm, plain: MPI.Comm, sizes: Sequence[int]) -> None:
-    seed, form = draw.random(), draw.choice(FORMS)
-    compare(ours, plain, random.Random(seed), "blocking" if ours.size == 1 else form, sizes)
-
-
-def calls_on_another(draw: random.Random, ours: cw.Comm, sizes: Sequence[int]) -> Any:
-    """Calls on a communicator that is made for them, which is returned."""
-    seed, made = draw.random(), derived(ours, draw)
-    for number in range(3 if made != MPI.COMM_NULL else 0):
-        one_call(random.Random(f"{seed} {number}"), made, MPI.Intracomm(made), sizes)
-    return made
-
-
-def forks() -> None:
-    """A child that ends without a word; what it has of ours it has given up."""
-    if (child := os.fork()) == 0:
-        gc.collect()
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
-
-
 TURNS = 4
 """How often the same random calls are made; in the first turn all plans are made, and what is freed
 of them has left as many holes as it does when the third turn ends."""
@@ -495,6 +396,32 @@ def an_error_before_the_first_message_and_one_that_is_too_long(comm: MPI.Intraco
 
 
 @check
+def short_calls_keep_the_gil_unless_they_call_mpi(comm: MPI.Intracomm) -> None:
+    """A library may call operators, which need the GIL, under the lock that it takes."""
+    if COMPILED is None or comm.size == 1:
+        return
+    ours = shared(comm, {**FLAT, "allreduce": "recursive_doubling"})
+    short, long = np.zeros(8), np.zeros(8192)
+    cases: list[tuple[bool, Callable[[], object]]] = [
+        (True, partial(ours.Bcast, short)),
+        (True, partial(ours.Reduce, short, short.copy())),
+        (False, partial(ours.Bcast, long)),
+        (False, partial(ours.Allreduce, short, short.copy(), MPI.MAX)),  # it has no loop
+    ]
+    for quick, call in cases:
+        call()
+        comm.Barrier()
+        before = COMPILED.quick_runs()
+        for _ in range(8):
+            call()
+        # Who only sends waits for nobody.
+        sends_only = comm.rank == (0 if call is cases[0][1] else comm.size - 1)
+        assert COMPILED.quick_runs() - before == 8 or not (quick and sends_only)
+        assert quick or COMPILED.quick_runs() == before
+    ours.Free()
+
+
+@check
 def what_memory_costs_is_measured_and_raced(comm: MPI.Intracomm) -> None:
     """By probes on the same engine; where memory is impossible, all ranks are told."""
     world, task = describe(comm, "memory"), Task(Problem("broadcast", comm.size, 512))
@@ -521,6 +448,29 @@ def what_memory_costs_is_measured_and_raced(comm: MPI.Intracomm) -> None:
     assert profile.fingerprint.differences(messages) == [
         "transport inside a node: 'memory' there, 'messages' here"
     ]
+
+
+@check
+def a_cache_line_goes_to_the_next_rank_and_back(comm: MPI.Intracomm) -> None:
+    missing = comm.size if describe(comm).oversubscribed else 0  # a rank may wait too long there
+    for nodes in (tuple(rank % 2 for rank in range(comm.size)), (0,) * comm.size):
+        times_s = node_transport.line_times_s(comm, nodes)
+        pairs = (comm.size - len(set(nodes))) * (COMPILED is not None)
+        assert pairs - missing <= len(times_s) <= pairs
+        assert all(1e-9 < time_s < 1 for time_s in times_s)
+    if COMPILED is not None:  # nobody answers; too little memory
+        assert not COMPILED.bounce(bytearray(128), True, 1, 2)
+        assert not COMPILED.bounce(bytearray(64), True, 1, 2)
+
+
+@check
+def probes_use_one_buffer_as_programs_do(comm: MPI.Intracomm) -> None:
+    """Each message from memory of its own measured the way from memory, not from caches."""
+    if COMPILED is None or comm.size == 1:
+        return
+    prober = Prober(comm, 4096, (0,) * comm.size)
+    prober.run([Probe(experiment, 4096, (1,) * 8) for experiment in (1, 2)])
+    assert len(prober._memory) <= 2
 
 
 @check

@@ -389,7 +389,7 @@ def a_start_that_breaks_half_way_gives_its_plan_back(comm: MPI.Intracomm) -> Non
     """In C, of a plan that receives from nobody and sends to a rank that there is not."""
     if COMPILED is None or not HOOKS:
         return
-    end = (0, 0), 0, MPI.BYTE.handle
+    end = (0, 0), 0, MPI.BYTE.handle, 0
     messages = (False, MPI.PROC_NULL, *end), (True, comm.size, *end)
     start = ProgramInstruction(COMPILED.START, 0, 2)
     about = comm.handle, MPI.OP_NULL.handle, comm.rank, 1, 1

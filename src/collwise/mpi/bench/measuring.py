@@ -20,7 +20,7 @@ from collwise.model.placement import Placement
 from collwise.mpi.bench.placing import NamedPlacement
 from collwise.mpi.buffers.memory import ElementType, Memory, SharedScratch, allocate
 from collwise.mpi.buffers.mpi_operators import OPERATORS, BoundOperator
-from collwise.mpi.engine.node_transport import node_transport
+from collwise.mpi.engine.node_transport import line_times_s, node_transport
 from collwise.mpi.engine.own_loops import has_loop
 from collwise.mpi.execution.executor import Bound, bound_plan
 from collwise.mpi.execution.instructions import Await, RankPlan, Start
@@ -81,6 +81,8 @@ def run_campaign(
 
         return act(comm) if len(members) == comm.Get_size() else in_team(comm, members, act)
 
+    cores_apart = () if world.oversubscribed else world.sharing
+    before_s = line_times_s(comm, cores_apart)
     inside = level_team(levels.placement, 1)
     shares = len({world.sharing[rank] for rank in inside}) == 1 if world.sharing else False
     share = 1 - COMBINING_SHARE - READING_SHARE * shares
@@ -103,10 +105,11 @@ def run_campaign(
         lambda cells: [timer(cell).sample() for cell in cells],
     )
     gathered = comm.gather(mine, root=0)
+    lines_s = before_s, line_times_s(comm, cores_apart)
 
     def result() -> Profile:
         assert gathered is not None
-        provenance = world.provenance()
+        provenance = world.provenance(lines_s=lines_s if before_s else ())
         fingerprint, combining = world.fingerprint(), slowest(gathered)
         profile = build_profile(measured.outermost, fingerprint, provenance, combining, reading)
         if not levels.names:
@@ -174,7 +177,7 @@ class Prober:
         self._comm = comm
         self._transport = node_transport(comm, nodes)
         self._rank = comm.Get_rank()
-        self._memory = [allocate(largest)]  # for all sends, and for each message to receive
+        self._memory = [allocate(largest)]  # for all sends, and for messages to receive
 
     def run(self, probes: Sequence[AnyProbe]) -> list[float]:
         """Seconds that each probe took, on rank 0; all zeros on the others.  Collective."""
@@ -247,10 +250,11 @@ class Prober:
         *,
         rebindable: bool,
     ) -> Bound:
-        """Bind messages; each received message has memory of its own.
+        """Bind messages, each to a slot of its own; those from one scratch slot to one.
 
-        Messages that are sent from one scratch slot share memory, so they are one publication.
-        Other sent messages have memory of their own if ranks share it, and one piece otherwise.
+        If ranks share memory, all are sent from one buffer and received in another, as programs and
+        races use the same buffers again and again; each slot is a publication of its own.
+        Otherwise sent messages share a slot, and each received message has memory of its own.
         """
         published: dict[int, int] = {}
 
@@ -260,9 +264,11 @@ class Prober:
             return number if isinstance(op, Recv) or self._transport is not None else 0
 
         on_slots = tuple(op._replace(slot=slot(op, n)) for n, op in enumerate(messages, 1))
-        while len(self._memory) <= max((op.slot for op in on_slots), default=0):
+        shared = self._transport is not None
+        buffers = {op.slot: isinstance(op, Recv) if shared else op.slot for op in on_slots}
+        while len(self._memory) <= max(buffers.values(), default=0):
             self._memory.append(allocate(len(self._memory[0])))
-        slots = {slot: Memory(memory.address) for slot, memory in enumerate(self._memory)}
+        slots = {slot: Memory(self._memory[number].address) for slot, number in buffers.items()}
         plan, about = RankPlan(on_slots, tuple(instructions), 0), (slots, self._comm, _TAG)
         carried = self._transport
         bound = bound_plan(Binding(plan, *about, rebindable=rebindable, transport=carried))

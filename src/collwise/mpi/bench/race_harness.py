@@ -21,6 +21,7 @@ from collwise.measure.race import ALWAYS_RACED, Load, Punctual, Race, contenders
 from collwise.measure.statistics import FEWEST, median_interval
 from collwise.mpi.bench.clock import CommonClock, StartingLine
 from collwise.mpi.bench.workloads import Competitor, Workload, idle
+from collwise.mpi.engine.node_transport import line_times_s
 from collwise.mpi.execution.executor import NoPlannedRequest
 from collwise.mpi.library.switching import OwnCalls
 from collwise.mpi.runtime.agreement import everywhere
@@ -54,6 +55,7 @@ class RaceHarness:
 
     def __init__(self, private: PrivateCommunicator, oversubscribed: bool) -> None:
         self.private, self.comm = private, private.comm
+        self.nodes = () if oversubscribed else private.nodes
         self.own = OwnCalls(private.comm, one_thread=True)
         self.clock = CommonClock(self.comm)
         self.line = StartingLine(self.comm, self.clock, oversubscribed=oversubscribed)
@@ -163,10 +165,12 @@ def race(
                 added = _own_competitors(harness, workload, more_own, default, most_s)
                 competitors += added
                 running += added
+        before_s = line_times_s(harness.comm, harness.nodes)
         left_s = budget_s - (time.perf_counter() - begin)
         samples, timed, load = time_competitors(
             harness, running, left_s, repetitions, seed, behind=behind, within=within
         )
+        after_s = line_times_s(harness.comm, harness.nodes)
         last = max(map(len, samples.values()))
         checked(one for one in running if len(samples.get(one.label, ())) == last)
     finally:
@@ -178,7 +182,7 @@ def race(
         dict(predicted_s),
         timed.dropped,
         apart_s=timed.tolerance_s,
-        load=load,
+        load=load._replace(lines_s=(before_s, after_s)),
     )
 
 

@@ -24,7 +24,7 @@ _READ: list[Any] = []
 
 
 QUICK_BYTES = 16384
-"""In shared memory, programs with fewer bytes may keep the GIL until they call MPI or wait."""
+"""In shared memory, programs with fewer bytes may keep the GIL until they wait."""
 
 
 class ProgramInstruction(NamedTuple):
@@ -49,19 +49,14 @@ class ProgramInstruction(NamedTuple):
     element: str = " "
 
 
-def _quick_to(messages: list[tuple[Any, ...]], instructions: list[ProgramInstruction]) -> int:
-    """How many instructions precede the first MPI call; 0 if the GIL is to be released at once."""
+def _is_quick(messages: list[tuple[Any, ...]], instructions: list[ProgramInstruction]) -> bool:
+    """Whether all is short and nothing calls MPI, which may call what needs the GIL."""
     assert COMPILED is not None
-    nbytes = sum(QUICK_BYTES if peer < 0 or gaps else n for *_, peer, _, gaps, n in messages)
-    if nbytes >= QUICK_BYTES:
-        return 0
-    waits = False
-    for place, one in enumerate(instructions):
-        by_mpi = one.kind == COMPILED.COMBINE and not COMPILED.has_loop(one.operation, one.element)
-        if by_mpi or one.kind == COMPILED.COPY_TYPED:
-            return place if waits else 0  # starting it would call MPI
-        waits = waits or one.kind == COMPILED.AWAIT
-    return len(instructions)
+    combine, typed = COMPILED.COMBINE, COMPILED.COPY_TYPED
+    nbytes = sum(QUICK_BYTES if peer < 0 or gaps else n for *_, n, peer, _, gaps, _ in messages)
+    return nbytes < QUICK_BYTES and not any(
+        one.kind == typed or (one.kind == combine and not one.operation) for one in instructions
+    )
 
 
 class CompiledPlan:
@@ -101,9 +96,10 @@ class CompiledPlan:
                 if op.peer not in here:
                     known = make(slots[op.slot].at(region), op.peer, tag)
                 self._requests.append(known)
+        lengths = [sum(block.length for block in op.blocks) for op in plan.messages]
         messages: list[tuple[Any, ...]] = [
-            (isinstance(op, Send), op.peer, *self._span(op.slot, region))
-            for op, region in zip(plan.messages, regions, strict=True)
+            (isinstance(op, Send), op.peer, *self._span(op.slot, region), nbytes)
+            for op, region, nbytes in zip(plan.messages, regions, lengths, strict=True)
         ]
         # One instruction of the plan may become several: blocks that lie apart are combined apart.
         instructions: list[ProgramInstruction] = []
@@ -116,7 +112,6 @@ class CompiledPlan:
             firsts, once = publications(plan, inside.ranks), read_once(plan)
             for number, (op, region) in enumerate(zip(plan.messages, regions, strict=True)):
                 gaps = region.derived or not slots[op.slot].unit.contiguous
-                nbytes = sum(block.length for block in op.blocks)
                 reader, end = begins[once[number]], begins[once[number] + 1]
                 one = end == reader + 1 and once[number] >= 0 and not gaps
                 if not one or not self._reads_anywhere(
@@ -124,7 +119,7 @@ class CompiledPlan:
                 ):
                     reader = 0
                 peer = inside.ranks.get(op.peer, -1)
-                messages[number] += peer, firsts[number], gaps, nbytes, reader
+                messages[number] += peer, firsts[number], gaps, reader
         made: Program = COMPILED.Program(
             comm.handle,
             (MPI.OP_NULL if self._operator is None else self._operator.op).handle,
@@ -137,7 +132,8 @@ class CompiledPlan:
             begins[plan.forwarding],
             None if binding.rebindable else tuple(request.handle for request in self._requests),
             None if inside is None else inside.node,
-            0 if inside is None else _quick_to(messages, instructions),
+            inside is not None and _is_quick(messages, instructions),
+            None if self._operator is None else self._operator.user_type,
         )
         return made
 
@@ -146,10 +142,10 @@ class CompiledPlan:
         for slot, memory in buffers.items():
             self.program.set_address(self._numbers[slot], memory.address)
         if nbytes := self.scratch.nbytes:
-            # Calls that C serves by itself use the scratch addresses that were set here last.
+            # Calls that C serves by itself use the scratch that was set here last: C owns it.
             address = scratch.at_least(nbytes)
-            if self._keep is not scratch.memory:
-                self._keep = scratch.memory
+            if self.program.scratch is not scratch.memory:
+                self.program.scratch = scratch.memory
                 for slot, start in self.scratch.placed_at(address).items():
                     self.program.set_address(self._numbers[slot], start)
 

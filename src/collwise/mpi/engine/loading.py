@@ -89,6 +89,8 @@ def _extension() -> ModuleType:
             MPI.Prequest,
             _held(),
             MPI.INFO_NULL.handle,
+            MPI.DATATYPE_NULL,
+            MPI.ERR_OTHER,
             offset,
             MPI.Datatype,
             MPI.Op,

@@ -1,6 +1,8 @@
 """Messages inside a node: through memory that its ranks share, if all ranks of the node can."""
 
 import logging
+import mmap
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,6 +21,9 @@ MOST_RANKS = 256
 """The most ranks of a node that share memory, whose size grows with the square of the ranks."""
 MOST_BYTES = 1 << 30
 """The most bytes of a collective in shared memory.  Some MPI libraries cannot pack more at once."""
+
+_LINES, _ROUNDS, _TIMED = 128, 1000, 100
+"""Bytes of a pair's two cache lines; rounds, and how many are timed together: the least counts."""
 
 
 class NodeTransport(NamedTuple):
@@ -65,10 +70,44 @@ def node_transport(comm: MPI.Intracomm, nodes: Sequence[int]) -> NodeTransport |
     alone = len(here) == 1
     nbytes = 1 if COMPILED is None or alone else COMPILED.node_nbytes(len(here))
     makers = {node: ranks[0] for node, ranks in members.items()}
-    mapped = map_together(comm, nodes, makers, nbytes, writable=True, able=_unable(comm))
+
+    def end(memory: mmap.mmap) -> NodeTransport | None:
+        ranks = {one: n for n, one in enumerate(here)}
+        node = None if COMPILED is None or alone else COMPILED.Node(memory, len(here), ranks[rank])
+        return node and NodeTransport(ranks, node)
+
+    able = _unable(comm)
+    mapped = map_together(comm, nodes, makers, nbytes, writable=True, able=able, use=end)
     if problem := mapped.problems.get(nodes[rank]):
         log.info("messages inside the node are MPI's: %s", problem)
-    if COMPILED is None or mapped.writers is None or alone:
-        return None
-    ranks = {one: n for n, one in enumerate(here)}
-    return NodeTransport(ranks, COMPILED.Node(mapped.writers, len(here), ranks[rank]))
+    made: NodeTransport | None = mapped.used
+    return made
+
+
+def line_times_s(comm: MPI.Intracomm, nodes: Sequence[int]) -> tuple[float, ...]:
+    """Seconds for a cache line from a rank to the next one of its node and back.  Collective.
+
+    The times are those of each rank but the last of each node, in the order of ranks; a virtual
+    machine that moves its cores changes them.  Empty without the compiled engine or shared memory.
+    nodes: each rank's node, or () for none.  Ranks may not share cores: they wait for each other.
+    """
+    if len(set(nodes)) == len(nodes):
+        return ()
+    rank, node = comm.Get_rank(), nodes[comm.Get_rank()]
+    here = [one for one, other in enumerate(nodes) if other == node]
+    place, makers = here.index(rank), {one: nodes.index(one) for one in nodes}
+    mapped = map_together(
+        comm, nodes, makers, len(nodes) * _LINES, writable=True, able=_unable(comm)
+    )
+    taken_s: list[float] = []
+    for pair in (place - place % 2, place - 1 + place % 2):  # the first at even places, then at odd
+        comm.Barrier()
+        if COMPILED is None or mapped.writers is None or pair < 0 or pair + 1 >= len(here):
+            continue
+        memory = memoryview(mapped.writers)[pair * _LINES : (pair + 1) * _LINES]
+        for first in range(1, _ROUNDS, _TIMED):
+            begin = time.perf_counter()
+            if not COMPILED.bounce(memory, pair == place, first, first + _TIMED):
+                break
+            taken_s += [(time.perf_counter() - begin) / _TIMED] * (pair == place)
+    return tuple(min(times_s) for times_s in comm.allgather(taken_s) if times_s)

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, TypeAlias, TypeVar
+from weakref import ref
 
 from mpi4py import MPI
 
@@ -31,7 +32,6 @@ from collwise.mpi.execution.instructions import RankPlan
 from collwise.mpi.execution.interpreter import Binding, BoundPlan
 from collwise.mpi.execution.persistent import PersistentCollective, request_of
 from collwise.mpi.runtime.private_communicator import BLOCKING_TAG, PrivateCommunicator
-from collwise.mpi.runtime.progress import may_call_mpi
 from collwise.schedule.operations import Recv, Send
 from collwise.schedule.program import Schedule
 
@@ -60,17 +60,16 @@ class NoPlannedRequest(NotImplementedError):
 
 def bound_plan(binding: Binding) -> Bound:
     """Bind a rank's plan, on the compiled engine if that engine can execute the plan."""
-    operator = binding.operator
-    if COMPILED is not None and (operator is None or operator.user_type is None):
+    if COMPILED is not None:
         with contextlib.suppress(OverflowError):  # counts that its functions cannot take
             return CompiledPlan(binding)
     return BoundPlan(binding)
 
 
 class BoundedCache(dict[K, V]):
-    """A dict of at most `most` entries; `remember` empties it first if it is full.
+    """A dict of at most `most` entries; `remember` lets the oldest one go if it is full.
 
-    Values that have a `Free` are freed then, and by `forget`.
+    Values that have a `Free` are freed when they go.
     """
 
     def __init__(self, most: int) -> None:
@@ -80,16 +79,27 @@ class BoundedCache(dict[K, V]):
     def remember(self, key: K, value: V) -> V:
         """Add an entry, and return its value."""
         if len(self) >= self._most:
-            self.forget()
+            self._let_go(next(iter(self)))
         self[key] = value
         return value
 
     def forget(self) -> None:
-        """Remove all entries, and free what has to be freed."""
-        for value in self.values():
-            if (free := getattr(value, "Free", None)) is not None:
-                free()
-        self.clear()
+        """Let all entries go."""
+        while self:
+            self._let_go(next(iter(self)))
+
+    def _let_go(self, key: K) -> None:
+        if (free := getattr(self.pop(key), "Free", None)) is not None:
+            free()
+
+
+class IdlePlans(list[CompiledPlan]):
+    """Plans of one layout for later non-blocking calls; C takes them from this list, too."""
+
+    def Free(self) -> None:  # noqa: N802
+        """Free all plans."""
+        while self:
+            self.pop().Free()
 
 
 @dataclass(slots=True)
@@ -138,10 +148,13 @@ class CallBuffers:
 class Executor(ABC):
     """Executes one rank's part of a schedule.
 
+    Whoever holds an executor owns it: its plans are freed with it, when nobody does any more.
     Raises InvalidArgument for a schedule for another number of ranks.
     """
 
     def __init__(self, schedule: Schedule, private: PrivateCommunicator) -> None:
+        self._bound: BoundedCache[Hashable, Bound] = BoundedCache(LAYOUTS)
+        self._idle: BoundedCache[Hashable, IdlePlans] = BoundedCache(LAYOUTS)
         self.problem, self.private = schedule.problem, private
         if private.size != self.problem.ranks:
             raise InvalidArgument(
@@ -151,8 +164,6 @@ class Executor(ABC):
             )
         self._schedule, self._operations = schedule, schedule.rank(private.rank)
         self._plans: dict[Hashable, RankPlan] = {}
-        self._bound: BoundedCache[Hashable, Bound] = BoundedCache(LAYOUTS)
-        self._idle: dict[Hashable, list[CompiledPlan]] = {}
         private.own(self)
 
     @abstractmethod
@@ -190,7 +201,7 @@ class Executor(ABC):
         call_buffers.own_types()
         bound = self._bind(call_buffers, self.private.next_tag)
         carried = isinstance(bound, CompiledPlan) and bound.program.in_memory()
-        if not (waited_for or may_call_mpi() or (carried and self._in_one_piece)):
+        if not (waited_for or self.private.progress or (carried and self._in_one_piece)):
             bound.Free()
             self.private.use_tag()  # the next one may have a lane
             raise NoPlannedRequest("below MPI_THREAD_MULTIPLE only what memory carries moves on")
@@ -224,11 +235,13 @@ class Executor(ABC):
         hooks = COMPILED is not None and COMPILED.hooks()
         if hooks and (operator is None or operator.op.is_predefined):
             key = call_buffers.key
-            idle = self._idle.setdefault(key, [])
+            if (idle := self._idle.get(key)) is None:
+                idle = self._idle.remember(key, IdlePlans())
             bound = self._idle_plan(idle, call_buffers, tag)
             if isinstance(bound, CompiledPlan):
                 try:
-                    keep = partial(self._completed, bound, key, idle)
+                    # A plan that held its executor would keep it alive for ever.
+                    keep = partial(Executor._completed, ref(self), bound, key, idle)
                     request = bound.start_request(self.private, keep)
                 except MPI.Exception as problem:
                     self.private.judge(bound, problem)
@@ -241,7 +254,7 @@ class Executor(ABC):
             bound.Free()
         return request_of(self.private, self._bound_alone(call_buffers), once=True), None
 
-    def _idle_plan(self, idle: list[CompiledPlan], call_buffers: CallBuffers, tag: int) -> Bound:
+    def _idle_plan(self, idle: IdlePlans, call_buffers: CallBuffers, tag: int) -> Bound:
         """A plan with memory of its own that is not running: an earlier call's, or a new one."""
         if idle:
             bound = idle.pop()
@@ -250,10 +263,14 @@ class Executor(ABC):
         call_buffers.own_types()
         return self._bind(call_buffers, tag, rebindable=True, alone=True)
 
-    def _completed(self, bound: CompiledPlan, key: Hashable, idle: list[CompiledPlan]) -> None:
+    @staticmethod
+    def _completed(
+        of: "ref[Executor]", bound: CompiledPlan, key: Hashable, idle: IdlePlans
+    ) -> None:
         """Keep a plan for a later call if it is small and few are kept; otherwise free it."""
-        count = sum(map(len, self._idle.values()))
-        forgotten = self._idle.get(key) is not idle  # `Free` was called meanwhile
+        kept = {} if (executor := of()) is None else executor._idle
+        forgotten = kept.get(key) is not idle  # it was freed meanwhile
+        count = sum(map(len, kept.values()))
         if key is None or forgotten or count >= IDLE or bound.scratch.nbytes > IDLE_BYTES:
             bound.Free()
         else:
@@ -304,14 +321,16 @@ class Executor(ABC):
             slots[slot] = Memory(address, call_buffers.unit, starts)
         keep = None if shared else (call_buffers.keep, memory)
         operator, types = call_buffers.operator, call_buffers.types
-        memory_of_it = rebindable, scratch, types, keep, self._transport(call_buffers)
+        memory_of_it = rebindable, scratch, types, keep, self._transport
         return bound_plan(Binding(plan, slots, self.private.comm, tag, operator, *memory_of_it))
 
-    def _transport(self, call_buffers: CallBuffers) -> NodeTransport | None:
-        """The shared memory for a call's messages; None on the whole node if MPI sends all."""
-        typed = call_buffers.operator is None or call_buffers.unit.datatype.is_predefined
-        fits = typed and self.problem.nbytes <= MOST_BYTES
-        return self.private.transport if fits else None
+    @property
+    def _transport(self) -> NodeTransport | None:
+        """The shared memory for messages; None on the whole node if MPI sends all.
+
+        The problem's bytes decide, which all ranks know.  A rank's types are its own.
+        """
+        return self.private.transport if self.problem.nbytes <= MOST_BYTES else None
 
     def _fitting(self, spec: Any, nbytes: int, *, writable: bool, parts: int = 1) -> Buffer:
         """Read a user's buffer; raises InvalidArgument unless it has `nbytes` bytes."""
@@ -327,7 +346,9 @@ class Executor(ABC):
     def Free(self) -> None:  # noqa: N802
         """Free the MPI objects of all plans kept here; the next call binds a plan anew."""
         self._bound.forget()
-        while self._idle:
-            _, idle = self._idle.popitem()
-            while idle:  # C uses this list, too
-                idle.pop().Free()
+        self._idle.forget()
+
+    def __del__(self) -> None:
+        """Free what nobody could free any more."""
+        if not MPI.Is_finalized():
+            self.Free()

@@ -56,9 +56,9 @@ class Binding(NamedTuple):
 class BoundPlan:
     """A rank's plan on the memory of its slots, ready to be executed any number of times.
 
-    After a message that was too long the remaining instructions are executed, since other ranks
-    wait for them; then the error is raised.   interrupted: whether another error ended the plan
-    after its first message was started, or an interrupt such as Ctrl-C did at any time.
+    After a message that was too long or too short the remaining instructions are executed, since
+    other ranks wait for them; then the error is raised.   interrupted: whether another error ended
+    the plan after its first message was started, or an interrupt such as Ctrl-C did at any time.
     """
 
     def __init__(self, binding: Binding) -> None:
@@ -187,14 +187,22 @@ class BoundPlan:
         self._begun = True
 
     def _is_over(self, number: int, *, block: bool) -> bool:
-        request = self._requests[number]
+        request, status = self._requests[number], MPI.Status()
+        if request == MPI.REQUEST_NULL:  # it was complete before
+            return True
         try:
-            return request.Wait() if block else request.Test()
+            over = request.Wait(status) if block else request.Test(status)
         except MPI.Exception as problem:
             if not _too_long(problem):
                 raise
             self._problem = self._problem or problem
             return True
+        op = self._plan.messages[number]
+        if over and isinstance(op, Recv):
+            nbytes = sum(block.length for block in op.blocks)
+            if 0 <= status.Get_count(MPI.BYTE) < nbytes:  # negative: more than can be told
+                self._problem = self._problem or MPI.Exception(MPI.ERR_OTHER)
+        return over
 
     def _copy(self, op: Copy, source: Any, into: Any) -> None:
         if all(self.slots[slot].unit.contiguous for slot in (op.source, op.into)):

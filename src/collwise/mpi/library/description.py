@@ -24,13 +24,19 @@ class _Place(ctypes.Structure):
 
 
 def _tables() -> tuple[list[str], list[str]]:
-    """The JSON tables in MPICH's library file, and algorithms that they may name; else nothing."""
+    """What `tables_inside` finds in MPICH's library file; nothing for another library."""
     place, function = _Place(), ctypes.CDLL(MPI.__file__).MPI_Bcast
     ctypes.CDLL(None).dladdr(ctypes.cast(function, ctypes.c_void_p), ctypes.byref(place))
     path = place.file if MPI.get_vendor()[0] == "MPICH" else b""
-    inside = Path(path.decode()).read_bytes() if path else b""
-    patterns = rb'\{"collective=[^\0]+', rb"(?<=algorithm=)MPIR_\w+(?=\0)"
-    tables, accepted = ([text.decode() for text in re.findall(one, inside)] for one in patterns)
+    return tables_inside(Path(path.decode()).read_bytes() if path else b"")
+
+
+def tables_inside(library: bytes) -> tuple[list[str], list[str]]:
+    """The JSON tables in the content of MPICH's library file, and words that they may have."""
+    old, new = rb"(?<=algorithm=)MPIR_\w+", rb"(?<=\0)(?:MPIR_\w+_intra_\w+|local_node_size)"
+    words = new if b'{"name=' in library else old
+    patterns = rb'\{"(?:collective|name)=[^\0]+', words + rb"(?=\0)"
+    tables, accepted = ([text.decode() for text in re.findall(one, library)] for one in patterns)
     return tables, accepted
 
 

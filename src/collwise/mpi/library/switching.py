@@ -15,7 +15,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property, partial
 from hashlib import sha256
 from time import monotonic, sleep
@@ -30,6 +30,7 @@ from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.library import own_algorithms
 from collwise.mpi.library.own_algorithms import OwnAlgorithm, catalogue
 from collwise.mpi.library.tool_interface import Variable, variables
+from collwise.mpi.runtime.agreement import everywhere, gathered
 from collwise.mpi.runtime.private_communicator import plain_duplicate
 from collwise.profiles.records import Form
 from collwise.schedule.collectives import COLLECTIVES
@@ -82,9 +83,9 @@ class Switched(NamedTuple):
         """
         if method != "Allreduce":
             return True
-        first = comm.Get_rank()
-        numbers = np.resize([1e16, 1.0, -1e16, 3.0, 1e-3], first + max(nbytes // 8, 1))[first:]
-        total = np.zeros_like(numbers)
+        first, values = comm.Get_rank(), [1e16, 1.0, -1e16, 3.0, 1e-3]
+        numbers = everywhere(comm, lambda: np.resize(values, first + max(nbytes // 8, 1))[first:])
+        total = everywhere(comm, lambda: np.zeros_like(numbers))
         call = getattr(MPI.Intracomm, method_name(method, form))
         request = self.call(partial(call, comm, numbers, total, MPI.SUM))
         if form == "persistent":
@@ -109,8 +110,8 @@ class OwnCalls:
 
         None until the ranks have agreed.
         """
-        self.when_agreed: list[Callable[[], object]] = []
-        """Functions to call once the ranks have agreed."""
+        self.when_changed: list[Callable[[], object]] = []
+        """Functions to call once the ranks have agreed, and when a duplicate was made."""
         self._duplicates: dict[Writes, MPI.Intracomm | None] = {}
 
     def find(
@@ -139,6 +140,8 @@ class OwnCalls:
             if len(self._duplicates) == MOST_DUPLICATES:
                 return f"there are {MOST_DUPLICATES} duplicates for other algorithms"
             self._duplicates[shared] = self._duplicate(shared)
+            for act in self.when_changed:  # ranks do not forget why there was none at one time
+                act()
         made = self._duplicates[shared]
         return _NO_DUPLICATE if made is None else Switched(made)
 
@@ -188,16 +191,18 @@ class OwnCalls:
         raises InvalidArgument on all ranks if COLLWISE_SWITCH of any rank has an unknown value.
         """
         if self.refused is None and not local:
-            said, known = os.environ.get(SWITCH, ""), sha256(own_algorithms.digest().encode())
-            here = said, known.digest(), _forbidden(said, self._one_thread)
-            every = self.of.allgather(here)
-            for word in {said for said, _, _ in every}:
-                check_switch(word)
-            reasons = [f"rank {rank}: {why}" for rank, (_, _, why) in enumerate(every) if why]
-            if len({known for _, known, _ in every}) > 1:
+
+            def here() -> tuple[bytes, str]:
+                check_switch()
+                known = sha256(own_algorithms.digest().encode()).digest()
+                return known, _forbidden(os.environ.get(SWITCH, ""), self._one_thread)
+
+            every = gathered(self.of, here)
+            reasons = [f"rank {rank}: {why}" for rank, (_, why) in enumerate(every) if why]
+            if len({known for known, _ in every}) > 1:
                 reasons.append("ranks have different variables of the library")
             self.refused = "; ".join(reasons[:1])
-            for act in self.when_agreed:
+            for act in self.when_changed:
                 act()
         return self.refused != ""
 
@@ -206,18 +211,22 @@ class OwnCalls:
 
         Rank 0 logs why a rank failed.
         """
-        made, wanted = None, (*_needed(), *writes)
-        with alone():
-            before = [(one, one.read()) for one, _ in wanted]
-            here = ""
+        made, here = None, ""
+        with ExitStack() as held:
             try:
-                if not (failed := self._failure(_written(wanted))):
+                wanted = (*_needed(), *writes)
+                held.enter_context(alone())
+                before = [(one, one.read()) for one, _ in wanted]
+                held.callback(_written, reversed(before))
+                here = _written(wanted)
+            except Exception as problem:  # whatever fails on one rank, all hear of it
+                here = str(problem) or repr(problem)
+            if not (failed := self._failure(here)):
+                try:
                     made = plain_duplicate(self.of)
                     made.Set_errhandler(self.of.Get_errhandler())
-            except MPI.Exception as problem:  # such as: no room for a communicator
-                here = f"no duplicate ({problem})"
-            finally:
-                _written(reversed(before))
+                except Exception as problem:  # such as: no room for a communicator
+                    here = f"no duplicate ({str(problem) or repr(problem)})"
         if failed := failed or self._failure(here):
             made = None  # if some ranks have made one, they cannot free it
             if self.of.Get_rank() == 0:
@@ -237,9 +246,9 @@ class OwnCalls:
         self._duplicates.clear()
 
 
-def check_switch(said: str | None = None) -> None:
-    """Raise InvalidArgument for a wrong value of SWITCH.   said: the value; None: this rank's."""
-    said = os.environ.get(SWITCH, "") if said is None else said
+def check_switch() -> None:
+    """Raise InvalidArgument for a wrong value of SWITCH in this rank's environment."""
+    said = os.environ.get(SWITCH, "")
     if said not in ("", "always", "never"):
         remedy = "say always or never, or nothing"
         raise InvalidArgument(f"{SWITCH}={said}", "it is no such word", remedy)

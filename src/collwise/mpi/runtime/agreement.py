@@ -26,7 +26,8 @@ def on_root(
     outcome = _outcome(decide) if comm.Get_rank() == root else b""
     if takes_long:
         wait_asleep(comm)
-    value: T = _returned(comm.bcast(outcome, root=root))
+    told = comm.bcast(outcome, root=root)
+    value: T = everywhere(comm, lambda: _returned(told))  # reading it may fail on one rank
     return value
 
 
@@ -81,9 +82,17 @@ def everywhere(comm: MPI.Intracomm, act: Callable[[], T]) -> T:
     If `act` raises on any rank, all ranks raise the error of the lowest such rank.
     """
     values: list[T] = []
-    for problem in comm.allgather(_outcome(lambda: values.append(act()))):
-        _returned(problem)
+    gathered(comm, lambda: values.append(act()))
     return values[0]
+
+
+def gathered(comm: MPI.Intracomm, act: Callable[[], T]) -> list[T]:
+    """Run `act` on all ranks; return every rank's result, in rank order.  Collective.
+
+    Results are pickled.  If `act` raises on any rank, all ranks raise the error of the lowest such
+    rank.  So whatever can fail on one rank before an allgather belongs into `act`.
+    """
+    return [_returned(outcome) for outcome in comm.allgather(_outcome(act))]
 
 
 def gather_sources(comm: MPI.Intracomm, nbytes: int) -> tuple[Source, ...]:

@@ -5,8 +5,8 @@ One rank of the node makes it (`memfd_create`), and the others open that rank's 
 
 import mmap
 import os
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from mpi4py import MPI
 
@@ -18,11 +18,13 @@ class Mapped(NamedTuple):
 
     readers, writers: this rank's read-only and writable mappings; None without shared memory, and
     `writers` if the rank may not write.   problems: by node without shared memory, the reason.
+    used: what `use` made of the memory; None without shared memory.
     """
 
     readers: mmap.mmap | None
     writers: mmap.mmap | None
     problems: Mapping[int, str]
+    used: Any = None
 
 
 def map_together(
@@ -33,32 +35,36 @@ def map_together(
     *,
     writable: bool = False,
     able: str = "",
+    use: Callable[[mmap.mmap], Any] | None = None,
 ) -> Mapped:
     """Map memory that is the same for all ranks of a node.  Collective.
 
     nodes: each rank's node.   makers: by node, the rank that makes the memory.   nbytes: bytes of
     the memory, all 0 at first.   writable: whether all ranks may write; pages are then allocated
     when they are touched.  Otherwise only the maker may write, and all pages are allocated at once.
-    able: why this rank cannot take part; empty if it can.
+    able: why this rank cannot take part; empty if it can.   use: makes something of `writers`.
+    Whatever fails on one rank, none of its node has the memory.
     """
     rank = comm.Get_rank()
     maker, descriptor, wrong = makers[nodes[rank]], -1, able
     offer: tuple[int, int, bytes] | None = None
     if rank == maker and not wrong:
-        token = os.urandom(_TOKEN_BYTES)
         try:
+            token = os.urandom(_TOKEN_BYTES)
             descriptor = _made(nbytes, token, at_once=not writable)
             offer = os.getpid(), descriptor, token
-        except OSError as problem:
-            wrong = f"rank {rank} cannot make the memory ({problem})"
+        except Exception as problem:
+            wrong = f"rank {rank} cannot make the memory ({str(problem) or repr(problem)})"
     offers = comm.allgather(offer)
-    readers = writers = None
+    readers = writers = used = None
     theirs = offers[maker]
     if theirs is not None and not wrong:
         try:
             readers, writers = _mapped(descriptor, theirs, nbytes, writable or rank == maker)
-        except (OSError, ValueError) as problem:
-            wrong = f"rank {rank} cannot map the memory of rank {maker} ({problem})"
+            used = use(writers) if use and writers else None
+        except Exception as problem:
+            why = str(problem) or repr(problem)
+            wrong = f"rank {rank} cannot map the memory of rank {maker} ({why})"
     problems: dict[int, str] = {}
     for node, told in zip(nodes, comm.allgather(wrong), strict=True):
         if told:
@@ -66,8 +72,8 @@ def map_together(
     if descriptor >= 0:
         os.close(descriptor)  # all who could have opened it
     if nodes[rank] in problems:
-        readers = writers = None
-    return Mapped(readers, writers, problems)
+        readers = writers = used = None
+    return Mapped(readers, writers, problems, used)
 
 
 def _made(nbytes: int, token: bytes, *, at_once: bool) -> int:

@@ -20,7 +20,13 @@ from collwise.errors import BrokenCommunicator
 from collwise.mpi.buffers.memory import SharedScratch
 from collwise.mpi.engine.node_transport import node_transport
 from collwise.mpi.runtime.agreement import everywhere
-from collwise.mpi.runtime.progress import END_LIMIT_S, before_mpi_ends, requests_run
+from collwise.mpi.runtime.progress import (
+    END_LIMIT_S,
+    before_mpi_ends,
+    forked,
+    may_call_mpi,
+    requests_run,
+)
 
 if TYPE_CHECKING:
     from collwise.mpi.execution.executor import Bound
@@ -65,11 +71,15 @@ class PrivateCommunicator:
     place.   when_due: functions to call when that comes.
     nodes: each rank's node number, if messages inside a node go through shared memory; otherwise
     empty.   transport: the shared memory of this rank's node; None if MPI carries its messages.
+    progress: whether started schedules may call MPI meanwhile, on all ranks.
     """
 
     def __init__(self, comm: MPI.Intracomm, nodes: Sequence[int] = ()) -> None:
         self.comm = everywhere(comm, partial(plain_duplicate, comm))
-        self.transport = node_transport(self.comm, nodes)
+        self.nodes, self.transport = nodes, node_transport(self.comm, nodes)
+        everybody = np.array([may_call_mpi()])
+        self.comm.Allreduce(MPI.IN_PLACE, everybody, MPI.LAND)
+        self.progress = bool(everybody[0])
         self.rank = self.comm.Get_rank()
         self.size = self.comm.Get_size()
         self.broken = ""
@@ -83,7 +93,6 @@ class PrivateCommunicator:
         self._owned: weakref.WeakSet[Any] = weakref.WeakSet()
         self._left: list[Bound] = []
         _open.add(self)
-        _free_before_mpi_ends()
 
     @property
     def next_tag(self) -> int:
@@ -124,6 +133,8 @@ class PrivateCommunicator:
 
     def leave(self, holder: "Bound", *, running: bool) -> None:
         """Free a plan whose request the program dropped, as soon as the plan is complete."""
+        if forked():
+            return
         if running and not self.broken:
             self._left.append(holder)
         else:
@@ -205,13 +216,12 @@ _lingering: list[PrivateCommunicator] = []
 """Freed private communicators on which requests that the program dropped still run."""
 
 
-@cache
-def _free_before_mpi_ends() -> None:
-    def end() -> None:
-        for private in list(_open):
-            private.end(END_LIMIT_S)
+def _end() -> None:
+    for private in list(_open):
+        private.end(END_LIMIT_S)
 
-    before_mpi_ends(end)
+
+before_mpi_ends(_end)  # at the import: a step less that may fail on one rank
 
 
 class PrivateDuplicate:
@@ -242,7 +252,7 @@ class PrivateDuplicate:
             most = np.array([len(_open)])
             self.of.Allreduce(MPI.IN_PLACE, most, MPI.MAX)
             if most[0] < MOST:
-                with suppress(MPI.Exception):  # no room
+                with suppress(MPI.Exception, MemoryError):  # no room; on all ranks
                     self.make()
             self.refused = self.made is None
             if self.refused:

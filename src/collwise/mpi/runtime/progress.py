@@ -9,9 +9,11 @@ advance schedules; otherwise only those in shared memory advance, and the librar
 """
 
 import atexit
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -130,24 +132,36 @@ def wait_with_progress(requests: Iterable[Any]) -> None:
         request.Wait()
 
 
+_PROCESS = os.getpid()
+_endings: list[Callable[[], None]] = []
+
+
+def forked() -> bool:
+    """Whether this is a forked child, which has copies of what is the process's that runs MPI."""
+    return os.getpid() != _PROCESS
+
+
 def before_mpi_ends(act: Callable[[], None]) -> None:
-    """Call `act` when Python ends and in MPI_Finalize, which deletes COMM_SELF's attributes.
+    """Call `act` before MPI or Python ends, the latest one first; never in a forked child."""
+    _endings.append(act)
 
-    If the compiled engine has progress hooks, MPICH waits for running collectives before it deletes
-    those attributes.  `MPI.Finalize` is then wrapped, so that it calls `act` first.
-    """
-    atexit.register(act)
-    keyval = MPI.Comm.Create_keyval(delete_fn=lambda *_: act(), nopython=False)
-    MPI.COMM_SELF.Set_attr(keyval, act)
-    if COMPILED is not None and COMPILED.hooks():
-        library = MPI.Finalize
 
-        @wraps(library)
-        def finalize() -> None:
-            act()
-            library()
+def _end(*_: object) -> None:
+    with ExitStack() as acts:  # all of them, whatever one raises
+        for act in () if forked() else _endings:
+            acts.callback(act)
 
-        MPI.Finalize = finalize
+
+def _finalize(library: Callable[[], None] = MPI.Finalize) -> None:
+    _end()
+    library()
+
+
+# MPI_Finalize deletes COMM_SELF's attributes, whoever calls it.  Before that it may wait for
+# running collectives, or end what a helper thread uses, so Python's function is replaced, too.
+MPI.COMM_SELF.Set_attr(MPI.Comm.Create_keyval(delete_fn=_end, nopython=False), _end)
+MPI.Finalize = wraps(MPI.Finalize)(_finalize)
+atexit.register(_end)
 
 
 def _stop_compiled() -> None:

@@ -123,7 +123,8 @@ class World(NamedTuple):
             command=" ".join(sys.argv[1:]),
             usable_cores=self.cores,
             engine=self.engine,
-            notes=(f"emulated network: {self.emulated}",) if self.emulated else (),
+            notes=(f"emulated network: {self.emulated}",) * bool(self.emulated)
+            + ("shared memory: the same buffers again and again",) * bool(self.sharing),
             **about,
         )
 
@@ -146,13 +147,14 @@ def describe(comm: MPI.Intracomm, transport: str | None = None, profile: object 
     """
     from collwise.mpi.engine.loading import COMPILED, SERVING
     from collwise.mpi.engine.node_transport import why_no_memory
-    from collwise.mpi.runtime.agreement import on_root
+    from collwise.mpi.runtime.agreement import gathered, on_root
 
-    here = (MPI.Get_processor_name(), affinity(), core_limit())
-    gathered = comm.allgather((here, SERVING.wrong, MPI.Query_thread()))
-    if wrong := next(filter(None, (wrong for _, wrong, _ in gathered)), None):
-        raise wrong
-    places = [place for place, *_ in gathered]
+    def here() -> tuple[tuple[str, frozenset[int], int], int]:
+        if SERVING.wrong is not None:
+            raise SERVING.wrong
+        return (MPI.Get_processor_name(), affinity(), core_limit()), MPI.Query_thread()
+
+    places, levels = zip(*gathered(comm, here), strict=True)
     emulated, engine, chosen = on_root(
         comm,
         lambda: (
@@ -174,7 +176,7 @@ def describe(comm: MPI.Intracomm, transport: str | None = None, profile: object 
     world = World(
         library=library_line(),
         standard="MPI {}.{}".format(*MPI.Get_version()),
-        thread_multiple=min(level for *_, level in gathered) >= MPI.THREAD_MULTIPLE,
+        thread_multiple=min(levels) >= MPI.THREAD_MULTIPLE,
         hosts=hosts,
         cores=cores_together(most_crowded),
         emulated=emulated,

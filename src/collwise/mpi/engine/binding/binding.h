@@ -23,6 +23,7 @@ PyObject *program_failed(const struct program *program, PyObject *owner, const c
 /* The handle in an object of mpi4py's. */
 handle handle_of(PyObject *object);
 void set_handle_of(PyObject *object, handle value);
+void *place_of_handle(PyObject *object);
 
 /* A rank's end of the memory that the ranks of a node share. */
 typedef struct {
@@ -35,6 +36,8 @@ typedef struct {
     PyObject_HEAD
     struct program *program;
     Node *node; /* or NULL */
+    PyObject *scratch; /* the memory of slots that are in no buffer of a call, or NULL */
+    PyObject *users_type; /* a Datatype of mpi4py's, or NULL */
     int freed; /* its owner gave it back */
 } Program;
 

@@ -307,15 +307,11 @@ PyObject *call_serve(Calls *self, struct call *call) {
         memcpy(key + HEAD, call->vectors, nbytes);
     }
     Py_ssize_t nbytes = numbers * (Py_ssize_t)sizeof *key;
-    struct entry *entry = NULL;
-    if (self->size) {
-        entry = table_find(self->entries, self->size, key, nbytes, table_hash(key, numbers));
-    }
-    PyObject *result = NULL;
-    PyObject *tally = entry && entry->key ? entry->tally : NULL;
+    struct entry *entry = table_find(self, key, nbytes, table_hash(key, numbers));
+    PyObject *result = NULL, *tally = entry ? entry->tally : NULL;
     int64_t begin = tally ? tally_now() : 0;
     Py_XINCREF(tally); /* the table may forget it meanwhile */
-    if (!entry || !entry->key || (entry->program && entry->program->freed) ||
+    if (!entry || (entry->program && entry->program->freed) ||
         (entry->idle && PyList_Size(entry->idle) <= 0) || (entry->tags && !tags_left(entry->tags)) ||
         (tally && numbers_of(tally)[TIMES] >= entry->until)) {
         call_release(call);

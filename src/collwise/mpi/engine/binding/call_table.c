@@ -14,21 +14,20 @@ uint64_t table_hash(const int64_t *key, Py_ssize_t numbers) {
     return hash;
 }
 
-/* The entry of a key, or the empty one where it would be. */
-struct entry *table_find(struct entry *entries, unsigned size, const void *key, Py_ssize_t nbytes,
-                          uint64_t hash) {
-    for (unsigned place = (unsigned)hash;; place++) {
-        struct entry *entry = &entries[place & (size - 1)];
+/* The entry of a key, or NULL. */
+struct entry *table_find(const Calls *self, const void *key, Py_ssize_t nbytes, uint64_t hash) {
+    unsigned number = self->size ? self->chains[hash & (self->size - 1)] : 0;
+    while (number) {
+        struct entry *entry = &self->entries[number - 1];
         char *known;
         Py_ssize_t length;
-        if (!entry->key) {
-            return entry;
-        }
         if (entry->hash == hash && PyBytes_AsStringAndSize(entry->key, &known, &length) == 0 &&
             length == nbytes && !memcmp(known, key, (size_t)nbytes)) {
             return entry;
         }
+        number = entry->next;
     }
+    return NULL;
 }
 
 void entry_hold(struct entry *entry) {
@@ -51,10 +50,13 @@ void entry_release(struct entry *entry) {
 
 void table_forget(Calls *self) {
     struct entry *entries = self->entries;
-    unsigned size = self->size;
+    unsigned used = self->used;
+    free(self->chains);
     self->entries = NULL;
+    self->chains = NULL;
     self->size = self->used = 0;
-    for (unsigned n = 0; n < size; n++) {
+    self->remembered = 0;
+    for (unsigned n = 0; n < used; n++) {
         entry_release(&entries[n]);
     }
     free(entries);
@@ -84,30 +86,48 @@ void tally_count(PyObject *tally, int64_t begin) {
     numbers[LAST] = begin;
 }
 
+static void chain(Calls *self, unsigned number) {
+    unsigned *first = &self->chains[self->entries[number].hash & (self->size - 1)];
+    self->entries[number].next = *first;
+    *first = number + 1;
+}
+
 static int grow(Calls *self) {
-    if (self->used * 2 < self->size) {
-        return 1;
-    }
-    if (self->used >= MOST) {
-        table_forget(self);
-    }
     unsigned size = self->size ? 2 * self->size : 32;
-    struct entry *entries = calloc(size, sizeof *entries);
-    if (!entries) {
+    struct entry *entries = realloc(self->entries, size * sizeof *entries);
+    self->entries = entries ? entries : self->entries;
+    unsigned *chains = entries ? calloc(size, sizeof *chains) : NULL;
+    if (!chains) {
         PyErr_NoMemory();
         return 0;
     }
-    for (unsigned n = 0; n < self->size; n++) {
-        char *key;
-        Py_ssize_t length;
-        if (self->entries[n].key &&
-            PyBytes_AsStringAndSize(self->entries[n].key, &key, &length) == 0) {
-            *table_find(entries, size, key, length, self->entries[n].hash) = self->entries[n];
-        }
-    }
-    free(self->entries);
-    self->entries = entries;
+    free(self->chains);
+    self->chains = chains;
     self->size = size;
+    for (unsigned n = 0; n < self->used; n++) {
+        chain(self, n);
+    }
+    return 1;
+}
+
+/* Remember a new one, in the place of the oldest where there are MOST.   old: what stood there. */
+static int add(Calls *self, const struct entry *entry, struct entry *old) {
+    if (self->used == self->size && self->size < MOST && !grow(self)) {
+        return 0;
+    }
+    unsigned number = (unsigned)(self->remembered++ % MOST);
+    if (number < self->used) {
+        *old = self->entries[number];
+        unsigned *link = &self->chains[old->hash & (self->size - 1)];
+        while (*link != number + 1) {
+            link = &self->entries[*link - 1].next;
+        }
+        *link = old->next;
+    } else {
+        self->used++;
+    }
+    self->entries[number] = *entry;
+    chain(self, number);
     return 1;
 }
 
@@ -209,15 +229,16 @@ PyObject *calls_remember(Calls *self, PyObject *args) {
     if (entry.tally) {
         entry.until = numbers_of(entry.tally)[UNTIL];
     }
-    if (!grow(self)) {
+    entry.hash = table_hash((int64_t *)text, length / (Py_ssize_t)sizeof(int64_t));
+    struct entry *place = table_find(self, text, length, entry.hash), old = {.key = NULL};
+    if (place) {
+        old = *place;
+        entry.next = old.next;
+        *place = entry;
+    } else if (!add(self, &entry, &old)) {
         return NULL;
     }
-    entry.hash = table_hash((int64_t *)text, length / (Py_ssize_t)sizeof(int64_t));
-    struct entry *place = table_find(self->entries, self->size, text, length, entry.hash);
-    struct entry old = *place;
-    self->used += !old.key;
-    entry_hold(&entry);
-    *place = entry;
+    entry_hold(&entry); /* to release the old one may call Python, and so us */
     entry_release(&old);
     Py_RETURN_NONE;
 }

@@ -207,7 +207,7 @@ static int calls_traverse(Calls *self, visitproc visit, void *arg) {
     Py_VISIT(self->failed);
     Py_VISIT(self->comm);
     Py_VISIT(self->slow);
-    for (unsigned n = 0; n < self->size; n++) {
+    for (unsigned n = 0; n < self->used; n++) {
         Py_VISIT(self->entries[n].idle);
     }
     return 0;

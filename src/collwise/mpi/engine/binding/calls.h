@@ -8,7 +8,7 @@ enum method { BCAST, REDUCE, ALLREDUCE, REDUCE_SCATTER_BLOCK, ALLGATHER, ALLGATH
 
 enum form { BLOCKING, NONBLOCKING, PERSISTENT };
 
-#define MOST 4096   /* keys; the table starts anew when it has so many */
+#define MOST 4096   /* keys, a power of two; then the table forgets the oldest for each new one */
 #define FEW_RANKS 64
 #define HEAD 8      /* numbers of a key without counts */
 #define MOST_SLOTS 4
@@ -39,8 +39,9 @@ enum { TIMES, UNTIL, NANOSECONDS, LAST, NUMBERS };
 enum { NEXT_TAG, LAST_TAG, TAGS };
 
 struct entry {
-    PyObject *key; /* bytes; NULL for an empty entry */
+    PyObject *key; /* bytes */
     uint64_t hash;
+    unsigned next; /* 1 + the number of the next one in its chain; 0: none */
     Program *program; /* NULL: the library's own serves, or plans that are started */
     struct switched switched; /* how the library's own serves */
     PyObject *idle;   /* these: a list */
@@ -59,8 +60,10 @@ typedef struct {
                                     what C cannot */
     handle handle; /* the communicator's; mpi4py's object has another once it was freed */
     int rank, ranks;
-    struct entry *entries;
-    unsigned size, used;
+    struct entry *entries; /* as they came, round and round */
+    unsigned *chains;      /* by hash: 1 + the number of an entry; 0: none */
+    unsigned size, used;   /* room for `size` entries, and as many chains */
+    uint64_t remembered;   /* keys, since the table was empty */
 } Calls;
 
 /* A call whose buffers were read. */
@@ -79,8 +82,7 @@ struct call {
 
 /* call_table.c */
 uint64_t table_hash(const int64_t *key, Py_ssize_t numbers);
-struct entry *table_find(struct entry *entries, unsigned size, const void *key, Py_ssize_t nbytes,
-                         uint64_t hash);
+struct entry *table_find(const Calls *self, const void *key, Py_ssize_t nbytes, uint64_t hash);
 void table_forget(Calls *self);
 void entry_hold(struct entry *entry);
 void entry_release(struct entry *entry);

@@ -3,6 +3,7 @@
 #include "calls.h"
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -115,19 +116,19 @@ static PyObject *connect_library(PyObject *module, PyObject *args) {
 }
 
 /* describe(what mpi4py's and NumPy's objects are like): mpi4py's Exception, IN_PLACE and its address,
-   Request and Prequest, where what must live as long lies in these, the handle of MPI_INFO_NULL, the
-   offset of handles in all objects, Datatype and Op; `types`, a list of (handle, bytes of an element,
+   Request and Prequest, where what must live as long lies in these, the handle of MPI_INFO_NULL,
+   DATATYPE_NULL, the class of errors for a message that is too short, the offset of handles in all objects, Datatype and Op; `types`, a list of (handle, bytes of an element,
    format); `operators`, a list of handles; NumPy's class of arrays; `dtypes`, a list of (dtype, handle,
    bytes of an element). */
 static PyObject *describe(PyObject *module, PyObject *args) {
     PyObject *exception, *in_place, *request, *prequest, *datatype, *op, *types, *operators, *array;
-    PyObject *dtypes;
+    PyObject *no_type, *dtypes;
     long long address;
     unsigned long long info;
     Py_ssize_t held, handle_offset;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOLOOnKnO!O!O!O!O!O!", &exception, &in_place, &address, &request,
-                          &prequest, &held, &info, &handle_offset, &PyType_Type, &datatype,
+    if (!PyArg_ParseTuple(args, "OOLOOnKOinO!O!O!O!O!O!", &exception, &in_place, &address, &request,
+                          &prequest, &held, &info, &no_type, &mpi.too_short, &handle_offset, &PyType_Type, &datatype,
                           &PyType_Type, &op, &PyList_Type, &types, &PyList_Type, &operators,
                           &PyType_Type, &array, &PyList_Type, &dtypes) ||
         !reader_setup(handle_offset, types, operators, datatype, op, array, dtypes)) {
@@ -140,12 +141,18 @@ static PyObject *describe(PyObject *module, PyObject *args) {
     request_classes[PERSISTENT] = Py_NewRef(prequest);
     request_held = held;
     mpi.no_info = info;
+    mpi.no_type = handle_of(no_type);
     Py_RETURN_NONE;
 }
 
 static PyObject *running(PyObject *module, PyObject *unused) {
     (void)module, (void)unused;
     return PyLong_FromLong(progress_running());
+}
+
+static PyObject *quick_runs(PyObject *module, PyObject *unused) {
+    (void)module, (void)unused;
+    return PyLong_FromUnsignedLong(progress_quick_runs);
 }
 
 static PyObject *requests(PyObject *module, PyObject *unused) {
@@ -221,11 +228,37 @@ static PyObject *bytes_of_node(PyObject *module, PyObject *args) {
     return PyArg_ParseTuple(args, "i", &ranks) ? PyLong_FromLongLong(node_nbytes(ranks)) : NULL;
 }
 
+/* A cache line goes from one of two ranks to the other and back, in rounds with these numbers; False if
+   the other rank does not answer. */
+static PyObject *bounce(PyObject *module, PyObject *args) {
+    Py_buffer memory;
+    unsigned round, end;
+    int first, spins = 1 << 26;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "w*pII", &memory, &first, &round, &end)) {
+        return NULL;
+    }
+    _Atomic unsigned *lines = memory.buf, *mine = lines + 16 * !first, *theirs = lines + 16 * first;
+    if (memory.len < 128) {
+        spins = 0;
+    } else if (first) {
+        atomic_store(mine, round);
+    }
+    for (; round < end && spins; round++) {
+        while (atomic_load(theirs) != round && --spins) {
+        }
+        atomic_store(mine, round + (unsigned)first);
+    }
+    PyBuffer_Release(&memory);
+    return PyBool_FromLong(spins > 0);
+}
+
 static PyMethodDef functions[] = {
     {"connect", connect_library, METH_VARARGS,
      "connect(path, width, status_size, too_long, no_memory, byte)"},
     {"describe", describe, METH_VARARGS, "describe(what mpi4py's and NumPy's objects are like)"},
     {"running", running, METH_NOARGS, "How many programs other ranks wait for."},
+    {"quick_runs", quick_runs, METH_NOARGS, "How many executions ended with the GIL held."},
     {"requests", requests, METH_NOARGS, "How many requests of MPI's are executed by its hooks."},
     {"advance", advance, METH_NOARGS, "Advance them."},
     {"allow_helper", allow_helper, METH_O, "Let a helper thread advance them."},
@@ -236,6 +269,7 @@ static PyMethodDef functions[] = {
     {"release", let_go, METH_NOARGS, "Give it back."},
     {"share_cores", share_cores, METH_NOARGS, "From now on block at once: others need the core."},
     {"node_nbytes", bytes_of_node, METH_VARARGS, "node_nbytes(ranks)"},
+    {"bounce", bounce, METH_VARARGS, "bounce(memory, first, begin, end)"},
     {"has_loop", has_loop, METH_VARARGS, "has_loop(operator, element)"},
     {NULL, NULL, 0, NULL},
 };

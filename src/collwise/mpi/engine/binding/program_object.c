@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <structmember.h>
 
 PyTypeObject *program_type;
 
@@ -15,16 +16,16 @@ static int too_large(int64_t count, function large) {
     return 0;
 }
 
-/* (sends, peer, place, count, type, and of one inside the node: rank there, published with,
-   has gaps, bytes, the COMBINE that may read it there) */
+/* (sends, peer, place, count, type, bytes, and of one inside the node: rank there, published with,
+   has gaps, the COMBINE that may read it there) */
 static int read_message(PyObject *object, struct message *message, int number) {
-    long long offset, count, nbytes = 0;
+    long long offset, count, nbytes;
     unsigned long long type;
     message->node_rank = -1;
     message->published_with = number;
-    if (!PyArg_ParseTuple(object, "pi(iL)LK|iipLi;a message", &message->sends, &message->peer,
-                          &message->place.slot, &offset, &count, &type, &message->node_rank,
-                          &message->published_with, &message->has_gaps, &nbytes,
+    if (!PyArg_ParseTuple(object, "pi(iL)LKL|iipi;a message", &message->sends, &message->peer,
+                          &message->place.slot, &offset, &count, &type, &nbytes,
+                          &message->node_rank, &message->published_with, &message->has_gaps,
                           &message->combine)) {
         return 0;
     }
@@ -135,15 +136,15 @@ static int join(Program *self, PyObject *node) {
 static PyObject *program_new_object(PyTypeObject *type, PyObject *args, PyObject *named) {
     static char *names[] = {"comm",  "op",         "rank",     "tag",      "slots", "messages",
                             "order", "instructions", "forwarding", "requests", "node",
-                            "quick_to", NULL};
+                            "quick", "users_type", NULL};
     unsigned long long comm, op;
     int rank, tag, slots, forwarding;
-    int quick_to = 0;
-    PyObject *messages, *order, *instructions, *requests, *node = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "KKiiiO!O!O!iO|Oi", names, &comm, &op, &rank, &tag,
+    int quick = 0;
+    PyObject *messages, *order, *instructions, *requests, *node = Py_None, *users_type = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, named, "KKiiiO!O!O!iO|OpO", names, &comm, &op, &rank, &tag,
                                      &slots, &PyTuple_Type, &messages, &PyTuple_Type, &order,
                                      &PyTuple_Type, &instructions, &forwarding, &requests, &node,
-                                     &quick_to)) {
+                                     &quick, &users_type)) {
         return NULL;
     }
     if (!mpi.width || slots < 0) {
@@ -167,7 +168,11 @@ static PyObject *program_new_object(PyTypeObject *type, PyObject *args, PyObject
     self->program->rank = rank;
     self->program->tag = tag;
     self->program->forwarding = forwarding;
-    self->program->quick_to = quick_to;
+    self->program->quick = quick;
+    if (users_type != Py_None) {
+        self->users_type = Py_NewRef(users_type);
+        self->program->users_type = place_of_handle(users_type);
+    }
     if (!fill(self->program, messages, order, instructions, requests) || !join(self, node)) {
         Py_DECREF(self);
         return NULL;
@@ -179,6 +184,8 @@ static void program_dealloc(Program *self) {
     PyTypeObject *type = Py_TYPE((PyObject *)self);
     if (!self->program || progress_free(self->program)) { /* a step of it may need the memory */
         Py_XDECREF((PyObject *)self->node);
+        Py_XDECREF(self->scratch);
+        Py_XDECREF(self->users_type);
     }
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     release(self);
@@ -381,11 +388,17 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+static PyMemberDef members[] = {
+    {"scratch", T_OBJECT, offsetof(Program, scratch), 0, "The memory of slots in no buffer."},
+    {NULL, 0, 0, 0, NULL},
+};
+
 static PyType_Slot slots[] = {
     {Py_tp_doc, "One rank's program, bound to buffers."},
     {Py_tp_new, program_new_object},
     {Py_tp_dealloc, program_dealloc},
     {Py_tp_methods, methods},
+    {Py_tp_members, members},
     {0, NULL},
 };
 

@@ -23,13 +23,12 @@ static int operators_number;
 static PyTypeObject *datatype_class, *op_class;
 static Py_ssize_t handle_offset;
 
-handle handle_of(PyObject *object) {
-    const char *at = (const char *)object + handle_offset;
-    return handle_at(&mpi, at);
-}
+void *place_of_handle(PyObject *object) { return (char *)object + handle_offset; }
+
+handle handle_of(PyObject *object) { return handle_at(&mpi, place_of_handle(object)); }
 
 void set_handle_of(PyObject *object, handle value) {
-    set_handle(&mpi, (char *)object + handle_offset, value);
+    set_handle(&mpi, place_of_handle(object), value);
 }
 
 static struct known_type *entry_of(handle type) {

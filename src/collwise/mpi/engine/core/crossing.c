@@ -291,7 +291,11 @@ static int received(struct program *program, int writer, int patiently) {
     crossing->moved += fits;
     node_acknowledge(program->node, writer);
     if (piece.last) {
-        error = one->has_gaps ? packed(program, one, crossing->packed) : error;
+        if (crossing->moved < one->nbytes) {
+            program->error = program->error ? program->error : program->library->too_short;
+        } else if (one->has_gaps) {
+            error = packed(program, one, crossing->packed);
+        }
         over(program, crossing);
         lists->heads[writer] = lists->next[number];
     }

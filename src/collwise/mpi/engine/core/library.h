@@ -17,6 +17,7 @@ typedef uint64_t handle;
 #define WAIT_ARGS(H, N) (void *, void *)
 #define TEST_ARGS(H, N) (void *, int *, void *)
 #define CANCEL_ARGS(H, N) (void *)
+#define GET_COUNT_ARGS(H, N) (const void *, H, N *)
 #define IRECV_ARGS(H, N) (void *, N, H, int, int, H, void *)
 #define IPROBE_ARGS(H, N) (int, int, H, int *, void *)
 #define ISEND_ARGS(H, N) (const void *, N, H, int, int, H, void *)
@@ -49,7 +50,7 @@ typedef uint64_t handle;
 
 /* Every function that is called: its name in MPI, and its parameters. */
 #define MPI_FUNCTIONS(_) \
-    _(Start, START) _(Wait, WAIT) _(Test, TEST) _(Cancel, CANCEL) \
+    _(Start, START) _(Wait, WAIT) _(Test, TEST) _(Cancel, CANCEL) _(Get_count, GET_COUNT) \
     _(Iprobe, IPROBE) _(Isend, ISEND) _(Irecv, IRECV) _(Sendrecv, SENDRECV) \
     _(Pack_size, PACK_SIZE) _(Pack, PACK) _(Unpack, UNPACK) \
     _(Reduce_local, REDUCE_LOCAL) \
@@ -88,6 +89,7 @@ struct library {
     int width;       /* bytes of a handle: 4 or 8 */
     int status_size; /* bytes of a status */
     int too_long;    /* the class of the error that a message was too long for its buffer */
+    int too_short;   /* the error that it was too short */
     int no_memory;   /* the error that memory is short */
 #define FIELD(name, args) function name, name##_c;
     MPI_FUNCTIONS(FIELD)
@@ -102,6 +104,7 @@ struct library {
     handle null_stream; /* what MPIX_Async_start takes for "any" */
     handle no_info;     /* MPI_INFO_NULL */
     handle byte;        /* the type of which a completed request has none */
+    handle no_type;     /* MPI_DATATYPE_NULL */
     void *(*let_go)(void);  /* let other threads of the owner run while this one calls MPI or waits */
     void (*regain)(void *); /* the end of that; NULL: none were let go */
 };

@@ -13,6 +13,7 @@ struct program *program_new(const struct library *library, int messages, int ord
     program->order_number = order;
     program->instructions_number = program->at = program->settled = instructions;
     program->slots_number = slots;
+    program->turn = 1; /* no message was over in it */
     /* One more than needed, since calloc may return NULL for nothing. */
     program->messages = calloc((size_t)messages + 1, sizeof *program->messages);
     program->order = calloc((size_t)order + 1, sizeof *program->order);
@@ -72,6 +73,5 @@ int program_check(const struct program *program) {
             return 0;
         }
     }
-    return program->forwarding >= 0 && program->forwarding <= program->instructions_number &&
-           program->quick_to >= 0 && program->quick_to <= program->instructions_number;
+    return program->forwarding >= 0 && program->forwarding <= program->instructions_number;
 }

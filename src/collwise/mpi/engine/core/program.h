@@ -27,6 +27,7 @@ struct message {
     int published_with; /* the first message that sends the same bytes, or this one */
     int has_gaps;       /* its elements are not plain bytes in memory */
     int64_t nbytes;     /* of its elements */
+    int over;           /* the turn in which MPI completed it last */
     int in_letters;     /* of a request: it is not to lie in the ring */
     int combine;        /* the one instruction that reads it, once, if that may read it where it was
                            published; 0: none, so it is copied to its place */
@@ -68,11 +69,14 @@ struct program {
     const struct library *library;
     handle comm, op;
     int users_op;     /* the operator is the user's: it may do anything, so no hook calls it */
+    const void *users_type; /* where the handle of the type is that it gets instead of a duplicate, as
+                               long as there is one; or NULL */
     int rank, tag;
     int persistent;   /* the requests of messages that leave the node were made beforehand */
+    int turn;         /* how often it was begun */
     int messages_number, order_number, instructions_number, slots_number;
     int forwarding;   /* so many instructions other ranks wait for */
-    int quick_to;     /* before this instruction nothing calls MPI, and all is short */
+    int quick;        /* none of it calls MPI, and all is short */
     struct message *messages;
     int *order;
     struct instruction *instructions;

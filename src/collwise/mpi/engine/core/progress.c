@@ -356,17 +356,20 @@ void progress_stop(void) {
 /* To let other threads go and to regain them takes as long as a short message, and is only needed where
    MPI is called (another thread may hold its locks), or where something is waited for. */
 static int is_quick(const struct program *program) {
-    return program->quick_to && program->node && !progress_running();
+    return program->quick && program->node && !progress_running();
 }
+
+unsigned long progress_quick_runs;
 
 /* What a quick program can do before anybody is let go. */
 static enum outcome look(struct program *program) {
     enum outcome outcome;
     int looks = program->library->patience ? QUICK_LOOKS : 1;
     do {
-        outcome = program_step(program, program->quick_to);
+        outcome = program_step(program, program->instructions_number);
     } while (outcome == PENDING && --looks);
-    return outcome == DONE && program->at < program->instructions_number ? PENDING : outcome;
+    progress_quick_runs += outcome == DONE;
+    return outcome;
 }
 
 enum outcome progress_begin(struct program *program) {
@@ -413,7 +416,7 @@ static enum outcome finish(struct program *program) {
 }
 
 enum outcome progress_finish(struct program *program) {
-    int state = program->quick_to ? take(program, OWNED, 0) : LEFT;
+    int state = program->quick ? take(program, OWNED, 0) : LEFT;
     enum outcome outcome = state == OWNED && is_quick(program) ? look(program) : PENDING;
     void *threads = outcome == PENDING ? program->library->let_go() : NULL;
     state = state == OWNED ? OWNED : take(program, OWNED, 1);

@@ -39,6 +39,9 @@
 /* How many programs are running that other ranks wait for. */
 int progress_running(void);
 
+/* How many executions ended before any thread was let go. */
+extern unsigned long progress_quick_runs;
+
 /* Advance everything that is running, without blocking, but for what other threads advance now. */
 void progress_advance(void);
 

@@ -37,8 +37,11 @@ int program_combine(const struct program *program, const struct instruction *tod
         todo->loop(left, right, into, count);
         return 0;
     }
-    return CALL_COUNT(Reduce_local, REDUCE_LOCAL, count, program->library,
-                      (left, right, count, todo->type, program->op));
+    const struct library *library = program->library;
+    handle users = program->users_type ? handle_at(library, program->users_type) : library->no_type;
+    handle type = users == library->no_type ? todo->type : users;
+    return CALL_COUNT(Reduce_local, REDUCE_LOCAL, count, library,
+                      (left, right, count, type, program->op));
 }
 
 static int combined(const struct program *program, const struct instruction *todo) {
@@ -105,6 +108,26 @@ static enum outcome over(struct program *program, int error) {
     return known && class == program->library->too_long ? DONE : BROKE;
 }
 
+/* What it means that the library found a message complete, or not; its status is the last. */
+static enum outcome message_over(struct program *program, int number, int complete, int error) {
+    struct message *m = &program->messages[number];
+    int nbytes = -1; /* negative: more than can be told */
+    if (!complete && !error) {
+        return PENDING;
+    }
+    m->over = program->turn;
+    if (!error && !m->sends && !program->error) {
+        CALL(Get_count, GET_COUNT, program->library,
+             (program->status, program->library->byte, &nbytes));
+        program->error = nbytes >= 0 && nbytes < m->nbytes ? program->library->too_short : 0;
+    }
+    return over(program, error);
+}
+
+static int is_over(const struct program *program, int number) {
+    return program->messages[number].over == program->turn;
+}
+
 typedef enum outcome waiting(struct program *program, const struct instruction *todo);
 
 /* Messages inside the node move; whether one of these is not over yet. */
@@ -128,18 +151,16 @@ static enum outcome tested(struct program *program, const struct instruction *to
     if (outcome != DONE) {
         return outcome;
     }
-    for (int n = 0; n < by_mpi(program, todo); n++) { /* those that were complete are so at once */
+    for (int n = 0; n < by_mpi(program, todo) && outcome == DONE; n++) {
         int complete = 0;
+        if (is_over(program, OF(n))) {
+            continue;
+        }
         int error = CALL(Test, TEST, program->library,
                          (program_request(program, OF(n)), &complete, program->status));
-        if (over(program, error) == BROKE) {
-            return BROKE;
-        }
-        if (!complete && !error) {
-            return PENDING;
-        }
+        outcome = message_over(program, OF(n), complete, error);
     }
-    return DONE;
+    return outcome;
 }
 
 static enum outcome looked_at(struct program *program, const struct instruction *todo) {
@@ -196,7 +217,8 @@ static enum outcome waited_for(struct program *program, const struct instruction
         return BROKE;
     }
     for (int n = 0; n < by_mpi(program, todo); n++) {
-        if (over(program, wait_for(program, OF(n), &patience)) == BROKE) {
+        if (!is_over(program, OF(n)) &&
+            message_over(program, OF(n), 1, wait_for(program, OF(n), &patience)) == BROKE) {
             return BROKE;
         }
     }
@@ -279,6 +301,7 @@ enum outcome program_finish(struct program *program) {
 
 void program_reset(struct program *program) {
     program->at = program->settled = program->started = program->error = 0;
+    program->turn = program->turn == INT_MAX ? 1 : program->turn + 1;
     if (program->home) {
         crossings_reset(program);
     }

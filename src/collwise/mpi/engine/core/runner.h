@@ -8,13 +8,13 @@
 enum outcome {
     BUSY = -3,   /* a thread is at it already; nothing was done */
     BROKE = -2,  /* the rest cannot be executed: an error came after the first message */
-    FAILED = -1, /* an error before the first message, or a message that was too long */
+    FAILED = -1, /* an error before the first message, or a message of another length */
     PENDING = 0,
     DONE = 1
 };
 
-/* A message that was too long for its buffer is over, and others wait for the rest, which is executed
-   all the same; the outcome is FAILED in the end.  The library's error code is in the program. */
+/* A message that was too long for its buffer, or too short, is over, and others wait for the rest, which
+   is executed all the same; the outcome is FAILED in the end.  The library's error code is in the program. */
 
 /* Execute instructions from where the program is to `end`, as far as nothing has to be waited for. */
 enum outcome program_step(struct program *program, int end);

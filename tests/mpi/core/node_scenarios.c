@@ -24,7 +24,8 @@ static char *own(int rank) {
 static void open_all(void) {
     const pid_t processes[MOST_RANKS] = {0};
     for (int rank = 0; rank < this->ranks; rank++) {
-        ends[rank] = node_open(shared_memory, this->ranks, rank, processes);
+        ends[rank] = node_open(shared_memory, this->ranks, rank);
+        node_lend_among(ends[rank], processes);
     }
 }
 

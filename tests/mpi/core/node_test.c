@@ -9,6 +9,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
+_Static_assert((LETTERS & (LETTERS - 1)) == 0 && (PIECES & (PIECES - 1)) == 0,
+               "2^32 is no multiple: counters of letters and pieces cannot wrap");
+
 enum { MOST = 5, MESSAGES = 3000, LONGEST = 3 * PIECE };
 
 static struct message {

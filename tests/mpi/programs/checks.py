@@ -79,13 +79,18 @@ def environment(comm: MPI.Intracomm, variables: Mapping[str, str]) -> Iterator[N
         os.environ |= before
 
 
+def drawn_number(cases: int) -> int:
+    """How many cases are drawn: as many as DRAWN says where it is set."""
+    return int(os.environ.get("DRAWN", cases))
+
+
 def drawn(cases: int) -> Iterator[int]:
-    """The numbers of drawn cases, as many as DRAWN says where it is set; each may take LIMIT_S.
+    """The numbers of drawn cases, each of which may take LIMIT_S.
 
     The watch is a new thread, of each of which MPICH 5.0 keeps 148 bytes: one a second is enough.
     """
     watched_since = -1.0
-    for number in range(int(os.environ.get("DRAWN", cases))):
+    for number in range(drawn_number(cases)):
         if time.monotonic() > watched_since + 1:
             faulthandler.dump_traceback_later(LIMIT_S, exit=True)
             watched_since = time.monotonic()

@@ -355,7 +355,8 @@ static void publish(struct program *program, int nth) {
             goto full; /* an earlier message to that rank waits */
         }
     }
-    if (one->nbytes >= LEND && !crossing->moved &&
+    /* A rank that only sends may run ahead as far as its ring goes; others wait here anyway. */
+    if (one->nbytes >= (lists->writers_number ? LEND : RING) && !crossing->moved &&
         node_lend(program->node, readers, number, data, one->nbytes,
                   lists->letters + lists->readers_from[nth])) {
         crossing->lent = 1;

@@ -30,7 +30,7 @@ from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.library import own_algorithms
 from collwise.mpi.library.own_algorithms import OwnAlgorithm, catalogue
 from collwise.mpi.library.tool_interface import Variable, variables
-from collwise.mpi.runtime.private_communicator import plain_duplicate
+from collwise.mpi.runtime.private_communicator import free_duplicate, no_room, plain_duplicate
 from collwise.profiles.records import Form
 from collwise.schedule.collectives import COLLECTIVES
 
@@ -211,7 +211,7 @@ class OwnCalls:
             before = [(one, one.read()) for one, _ in wanted]
             here = ""
             try:
-                if not (failed := self._failure(_written(wanted))):
+                if not (failed := self._failure(_written(wanted) or no_room())):
                     made = plain_duplicate(self.of)
                     made.Set_errhandler(self.of.Get_errhandler())
             except MPI.Exception as problem:  # such as: no room for a communicator
@@ -233,7 +233,7 @@ class OwnCalls:
         """Free all duplicates.   Collective."""
         for made in self._duplicates.values():
             if made is not None:
-                made.Free()
+                free_duplicate(made)
         self._duplicates.clear()
 
 

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from mpi4py import MPI
 
+from collwise.mpi.runtime.agreement import allgather
+
 _TOKEN_BYTES = 16
 
 
@@ -51,7 +53,7 @@ def map_together(
             offer = os.getpid(), descriptor, token
         except OSError as problem:
             wrong = f"rank {rank} cannot make the memory ({problem})"
-    offers = comm.allgather(offer)
+    offers = allgather(comm, offer)
     readers = writers = None
     theirs = offers[maker]
     if theirs is not None and not wrong:
@@ -60,7 +62,7 @@ def map_together(
         except (OSError, ValueError) as problem:
             wrong = f"rank {rank} cannot map the memory of rank {maker} ({problem})"
     problems: dict[int, str] = {}
-    for node, told in zip(nodes, comm.allgather(wrong), strict=True):
+    for node, told in zip(nodes, allgather(comm, wrong), strict=True):
         if told:
             problems.setdefault(node, told)
     if descriptor >= 0:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
-from collwise.errors import NoMPI
+from collwise.errors import InvalidArgument, NoMPI
 from collwise.measure.clustering import numbered
 from collwise.model.placement import Placement
 from collwise.profiles.fingerprint import Fingerprint, Layout, local_fingerprint
@@ -30,6 +30,14 @@ except (ImportError, RuntimeError) as problem:  # mpi4py without an MPI library 
     raise NoMPI(
         "running on MPI", f"mpi4py found no MPI library ({str(problem).splitlines()[0]})", INSTALL
     ) from None
+if not MPI.Is_initialized() or MPI.Is_finalized():  # there may be sessions, which have no COMM_SELF
+    raise InvalidArgument(
+        "a communicator of collwise's",
+        "MPI has ended"
+        if MPI.Is_initialized()
+        else "MPI_Init was not called; a session is too little",
+        "call MPI.Init() before the first use of collwise.Comm; sessions may be there, too",
+    )
 
 
 log = logging.getLogger("collwise")

@@ -150,11 +150,9 @@ class Decision:
         return replace(self, algorithms={**self.algorithms, **read_choices(algorithms)})
 
     def _races(self, ranks: int) -> Sequence[RaceResult]:
-        if self.profile is None:
-            return ()
-        if ranks not in self._found:
+        if self.profile is not None and ranks not in self._found:
             self._found[ranks] = known_races(self.profile, ranks, self.ranks_per_node)
-        return self._found[ranks]
+        return self._found.get(ranks, ())
 
     @cached_property
     def _found(self) -> dict[int, Sequence[RaceResult]]:

@@ -254,7 +254,7 @@ def a_merged_communicator_is_planned_for(comm: MPI.Intracomm) -> None:
 def duplicates_of_dropped_communicators_count(comm: MPI.Intracomm) -> None:
     """MPI has them still."""
     parent = ours(comm)
-    free, held = 2, comm.allreduce(len(private_communicator._held), MPI.MAX)
+    free, held = 2, comm.allreduce(len(private_communicator.held), MPI.MAX)
     with replaced(private_communicator, MOST=held + free):
         served = 0
         for _ in range(free + 2):

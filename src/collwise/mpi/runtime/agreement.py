@@ -88,16 +88,13 @@ def everywhere(comm: MPI.Intracomm, act: Callable[[], T]) -> T:
 
 
 def allgather(comm: MPI.Intracomm, value: T) -> list[T]:
-    """Every rank's value, pickled, in rank order.  Collective.
-
-    mpi4py's `allgather` sends lengths first; this one saves that round if all pickles are short.
-    """
+    """Every rank's value, pickled; in one round of messages if all are short.  Collective."""
     pickled = MPI.pickle.dumps(value)
     own = (b"\1" + pickled if len(pickled) < _SHORT else b"").ljust(_SHORT, b"\0")
     every = bytearray(_SHORT * comm.Get_size())
     comm.Allgather([own, MPI.BYTE], [every, MPI.BYTE])
     if not all(every[::_SHORT]):
-        return comm.allgather(value)
+        return comm.allgather(value)  # it sends lengths first
     return [MPI.pickle.loads(every[at : at + _SHORT]) for at in range(1, len(every), _SHORT)]
 
 

@@ -37,9 +37,8 @@ BLOCKING_TAG = 0
 _FIRST_TAG = 1
 
 
-_held: set[int] = set()
-"""The handles of all duplicates that MPI has.  It has those that nobody freed, too, although the
-program has dropped the communicators that they belong to."""
+held: set[int] = set()
+"""The handles of the duplicates that MPI has, also of those that a program dropped without Free."""
 
 
 def plain_duplicate(comm: MPI.Intracomm) -> MPI.Intracomm:
@@ -47,19 +46,14 @@ def plain_duplicate(comm: MPI.Intracomm) -> MPI.Intracomm:
     # By the communicator's own ranks: MPICH's group of a smaller Cartcomm has too many.
     # Through the base class: a subclass's method would wrap it in that subclass again.
     made = MPI.Intracomm(MPI.Intracomm(comm).Split(0, comm.Get_rank()))
-    _held.add(made.handle)
+    held.add(made.handle)
     return made
 
 
 def free_duplicate(made: MPI.Intracomm) -> None:
     """Free what `plain_duplicate` made.  Collective."""
-    _held.discard(made.handle)
+    held.discard(made.handle)
     made.Free()
-
-
-def no_room() -> str:
-    """Why this process may not have another duplicate; empty if it may."""
-    return NO_ROOM if len(_held) >= MOST else ""
 
 
 class PrivateCommunicator:
@@ -223,7 +217,7 @@ class PrivateDuplicate:
         Equal on all ranks.   local: whether to make no duplicate, and not to wait for other ranks.
         """
         if self.made is None and not local and not self.refused:
-            most = np.array([len(_held)])
+            most = np.array([len(held)])
             self.of.Allreduce(MPI.IN_PLACE, most, MPI.MAX)
             if most[0] < MOST:
                 with suppress(MPI.Exception):  # no room

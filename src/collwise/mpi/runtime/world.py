@@ -30,14 +30,10 @@ except (ImportError, RuntimeError) as problem:  # mpi4py without an MPI library 
     raise NoMPI(
         "running on MPI", f"mpi4py found no MPI library ({str(problem).splitlines()[0]})", INSTALL
     ) from None
-if not MPI.Is_initialized() or MPI.Is_finalized():  # there may be sessions, which have no COMM_SELF
-    raise InvalidArgument(
-        "a communicator of collwise's",
-        "MPI has ended"
-        if MPI.Is_initialized()
-        else "MPI_Init was not called; a session is too little",
-        "call MPI.Init() before the first use of collwise.Comm; sessions may be there, too",
-    )
+if not MPI.Is_initialized() or MPI.Is_finalized():  # a session alone has no COMM_SELF
+    seen = "MPI_Init was not called, or MPI has ended; a session is too little"
+    remedy = "call MPI.Init() before the first use of collwise.Comm; sessions may be there, too"
+    raise InvalidArgument("a communicator of collwise's", seen, remedy)
 
 
 log = logging.getLogger("collwise")

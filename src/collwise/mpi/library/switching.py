@@ -30,13 +30,7 @@ from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.library import own_algorithms
 from collwise.mpi.library.own_algorithms import OwnAlgorithm, catalogue
 from collwise.mpi.library.tool_interface import Variable, variables
-from collwise.mpi.runtime.private_communicator import (
-    MOST,
-    NO_ROOM,
-    free_duplicate,
-    held,
-    plain_duplicate,
-)
+from collwise.mpi.runtime.private_communicator import MOST, free_duplicate, held, plain_duplicate
 from collwise.profiles.records import Form
 from collwise.schedule.collectives import COLLECTIVES
 
@@ -217,7 +211,11 @@ class OwnCalls:
             before = [(one, one.read()) for one, _ in wanted]
             here = ""
             try:
-                if not (failed := self._failure(_written(wanted) or NO_ROOM * (len(held) >= MOST))):
+                if not (
+                    failed := self._failure(
+                        _written(wanted) or "too many duplicates" * (len(held) >= MOST)
+                    )
+                ):
                     made = plain_duplicate(self.of)
                     made.Set_errhandler(self.of.Get_errhandler())
             except MPI.Exception as problem:  # such as: no room for a communicator

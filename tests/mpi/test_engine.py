@@ -409,3 +409,31 @@ def test_below_thread_multiple_plans_stay_in_memory(mpi: Library, level: str, in
     assert at_level == "True"
     # The fourth kind combines by MAX, which has no loop for real numbers.
     assert served == [inside == "memory" and number != 2 for number in range(len(served))], lines
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(("begin", "end"), [("", "MPI_Init was not called"), ("MPI.Init()", "")])
+def test_a_session_without_init_is_refused(mpi: Library, begin: str, end: str) -> None:
+    """In a sentence, and nothing is aborted; beside MPI_Init a session's communicators serve."""
+    script = f"""
+import mpi4py
+mpi4py.rc.initialize = False
+from mpi4py import MPI
+{begin}
+session = MPI.Session.Init()
+group = session.Create_group("mpi://WORLD")
+comm = MPI.Intracomm.Create_from_group(group)
+import collwise as cw
+try:
+    comm = cw.Comm(comm)
+    comm.Bcast(bytearray(9))
+except cw.errors.InvalidArgument as problem:
+    print(problem)
+comm.Free()
+group.Free()
+session.Finalize()
+if MPI.Is_initialized():
+    MPI.Finalize()
+"""
+    ran = mpi.run(2, "-c", script, limit_s=60)
+    assert (ran.returncode, ran.stdout.count("MPI_Init was not called")) == (0, 2 * bool(end))

@@ -20,7 +20,7 @@ from collwise.mpi.buffers.buffer import Buffer, combined_buffers, is_in_place
 from collwise.mpi.buffers.mpi_operators import planning_name, planning_type
 from collwise.mpi.buffers.vector_layout import SPECS, contribution, lengths_of
 from collwise.mpi.runtime.agreement import everywhere
-from collwise.mpi.runtime.private_communicator import plain_duplicate
+from collwise.mpi.runtime.private_communicator import free_duplicate, plain_duplicate
 from collwise.mpi.runtime.progress import advance
 from collwise.schedule.collectives import COLLECTIVES, Collective
 from collwise.system.quantities import parse_time
@@ -140,7 +140,7 @@ class ArgumentExchange:
             for _ in range(number - self._incoming[rank]):
                 self.comm.recv(source=rank)
         MPI.Request.waitall(self._sent)
-        self.comm.Free()
+        free_duplicate(self.comm)
 
 
 def _checked(

@@ -63,6 +63,7 @@ class Comm(ObjectForms):
     InvalidArgument if the calls do not match, or if a rank is not there within a minute (or
     COLLWISE_CHECK_LIMIT, such as 90s).
 
+    Unlike mpi4py's it accepts attributes of any name, since what serves its methods is kept there.
     Communicators that MPI derives from a `Comm` (Dup, Split, Create_cart, …) have its settings.
     Their non-blocking calls have plans after a blocking or persistent call of the same collective.
 

@@ -4,11 +4,12 @@ MPI requires sizes, root and operator to be equal on all ranks, so all ranks mak
 """
 
 import logging
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
-from collwise.algorithms.registry import collectives, find
+from collwise.algorithms.registry import find
 from collwise.comm.chosen import Chosen, Own, own_of
 from collwise.errors import InvalidArgument, NothingApplies
 from collwise.measure.race import LIBRARY, own_algorithm
@@ -34,6 +35,7 @@ from collwise.planner.shortlist import worth_a_race
 from collwise.planner.worth import Worth, worth
 from collwise.profiles.profile import Profile
 from collwise.profiles.records import Form, RaceResult
+from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Order, Problem
 
 log = logging.getLogger("collwise")
@@ -121,7 +123,7 @@ class Decision:
 
     def served(self, ranks: int) -> Set[str]:
         """The collectives that a plan may serve on a communicator of `ranks` ranks."""
-        return frozenset(name for name in collectives() if self._serves(name, ranks))
+        return frozenset(name for name in COLLECTIVES if self._serves(name, ranks))
 
     def _serves(self, collective: str, ranks: int) -> bool:
         if not self.falls_back or self.order == "fixed":
@@ -148,14 +150,24 @@ class Decision:
         return replace(self, algorithms={**self.algorithms, **read_choices(algorithms)})
 
     def _races(self, ranks: int) -> Sequence[RaceResult]:
-        return () if self.profile is None else known_races(self.profile, ranks, self.ranks_per_node)
+        if self.profile is not None and ranks not in self._found:
+            self._found[ranks] = known_races(self.profile, ranks, self.ranks_per_node)
+        return tuple(self._found.get(ranks, ()))
+
+    @cached_property
+    def _found(self) -> dict[Hashable, Any]:
+        """Races by the number of ranks, and machines by operator and type, that were asked for."""
+        return {}
 
     def machine_for(self, asked: CallProblem) -> Machine | None:
         """The machine to plan for, or None.  A profile's has the time to combine such elements."""
         if self.machine is not None or self.profile is None:
             return self.machine
         combined = () if asked.elements is None else asked.elements[:2]
-        return self.profile.machine_on(self.level_placement, *combined)
+        if combined not in self._found:
+            self._found[combined] = self.profile.machine_on(self.level_placement, *combined)
+        found: Machine = self._found[combined]
+        return found
 
     def _placed(self, problem: Problem) -> Problem:
         """The problem with the placement of its ranks, if the placement is known."""

@@ -125,9 +125,9 @@ class Dispatch:
         else:
             try:
                 if persistent:
-                    request = executor.persistent(*buffers)
+                    request = self._told(executor.persistent, *buffers)
                 else:
-                    request, fast_call = executor.nonblocking(*buffers)
+                    request, fast_call = self._told(executor.nonblocking, *buffers)
             except NoPlannedRequest as why:
                 asked = CallProblem(executor.problem)
                 self.decision.check_fallback(asked, "persistent", str(why))
@@ -158,11 +158,19 @@ class Dispatch:
         if executor is None:
             handler.by_library(library)
         else:
-            fast_call = executor.run(*buffers)
+            fast_call = self._told(executor.run, *buffers)
         if tally is not None:
             tally.add(begin_ns, monotonic_ns())
         if fast_key is not None and fast_call is not None:
             self.in_c["blocking"].remember(fast_key, *fast_call, tally and tally.memory)
+
+    def _told(self, act: Callable[..., T], *arguments: Any) -> T:
+        """What `act` returns; an error of MPI's goes to the user's error handler first."""
+        try:
+            return act(*arguments)
+        except MPI.Exception as problem:
+            self.duplicate.of.Call_errhandler(problem.Get_error_code())
+            raise
 
     def _known(self, way: Way, fast_key: bytes | None) -> Handler | None:
         """The handler of an earlier request with this key, or None; C makes the key."""
@@ -170,7 +178,7 @@ class Dispatch:
 
     def _handler(self, way: Way, method: str, arguments: Sequence[Any]) -> Handler:
         """The handler of a call, cached.   arguments: what the blocking method takes."""
-        posed = posed_by(method, arguments, self.rank, self.ranks)
+        posed = self._told(posed_by, method, arguments, self.rank, self.ranks)
         op = arguments[2] if posed is not None and posed.elements is not None else None
         return self._cached((way, method, posed, id(op)), self._find, way, method, posed, op)
 

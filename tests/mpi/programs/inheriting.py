@@ -1,6 +1,7 @@
 """Checks that communicators which MPI makes of ours plan as it does, on real MPI."""
 
 import copy
+import gc
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ import collwise as cw
 from collwise.comm.checking import ENVIRONMENT
 from collwise.comm.decision import Decision
 from collwise.errors import InvalidArgument
+from collwise.mpi.runtime import private_communicator
 from collwise.mpi.runtime.world import World
 from tests.mpi.programs.alike import MACHINE, works
 from tests.mpi.programs.checks import check, environment, raises, replaced
@@ -195,3 +197,71 @@ def parts_lie_otherwise_on_nodes(comm: MPI.Intracomm) -> None:
     assert shares.fingerprint().differences(world.fingerprint()) == [
         "transport inside a node: 'memory' there, 'messages' here"
     ]
+
+
+def parts_of(comm: Any) -> dict[str, Callable[[], Any]]:
+    """Ways to make communicators of fewer ranks, in another order, or of such ones again."""
+    size, rank, everybody = comm.size, comm.rank, comm.Get_group()
+    fewer, back = max(size - 1, 1), everybody.Incl(range(size)[::-1])
+    reverse, last = comm.Split(0, -rank), everybody.Incl([size - 1])
+    return {
+        "smaller Cartcomm": lambda: comm.Create_cart([fewer], reorder=True),
+        "smaller Cartcomm of reversed ranks": lambda: reverse.Create_cart([fewer]),
+        "smaller Graphcomm": lambda: comm.Create_graph([1], [0]),
+        "Create": lambda: comm.Create(back),
+        "Create_group": lambda: comm.Create_group(back),
+        "Create of the last": lambda: comm.Create(last),
+        "Split_type": lambda: comm.Split_type(MPI.COMM_TYPE_SHARED, -rank),
+        "reversed Distgraphcomm": lambda: reverse.Create_dist_graph([rank], [0], []),
+    }
+
+
+@check
+def parts_have_the_ranks_that_they_say(comm: MPI.Intracomm) -> None:
+    """MPICH's group of a smaller Cartcomm has all ranks of its parent."""
+    parent = ours(comm)
+    names = tuple(f"host of rank {rank}" for rank in range(comm.size))
+    parent._world = parent._world._replace(hosts=names)
+    for name, make in parts_of(parent).items():
+        made: Any = make()
+        if made == MPI.COMM_NULL:
+            continue
+        again = [made.Split(0, -made.rank), made.Dup()]
+        if isinstance(made, MPI.Cartcomm):
+            again += [made.Sub([True]), made.Create_cart([max(made.size - 1, 1)])]
+        for one in (made, *again):
+            if one != MPI.COMM_NULL:
+                theirs = MPI.Intracomm(one).allgather(names[comm.rank])
+                assert [*one._world.hosts] == theirs, name
+                works(one)
+                one.Free()
+    parent.Free()
+
+
+@check
+def a_merged_communicator_is_planned_for(comm: MPI.Intracomm) -> None:
+    if comm.size == 1:
+        return
+    half: Any = comm.Split(comm.rank % 2)
+    between = half.Create_intercomm(0, comm, 1 - comm.rank % 2, 7)
+    merged: Any = ours(between.Merge(comm.rank % 2 == 0))
+    works(merged)
+    for one in (merged, between, half):
+        one.Free()
+
+
+@check
+def duplicates_of_dropped_communicators_count(comm: MPI.Intracomm) -> None:
+    """MPI has them still."""
+    parent = ours(comm)
+    free, held = 2, comm.allreduce(len(private_communicator.held), MPI.MAX)
+    with replaced(private_communicator, MOST=held + free):
+        served = 0
+        for _ in range(free + 2):
+            made: Any = parent.Dup()
+            works(made)
+            served += made._dispatch.duplicate.made is not None
+            del made
+            gc.collect()
+        assert served == (free if comm.size > 1 else 0)
+    parent.Free()

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from itertools import islice
+from itertools import islice, product
 from random import Random
 from typing import Any
 
@@ -234,3 +234,27 @@ def odd_settings_are_refused(comm: MPI.Intracomm) -> None:
         with suppress(CollwiseError):
             calls[number % len(calls)](Random(1000 * comm.size + number))
     ours.Free()
+
+
+@check
+def displacements_are_one_number_or_one_for_each_rank(comm: MPI.Intracomm) -> None:
+    """As in mpi4py: a row of them where one is wanted, or rows of rows, are of a wrong type."""
+    plain, size = comm.Dup(), comm.size
+    ours = cw.Comm(comm.Dup(), **PLANNED)
+    data, one = np.zeros(4 * size), np.ones(1)
+    rows = [np.ones((size + 1, 1), int), np.arange(2 * size + 1.0), [[0]] * size, [], (0,), {}, ""]
+    for displacements in rows:
+        specs = [[data, 1, displacements, MPI.DOUBLE], [data, (1, displacements), MPI.DOUBLE]]
+        for method, spec in product(("Bcast", "Allgather"), specs):
+            buffers = [one][: method != "Bcast"]
+            ends = [
+                how_it_ends("blocking", of, method, [*buffers, spec], {}).partition(":")[0]
+                for of in (plain, ours)
+            ]
+            assert ends == ["TypeError"] * 2, (method, spec, ends)
+    mine = [data, (1, np.array(1)), MPI.DOUBLE]
+    if size > 1:
+        ours.Allgatherv(one, mine)
+        assert data[:size].all()
+    for of in (ours, plain):
+        of.Free()

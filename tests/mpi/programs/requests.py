@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import chain
 from types import SimpleNamespace
@@ -456,3 +457,41 @@ def elements_with_gaps_are_copied_while_others_make_progress(comm: MPI.Intracomm
                 assert (result[:, 1::2] == -1).all()
         ours.Free()
     gaps.Free()
+
+
+@check
+def freed_requests_equal_the_null_request(comm: MPI.Intracomm) -> None:
+    for ours in planned(comm):
+        first, second = (ours.Bcast_init(np.zeros(3)) for _ in range(2))
+        assert first != MPI.REQUEST_NULL
+        assert first != second
+        first.Free()
+        assert first == MPI.REQUEST_NULL
+        assert MPI.REQUEST_NULL == first  # noqa: SIM300
+        assert MPI.REQUEST_NULL in [second, first]
+        assert first != second
+        second.Free()
+        assert first == second
+        started = ours.Ibcast(np.zeros(3))
+        started.Wait()
+        assert started == MPI.REQUEST_NULL
+
+
+@check
+def uncommitted_types_reach_the_users_error_handler(comm: MPI.Intracomm) -> None:
+    told: list[int] = []
+
+    def handler(of: MPI.Comm, code: int) -> None:
+        told.append(MPI.Get_error_class(code))
+
+    handling, pairs = MPI.Comm.Create_errhandler(handler), MPI.DOUBLE.Create_contiguous(2)
+    data, every = np.zeros(2), np.zeros(2 * comm.size)
+    for ours in planned(comm):
+        ours.Set_errhandler(handling)
+        for method in ("Bcast", "Ibcast", "Bcast_init", "Allgather", "Allgatherv"):
+            told.clear()
+            with suppress(MPI.Exception):  # MPICH's call returns after the handler
+                getattr(ours, method)([data, 1, pairs], *[every] * ("Allgather" in method))
+            assert told == [MPI.ERR_TYPE], method
+    pairs.Free()
+    handling.Free()

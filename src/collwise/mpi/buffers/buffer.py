@@ -37,7 +37,7 @@ class Buffer:
             return
         data, number, first, datatype = parts_of(spec)
         self.keep, address, length, unit = locate(data, datatype, writable=writable)
-        displacement = _index("displacement", first or 0)
+        displacement = _index("displacement", 0 if first is None else first)
         offset = displacement * unit.extent
         if displacement and not 0 < offset <= length:
             raise ValueError(f"message: displacement {displacement} out of bounds")

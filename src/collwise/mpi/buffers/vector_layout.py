@@ -94,7 +94,7 @@ def _counts(spec: Any, ranks: int, length: int, unit: ElementType) -> list[int]:
 
 def _numbers(spec: Any, times: Sequence[int]) -> list[int]:
     """One number per rank: the numbers in `spec`, or the number `spec` times each of `times`."""
-    if not hasattr(spec, "__len__"):
+    if not hasattr(spec, "__len__") or getattr(spec, "shape", None) == ():
         one = checked_index(spec)
         return [one * time for time in times]
     numbers = [checked_index(number) for number in spec]

@@ -45,6 +45,13 @@ class PersistentCollective:
         """False once the request is freed."""
         return self._active is not None
 
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same request; once freed, it equals MPI.REQUEST_NULL, as in mpi4py."""
+        freed = self._active is None and isinstance(other, MPI.Request | PersistentCollective)
+        return self is other or (freed and not other)
+
+    __hash__ = object.__hash__
+
     def Start(self) -> None:  # noqa: N802
         """Start the collective; the program must leave its buffers alone until `Wait` returns.
 

@@ -31,7 +31,7 @@ from collwise.mpi.library import own_algorithms
 from collwise.mpi.library.own_algorithms import OwnAlgorithm, catalogue
 from collwise.mpi.library.tool_interface import Variable, variables
 from collwise.mpi.runtime.agreement import everywhere, gathered
-from collwise.mpi.runtime.private_communicator import plain_duplicate
+from collwise.mpi.runtime.private_communicator import MOST, free_duplicate, held, plain_duplicate
 from collwise.profiles.records import Form
 from collwise.schedule.collectives import COLLECTIVES
 
@@ -212,13 +212,13 @@ class OwnCalls:
         Rank 0 logs why a rank failed.
         """
         made, here = None, ""
-        with ExitStack() as held:
+        with ExitStack() as former:
             try:
                 wanted = (*_needed(), *writes)
-                held.enter_context(alone())
+                former.enter_context(alone())
                 before = [(one, one.read()) for one, _ in wanted]
-                held.callback(_written, reversed(before))
-                here = _written(wanted)
+                former.callback(_written, reversed(before))
+                here = _written(wanted) or "too many duplicates" * (len(held) >= MOST)
             except Exception as problem:  # whatever fails on one rank, all hear of it
                 here = str(problem) or repr(problem)
             if not (failed := self._failure(here)):
@@ -242,7 +242,7 @@ class OwnCalls:
         """Free all duplicates.   Collective."""
         for made in self._duplicates.values():
             if made is not None:
-                made.Free()
+                free_duplicate(made)
         self._duplicates.clear()
 
 

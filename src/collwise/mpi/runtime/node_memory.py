@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from mpi4py import MPI
 
 from collwise.mpi.engine.loading import COMPILED
+from collwise.mpi.runtime.agreement import allgather
 
 _TOKEN_BYTES = 16
 
@@ -60,7 +61,7 @@ def map_together(
         except Exception as problem:
             wrong = f"rank {rank} cannot make the memory ({str(problem) or repr(problem)})"
     mark = None if COMPILED is None else COMPILED.mark()
-    offers, marks = zip(*comm.allgather((offer, mark)), strict=True)
+    offers, marks = zip(*allgather(comm, (offer, mark)), strict=True)
     here = [mark for node, mark in zip(nodes, marks, strict=True) if node == nodes[rank]]
     access = COMPILED is not None and all(mark and COMPILED.reads(mark) for mark in here)
     readers = writers = used = None
@@ -73,7 +74,7 @@ def map_together(
             why = str(problem) or repr(problem)
             wrong = f"rank {rank} cannot map the memory of rank {maker} ({why})"
     problems: dict[int, str] = {}
-    for node, (told, theirs_too) in zip(nodes, comm.allgather((wrong, access)), strict=True):
+    for node, (told, theirs_too) in zip(nodes, allgather(comm, (wrong, access)), strict=True):
         access &= theirs_too or node != nodes[rank]
         if told:
             problems.setdefault(node, told)

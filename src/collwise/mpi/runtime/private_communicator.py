@@ -52,13 +52,23 @@ def largest_tag() -> int:
     return min(world or 32767, _MOST_TAGS)
 
 
+held: set[int] = set()
+"""The handles of the duplicates that MPI has, also of those that a program dropped without Free."""
+
+
 def plain_duplicate(comm: MPI.Intracomm) -> MPI.Intracomm:
     """A communicator of the same ranks, without the user's attributes.  Collective."""
-    group = comm.Get_group()
+    # By the communicator's own ranks: MPICH's group of a smaller Cartcomm has too many.
     # Through the base class: a subclass's method would wrap it in that subclass again.
-    made = MPI.Intracomm(MPI.Intracomm(comm).Create(group))
-    group.Free()
+    made = MPI.Intracomm(MPI.Intracomm(comm).Split(0, comm.Get_rank()))
+    held.add(made.handle)
     return made
+
+
+def free_duplicate(made: MPI.Intracomm) -> None:
+    """Free what `plain_duplicate` made.  Collective."""
+    held.discard(made.handle)
+    made.Free()
 
 
 class PrivateCommunicator:
@@ -185,7 +195,7 @@ class PrivateCommunicator:
         self._give_up()
         self.transport = None
         if self.comm != MPI.COMM_NULL and not self.broken:
-            self.comm.Free()
+            free_duplicate(self.comm)
         _open.discard(self)
 
     def end(self, limit_s: float) -> None:
@@ -249,7 +259,7 @@ class PrivateDuplicate:
         Equal on all ranks.   local: whether to make no duplicate, and not to wait for other ranks.
         """
         if self.made is None and not local and not self.refused:
-            most = np.array([len(_open)])
+            most = np.array([len(held)])
             self.of.Allreduce(MPI.IN_PLACE, most, MPI.MAX)
             if most[0] < MOST:
                 with suppress(MPI.Exception, MemoryError):  # no room; on all ranks

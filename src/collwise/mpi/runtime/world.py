@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
-from collwise.errors import NoMPI
+from collwise.errors import InvalidArgument, NoMPI
 from collwise.measure.clustering import numbered
 from collwise.model.placement import Placement
 from collwise.profiles.fingerprint import Fingerprint, Layout, local_fingerprint
@@ -30,6 +30,10 @@ except (ImportError, RuntimeError) as problem:  # mpi4py without an MPI library 
     raise NoMPI(
         "running on MPI", f"mpi4py found no MPI library ({str(problem).splitlines()[0]})", INSTALL
     ) from None
+if not MPI.Is_initialized() or MPI.Is_finalized():  # a session alone has no COMM_SELF
+    seen = "MPI_Init was not called, or MPI has ended; a session is too little"
+    remedy = "call MPI.Init() before the first use of collwise.Comm; sessions may be there, too"
+    raise InvalidArgument("a communicator of collwise's", seen, remedy)
 
 
 log = logging.getLogger("collwise")

@@ -49,7 +49,7 @@ def a_nonblocking_call_waits_for_no_other_rank(comm: MPI.Intracomm) -> None:
 @check
 def duplicates_of_ours_leave_room_for_the_programs(comm: MPI.Intracomm) -> None:
     ours, made, usual = planned(comm), list[Any](), private_communicator.MOST
-    private_communicator.MOST = comm.allreduce(len(private_communicator._open), MPI.MAX) + 10
+    private_communicator.MOST = comm.allreduce(len(private_communicator.held), MPI.MAX) + 10
     for number in range(30):
         made.append(ours.Dup())
         data = np.full(3, comm.rank + number)

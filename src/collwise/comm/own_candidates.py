@@ -1,14 +1,18 @@
 """Picks which of the MPI library's own algorithms to try, and in which order."""
 
+import logging
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 
 from collwise.measure.race import BEHIND, CALLS, OWN
-from collwise.mpi.library.own_algorithms import catalogue, worth_racing
+from collwise.mpi.library.own_algorithms import catalogue, to_set_before, worth_racing
 from collwise.planner.own_times import predicted_own
 from collwise.planner.plans import Candidate, Plan
 from collwise.planner.shortlist import MOST_SLOWER
 from collwise.profiles.records import Form
+
+log = logging.getLogger("collwise")
 
 
 def own_candidates(
@@ -21,6 +25,8 @@ def own_candidates(
     predicted to take over MOST_SLOWER times as long are left out.
     composed: whether there are several nodes, some of several ranks: the library then composes.
     """
+    if reason := to_set_before():
+        _say_once(reason)
     problem, best_s = estimated.problem, estimated.choice.predicted
     timed, others = list[tuple[Fraction, str, Candidate]](), dict[str, Candidate]()
     for form in forms:
@@ -39,3 +45,8 @@ def own_candidates(
     timed.sort(key=lambda one: one[0])
     near = {label: one for time_s, label, one in timed if time_s <= Fraction(BEHIND) * best_s}
     return near | others | {label: one for _, label, one in timed if label not in near}
+
+
+@cache
+def _say_once(reason: str) -> None:
+    log.warning("the library's own algorithms of blocking calls are not tried: %s", reason)

@@ -118,7 +118,8 @@ class RuleFormat(NamedTuple):
 
         sizes: for which sizes rules count, as a sentence.   unsaid: what the files cannot express.
         """
-        lines = [f"{_MARK} {library.library}, from races of blocking calls", sizes]
+        caution = "another version may abort every program that is given this file"
+        lines = [f"{_MARK} {library.library}, from races of blocking calls; {caution}", sizes]
         for rule in rules:
             lines += [str(rule), *(f"  {line}" for line in rule.evidence)]
         lists = {"This file cannot say": unsaid, "No race tried": self.not_raced}

@@ -1,12 +1,13 @@
 """Runs the races of a scan: each default against its rivals, then the search for cliffs."""
 
+import logging
 import os
 import time
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from collwise.errors import InvalidArgument
+from collwise.errors import InvalidArgument, NothingApplies
 from collwise.measure.race import BEHIND, END, HALFWAY, LIBRARY, NEXT, Race
 from collwise.mpi.runtime.agreement import on_root
 from collwise.planner.plans import Plan
@@ -16,6 +17,8 @@ from collwise.tuning.agenda import RUNS
 from collwise.tuning.outcomes import Task
 from collwise.tuning.scanning import MESSAGES, Finding, Scan, Step, findings, neighbours, steep
 from collwise.tuning.session import Session
+
+log = logging.getLogger("collwise")
 
 MEASURING_SHARE = 0.1
 """The share of a scan's time that measuring may take."""
@@ -65,7 +68,12 @@ def scan(
         session.progress(f"scanning: {task}", 1 - CLIFFS_SHARE - racing_s / budget_s)
         share_s = min(max(racing_s / (len(tasks) - number), FULL_RACES * race_s), racing_s)
         estimated = on_root(comm, partial(task.plan, profile, None, placement), takes_long=True)
-        first, confirmed = _with_all_rivals(session, task, estimated, share_s)
+        try:
+            first, confirmed = _with_all_rivals(session, task, estimated, share_s)
+        except NothingApplies as nothing:  # raised on all ranks: the default is wrong
+            log.warning("not scanned: %s", nothing)
+            left_out.append(str(task))
+            continue
         found += confirmed
         medians_s[str(task)] = {label: one.middle for label, one in first.medians.items()}
         slower[name] = first.medians[LIBRARY].middle / (least_s or 1.0)
@@ -77,7 +85,11 @@ def scan(
             unsettled.append(str(step))
             continue
         session.progress(f"looking for a cliff: {step}", 1 - remaining_s / budget_s)
-        cliffs = _cliff(session, step, remaining_s / (len(steps) - number))
+        try:
+            cliffs = _cliff(session, step, remaining_s / (len(steps) - number))
+        except NothingApplies:
+            unsettled.append(str(step))
+            continue
         found += [cliff for cliff in cliffs if cliff.what not in {one.what for one in found}]
     return Scan(
         library=session.world.library,

@@ -17,7 +17,20 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from collwise.measure.race import ALWAYS_RACED, Load, Punctual, Race, contenders, form_of, punctual
+from collwise.errors import NothingApplies, WrongResult
+from collwise.measure.race import (
+    ALWAYS_RACED,
+    CALLS,
+    LIBRARY,
+    NEIGHBOURS,
+    Load,
+    Punctual,
+    Race,
+    contenders,
+    form_of,
+    method_name,
+    punctual,
+)
 from collwise.measure.statistics import FEWEST, median_interval
 from collwise.mpi.bench.clock import CommonClock, StartingLine
 from collwise.mpi.bench.workloads import Competitor, Workload, idle
@@ -25,6 +38,7 @@ from collwise.mpi.execution.executor import NobodyAdvances
 from collwise.mpi.library.switching import OwnCalls
 from collwise.mpi.runtime.agreement import everywhere
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
+from collwise.mpi.runtime.world import library_line
 from collwise.profiles.records import Form
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
@@ -57,6 +71,7 @@ class RaceHarness:
         self.own = OwnCalls(private.comm, one_thread=True)
         self.clock = CommonClock(self.comm)
         self.line = StartingLine(self.comm, self.clock, oversubscribed=oversubscribed)
+        self.wrong = set[str]()  # the library's calls that have left wrong data
 
     @cached_property
     def fewer(self) -> PrivateCommunicator | None:
@@ -111,8 +126,9 @@ def race(
     that is timed; None for everything.
     behind: competitors that take this many times as long as the best of their form may leave early.
     within: the race ends once medians are known to ± this share; 0 for no such end.
-    Raises WrongResult, on all ranks, if another competitor leaves a wrong byte on any rank, and
-    UnknownName for an operator that races do not support.
+    Raises WrongResult, on all ranks, if a schedule leaves a wrong byte on any rank, and UnknownName
+    for an operator that races do not support.  A call of the library's that leaves one is left out,
+    with a warning; NothingApplies is raised if it is a default with which others are compared.
     """
     begin = time.perf_counter()
     workload = Workload(harness.private, problem, op, dtype)
@@ -121,8 +137,10 @@ def race(
         private = harness.private if other.ranks == problem.ranks else harness.fewer
         others[label] = None if private is None else Workload(private, other, op, dtype)
 
+    ours = set[str]()
+
     def checked(some: Iterable[Competitor]) -> list[Competitor]:
-        """Keep those that can run here; raises WrongResult on all ranks if a result is wrong."""
+        """Keep those that can run here, and of the library's those whose results are right."""
         able = []
         for one in some:
             on = others.get(one.label, workload)
@@ -134,13 +152,18 @@ def race(
                 able.append(one)
             except NobodyAdvances as why:
                 log.info("%s is not raced: %s", one.label, why)
+            except WrongResult as wrong:
+                if one.label in ours:
+                    raise
+                _leave_out(harness, problem, one.label, wrong.seen)
         return able
 
     competitors = workload.libraries()
     for label, schedule in schedules.items():
-        competitors += workload.candidates(label, schedule)
-        if bare_sends:
-            competitors.append(workload.bare_sends(label, schedule))
+        made = workload.candidates(label, schedule)
+        made += [workload.bare_sends(label, schedule)] if bare_sends else []
+        ours |= {one.label for one in made}
+        competitors += made
     competitors += workload.compositions() if others else []
     competitors += [
         idle(label) if other is None else other.default(label) for label, other in others.items()
@@ -168,7 +191,9 @@ def race(
             harness, running, left_s, repetitions, seed, behind=behind, within=within
         )
         last = max(map(len, samples.values()))
-        checked(one for one in running if len(samples.get(one.label, ())) == last)
+        stayed = [one for one in running if len(samples.get(one.label, ())) == last]
+        for one in {*stayed} - {*checked(stayed)}:  # it was right at first
+            del samples[one.label]
     finally:
         for competitor in competitors:
             competitor.free()
@@ -180,6 +205,22 @@ def race(
         apart_s=timed.tolerance_s,
         load=load,
     )
+
+
+def _leave_out(harness: RaceHarness, problem: Problem, label: str, seen: str) -> None:
+    """Warn once, on rank 0, that a call of the library's leaves wrong data.
+
+    Raises NothingApplies if others are compared with this call.
+    """
+    form = next((form for form, call in CALLS.items() if call.defaults[-1] == label), None)
+    name = f"{library_line()}'s {method_name(problem.method, form) if form else label}"
+    if label in (LIBRARY, *NEIGHBOURS):
+        remedy = "use another MPI library: programs without collwise get wrong data, too"
+        raise NothingApplies(f"a race of {problem}", f"{name} leaves wrong data: {seen}", remedy)
+    if name not in harness.wrong and harness.comm.Get_rank() == 0:
+        said = "%s leaves wrong data, without collwise, too, and is not raced: in a %s, %s"
+        log.warning(said, name, problem, seen)
+    harness.wrong.add(name)
 
 
 def _room(harness: RaceHarness, default: Competitor, budget_s: float) -> int:

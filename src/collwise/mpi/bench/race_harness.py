@@ -218,7 +218,7 @@ def _leave_out(harness: RaceHarness, problem: Problem, label: str, seen: str) ->
         remedy = "use another MPI library: programs without collwise get wrong data, too"
         raise NothingApplies(f"a race of {problem}", f"{name} leaves wrong data: {seen}", remedy)
     if name not in harness.wrong and harness.comm.Get_rank() == 0:
-        said = "%s leaves wrong data, without collwise, too, and is not raced: in a %s, %s"
+        said = "%s leaves wrong data, without collwise, too, and is not raced: %s: %s"
         log.warning(said, name, problem, seen)
     harness.wrong.add(name)
 

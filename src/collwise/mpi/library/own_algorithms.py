@@ -45,7 +45,7 @@ _COMPOSITIONS = re.compile(r"\b(\d+) ([A-Z].*?)(?=\s+\d+ [A-Z]|\s*$)", re.DOTALL
 """Finds MPICH's compositions in a description: each has a number, then words."""
 _LISTED = re.compile(r"^\s*(\w+)\s+-\s", re.MULTILINE)
 _GLUED = re.compile(
-    r"((?:sched_|tsp_)?(?:auto|nb|smp|naive|tree|ring|brucks|binomial|pairwise|noncommutative"
+    r"(?<!_)((?:sched_|tsp_)?(?:auto|nb|smp|naive|tree|ring|brucks|binomial|pairwise|noncommutative"
     r"|recursive_doubling|recursive_halving|reduce_scatter_gather|reduce_scatter_allgather"
     r"|scatter_recursive_doubling_allgather|scatter_ring_allgather|scatterv_recexch_allgatherv"
     r"|recexch(?:_\w+)?|mpir|release_gather|error|print|silent))\s+-\s"

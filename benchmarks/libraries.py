@@ -82,8 +82,7 @@ def forms() -> dict[str, Any]:
                     continue
                 for start in range(STARTS if form == "persistent" else 1):
                     if form == "persistent":
-                        if method == "Bcast":
-                            buffers[1][0][:] = sent
+                        buffers[1][-1][:] = sent if method == "Bcast" else 0
                         made.Start()
                     if made is not None:
                         made.Wait()
@@ -112,7 +111,7 @@ def _buffers(
     method: str, sent: Any, length: int, ranks: int, rank: int
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """The buffers of a call for plain mpi4py and for collwise; the last of each is the result."""
-    pairs = []
+    pairs: list[tuple[Any, ...]] = []
     for _ in range(2):
         if method == "Bcast":
             pairs.append((sent.copy(),))

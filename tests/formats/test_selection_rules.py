@@ -51,7 +51,8 @@ def test_the_comments_say_where_rules_are_from_and_what_is_missing() -> None:
     form = openmpi_rules.FORMAT._replace(not_raced=["another"])
     text = form.texts(RULES[:1], library, "So far.", ["a thing"])[""]
     assert text.splitlines()[:8] == [
-        "# collwise export: rules for Open MPI 5.0.11, from races of blocking calls",
+        "# collwise export: rules for Open MPI 5.0.11, from races of blocking calls;"
+        " another version may abort every program that is given this file",
         "# So far.",
         "# Allreduce of 128 to 2048 bytes on 4 ranks: tree(k=8)",
         "#   raced with 128 bytes",

@@ -35,13 +35,10 @@ def _can_be_saved(ctx: click.Context, param: click.Parameter, path: Path | None)
     if named := path or chosen():
         trouble = unwritable(named) or holds_else(named) or named_twice(named, param, ctx)
     else:
-        try:
-            named = folder()
-        except InvalidArgument as problem:  # of a user without a home
-            raise click.BadParameter(str(problem), ctx, param) from None
+        named = folder()
         above = next(one for one in (named, *named.parents) if one.exists())
         trouble = "" if os.access(above, os.W_OK | os.X_OK) else f"cannot be written ({above})"
-        remedy = f"name a file with --save, or in {ENVIRONMENT}"
+        remedy = f"name a file here, or in {ENVIRONMENT}"
     if trouble:
         raise click.BadParameter(f"{named} {trouble}; {remedy}", ctx, param)
     return path

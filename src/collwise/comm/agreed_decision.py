@@ -181,7 +181,6 @@ def _elsewhere(here: Fingerprint, layout: Layout) -> Profile | None:
     """
     if here.layout == layout or here.emulated or os.environ.get(ENVIRONMENT):
         return None
-    # One node has no network; ranks of it can tell that of several.
     network = here_network(MPI.Get_library_version()) if layout == "several nodes" else ""
     try:
         return find_profile(structs.replace(here, layout=layout, network=network))

@@ -12,7 +12,7 @@ from collwise.planner.plans import Candidate, Plan
 from collwise.planner.shortlist import MOST_SLOWER
 from collwise.profiles.records import Form
 
-log = logging.getLogger("collwise")
+_warn_once = cache(logging.getLogger("collwise").warning)
 
 
 def own_candidates(
@@ -26,7 +26,7 @@ def own_candidates(
     composed: whether there are several nodes, some of several ranks: the library then composes.
     """
     if reason := to_set_before():
-        _say_once(reason)
+        _warn_once("the library's own algorithms of blocking calls are not tried: %s", reason)
     problem, best_s = estimated.problem, estimated.choice.predicted
     timed, others = list[tuple[Fraction, str, Candidate]](), dict[str, Candidate]()
     for form in forms:
@@ -45,8 +45,3 @@ def own_candidates(
     timed.sort(key=lambda one: one[0])
     near = {label: one for time_s, label, one in timed if time_s <= Fraction(BEHIND) * best_s}
     return near | others | {label: one for _, label, one in timed if label not in near}
-
-
-@cache
-def _say_once(reason: str) -> None:
-    log.warning("the library's own algorithms of blocking calls are not tried: %s", reason)

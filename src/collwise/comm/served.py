@@ -81,11 +81,9 @@ def call(
     except NotImplementedError as problem:
         if problem.args:
             raise
-        version = "{}.{}".format(*MPI.Get_version())
         raise NotImplementedError(  # mpi4py says nothing
-            f"{name}: {library_line()} has no persistent collectives (MPI {version}), and no plan"
-            f" serves this call; start {method_name(method, 'nonblocking')} each time, or let"
-            " `collwise tune` look for a plan"
+            f"{name}: {library_line()} has no persistent collectives, and no plan serves this call;"
+            f" start {method_name(method, 'nonblocking')} each time, or run `collwise tune`"
         ) from None
 
 

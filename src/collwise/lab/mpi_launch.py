@@ -54,8 +54,7 @@ def find_library(asked: Library | None) -> tuple[Library, str]:
     mpiexec = find_mpiexec()
     installed: Library = "openmpi" if is_open_mpi(mpiexec) else "mpich"
     if old := re.search(r"\((?:OpenRTE|Open MPI)\) ([1-4]\.\S+)", version_line(mpiexec)):
-        remedy = "use Open MPI 5 or later, MPICH, or --mpi none"
-        seen = f"its launcher ({mpiexec}) cannot start ranks on emulated hosts"
+        seen, remedy = "it cannot start ranks there", "use Open MPI 5, MPICH, or --mpi none"
         raise NoMPI(f"a lab with Open MPI {old[1]}", seen, remedy)
     if asked is not None and asked != installed:
         seen = f"this environment's launcher ({mpiexec}) is that of {installed}"

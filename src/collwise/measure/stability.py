@@ -55,7 +55,7 @@ def judge(
     """
     reasons: list[str] = []
     advice: list[str] = []
-    remarks: list[str] = []  # which say what is, not what to do
+    remarks: list[str] = []  # what to do is said before them
     judged = [point for point in points if point.mode == "nonblocking"] or points
     troubles = [_troubles(point) for point in judged]
     kinds = Counter(kind for of_point in troubles for kind, _ in of_point)

@@ -4,9 +4,7 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
-from itertools import chain
 from pathlib import Path
 
 from collwise.errors import UnknownName
@@ -87,27 +85,22 @@ def affinity() -> frozenset[int]:
 def core_limit(root: Path = Path("/")) -> int:
     """How many processors the CPU limits here allow, at least 1; sys.maxsize without limit.
 
-    The limits are those of this process's control groups, of version 1 or 2, and of the groups
-    around them.   root: the root of the file system.
+    Limits of this process's control groups (v1, v2) and of those around them count.   root: of the
+    file system.
     """
+    least = sys.maxsize
     with suppress(OSError):
         groups = (root / "proc/self/cgroup").read_text("utf-8", "replace").splitlines()
-        mounted = root / "sys/fs/cgroup"
-        limits = (_limits(mounted, *group.split(":", 2)[1:]) for group in groups)
-        return min(chain([sys.maxsize], *limits))
-    return sys.maxsize
-
-
-def _limits(mounted: Path, controllers: str, group: str) -> Iterator[int]:
-    """Yield the CPU limits of a control group and of those around it, as numbers of processors."""
-    names = ["cpu.cfs_quota_us", "cpu.cfs_period_us"] if controllers else ["cpu.max"]
-    inside = Path(group.lstrip("/"))
-    for folder in (inside, *inside.parents):
-        with suppress(OSError, ValueError, ZeroDivisionError):  # ValueError for "max"
-            texts = [(mounted / controllers / folder / name).read_text("ascii") for name in names]
-            limit, period = map(int, " ".join(texts).split())
-            if limit > 0:  # -1 is no limit
-                yield max(1, round(limit / period))
+        for controllers, group in (line.split(":", 2)[1:] for line in groups):
+            names = ["cpu.cfs_quota_us", "cpu.cfs_period_us"] if controllers else ["cpu.max"]
+            inside = root / "sys/fs/cgroup" / controllers / group.lstrip("/")
+            for folder in (inside, *inside.parents):
+                with suppress(OSError, ValueError, ZeroDivisionError):  # ValueError for "max"
+                    texts = [(folder / name).read_text("ascii") for name in names]
+                    limit, period = map(int, " ".join(texts).split())
+                    if limit > 0:  # -1 is no limit
+                        least = min(least, max(1, round(limit / period)))
+    return least
 
 
 def usable_cores() -> int:

@@ -185,9 +185,7 @@ def ask(
 ) -> tuple[list[Answer], str]:
     """Run a command; return its processes' answers, and a line that says what failed if it did.
 
-    An answer is JSON after "collwise:".  The text is what tells most of standard error (`_reason`);
-    it also says that no answer came in time.  Otherwise it says that there was no message, or why
-    the command did not start.
+    An answer is JSON after "collwise:".  The text has `_reason`'s, or why there is no answer.
     environment: additional variables.   limit_s: seconds for the command; None: ANSWER_S.
     """
     limit_s = ANSWER_S if limit_s is None else limit_s
@@ -211,14 +209,10 @@ def ask(
 
 
 def _reason(said: str) -> str:
-    """What tells most of what a process said on standard error; empty if nothing has letters.
-
-    That is the first line with NO_PROVIDER in it; or the first paragraph between lines of dashes,
-    in which Open MPI says why; or the last line with letters.
-    """
+    """What tells most on standard error: of NO_PROVIDER, or in Open MPI's box, or the last line."""
     lines = [line.strip() for line in said.splitlines() if re.search("[a-zA-Z]", line)]
-    telling = [line for line in lines if NO_PROVIDER in line]
     boxed = re.findall(r"(?ms)^-{9,}\s+(\S.*?)\n\s*?(?:\n|-{9,})", said)
+    telling = [line for line in lines if NO_PROVIDER in line or "execvp error" in line]
     telling += [" ".join(paragraph.split()) for paragraph in boxed]
     return (telling or lines[-1:] or [""])[0]
 

@@ -359,8 +359,8 @@ class Tuning:
     """The results of a session; equal on all ranks.
 
     profile: the measurements, with the results of the races.   unraced: tasks for which there was
-    no time, each with the speed-up that the model predicts, or None if that is unknown.   wrong:
-    the error of a schedule that left wrong bytes, which ended the races; None if there was none.
+    no time, each with the predicted speed-up, or None if that is unknown.   wrong: the error that
+    ended the races, if a schedule left wrong bytes.
     """
 
     profile: Profile

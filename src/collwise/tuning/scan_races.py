@@ -1,13 +1,12 @@
 """Runs the races of a scan: each default against its rivals, then the search for cliffs."""
 
-import logging
 import os
 import time
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from collwise.errors import InvalidArgument, NothingApplies
+from collwise.errors import InvalidArgument
 from collwise.measure.race import BEHIND, END, HALFWAY, LIBRARY, NEXT, Race
 from collwise.mpi.runtime.agreement import on_root
 from collwise.planner.plans import Plan
@@ -17,8 +16,6 @@ from collwise.tuning.agenda import RUNS
 from collwise.tuning.outcomes import Task
 from collwise.tuning.scanning import MESSAGES, Finding, Scan, Step, findings, neighbours, steep
 from collwise.tuning.session import Session
-
-log = logging.getLogger("collwise")
 
 MEASURING_SHARE = 0.1
 """The share of a scan's time that measuring may take."""
@@ -68,12 +65,7 @@ def scan(
         session.progress(f"scanning: {task}", 1 - CLIFFS_SHARE - racing_s / budget_s)
         share_s = min(max(racing_s / (len(tasks) - number), FULL_RACES * race_s), racing_s)
         estimated = on_root(comm, partial(task.plan, profile, None, placement), takes_long=True)
-        try:
-            first, confirmed = _with_all_rivals(session, task, estimated, share_s)
-        except NothingApplies as nothing:  # raised on all ranks: the default is wrong
-            log.warning("not scanned: %s", nothing)
-            left_out.append(str(task))
-            continue
+        first, confirmed = _with_all_rivals(session, task, estimated, share_s)
         found += confirmed
         medians_s[str(task)] = {label: one.middle for label, one in first.medians.items()}
         slower[name] = first.medians[LIBRARY].middle / (least_s or 1.0)
@@ -85,11 +77,7 @@ def scan(
             unsettled.append(str(step))
             continue
         session.progress(f"looking for a cliff: {step}", 1 - remaining_s / budget_s)
-        try:
-            cliffs = _cliff(session, step, remaining_s / (len(steps) - number))
-        except NothingApplies:
-            unsettled.append(str(step))
-            continue
+        cliffs = _cliff(session, step, remaining_s / (len(steps) - number))
         found += [cliff for cliff in cliffs if cliff.what not in {one.what for one in found}]
     return Scan(
         library=session.world.library,

@@ -165,8 +165,7 @@ class Session:
         takes longer than its share, the races still have their share.
         known: an earlier profile to use instead of measuring.   announce: called on rank 0 with a
         line about the races before they begin.   form: as `race` takes it.
-        Raises InvalidArgument for values out of range, on all ranks.  After a wrong byte the result
-        has what was raced before.
+        Raises InvalidArgument for values out of range, on all ranks.  A wrong byte ends it early.
         """
         begin = time.monotonic()
         measuring = 0 if known is not None else MEASURING_SHARE

@@ -17,7 +17,7 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from collwise.errors import NothingApplies, WrongResult
+from collwise.errors import WrongResult
 from collwise.measure.race import (
     ALWAYS_RACED,
     CALLS,
@@ -126,9 +126,8 @@ def race(
     that is timed; None for everything.
     behind: competitors that take this many times as long as the best of their form may leave early.
     within: the race ends once medians are known to ± this share; 0 for no such end.
-    Raises WrongResult, on all ranks, if a schedule leaves a wrong byte on any rank, and UnknownName
-    for an operator that races do not support.  A call of the library's that leaves one is left out,
-    with a warning; NothingApplies is raised if it is a default with which others are compared.
+    Raises WrongResult, on all ranks, if a schedule leaves a wrong byte on any rank (a call of the
+    library's is left out then, unless it blocks), and UnknownName for an operator without races.
     """
     begin = time.perf_counter()
     workload = Workload(harness.private, problem, op, dtype)
@@ -136,8 +135,6 @@ def race(
     for label, other in (neighbours or {}).items():
         private = harness.private if other.ranks == problem.ranks else harness.fewer
         others[label] = None if private is None else Workload(private, other, op, dtype)
-
-    ours = set[str]()
 
     def checked(some: Iterable[Competitor]) -> list[Competitor]:
         """Keep those that can run here, and of the library's those whose results are right."""
@@ -153,17 +150,17 @@ def race(
             except NobodyAdvances as why:
                 log.info("%s is not raced: %s", one.label, why)
             except WrongResult as wrong:
-                if one.label in ours:
+                if one.label.startswith(tuple(schedules)):
                     raise
-                _leave_out(harness, problem, one.label, wrong.seen)
+                _warn(harness, problem, one.label, wrong.seen)
+                able += [one] * (one.label in (LIBRARY, *NEIGHBOURS))
         return able
 
     competitors = workload.libraries()
     for label, schedule in schedules.items():
-        made = workload.candidates(label, schedule)
-        made += [workload.bare_sends(label, schedule)] if bare_sends else []
-        ours |= {one.label for one in made}
-        competitors += made
+        competitors += workload.candidates(label, schedule)
+        if bare_sends:
+            competitors.append(workload.bare_sends(label, schedule))
     competitors += workload.compositions() if others else []
     competitors += [
         idle(label) if other is None else other.default(label) for label, other in others.items()
@@ -207,19 +204,12 @@ def race(
     )
 
 
-def _leave_out(harness: RaceHarness, problem: Problem, label: str, seen: str) -> None:
-    """Warn once, on rank 0, that a call of the library's leaves wrong data.
-
-    Raises NothingApplies if others are compared with this call.
-    """
+def _warn(harness: RaceHarness, problem: Problem, label: str, seen: str) -> None:
+    """Warn once, on rank 0, that a call of the library's leaves wrong data."""
     form = next((form for form, call in CALLS.items() if call.defaults[-1] == label), None)
     name = f"{library_line()}'s {method_name(problem.method, form) if form else label}"
-    if label in (LIBRARY, *NEIGHBOURS):
-        remedy = "use another MPI library: programs without collwise get wrong data, too"
-        raise NothingApplies(f"a race of {problem}", f"{name} leaves wrong data: {seen}", remedy)
-    if name not in harness.wrong and harness.comm.Get_rank() == 0:
-        said = "%s leaves wrong data, without collwise, too, and is not raced: %s: %s"
-        log.warning(said, name, problem, seen)
+    if name not in harness.wrong and harness.private.rank == 0:
+        log.warning("%s leaves wrong data, without collwise, too: %s: %s", name, problem, seen)
     harness.wrong.add(name)
 
 

@@ -46,9 +46,8 @@ _COMPOSITIONS = re.compile(r"\b(\d+) ([A-Z].*?)(?=\s+\d+ [A-Z]|\s*$)", re.DOTALL
 _LISTED = re.compile(r"^\s*(\w+)\s+-\s", re.MULTILINE)
 _GLUED = re.compile(
     r"(?<!_)((?:sched_|tsp_)?(?:auto|nb|smp|naive|tree|ring|brucks|binomial|pairwise|noncommutative"
-    r"|recursive_doubling|recursive_halving|reduce_scatter_gather|reduce_scatter_allgather"
-    r"|scatter_recursive_doubling_allgather|scatter_ring_allgather|scatterv_recexch_allgatherv"
-    r"|recexch(?:_\w+)?|mpir|release_gather|error|print|silent))\s+-\s"
+    r"|recursive_(?:doubling|halving)|reduce_scatter_(?:all)?gather|recexch(?:_\w+)?|release_gather"
+    r"|scatterv?_(?:recursive_doubling|ring|recexch)_allgatherv?|mpir|error|print|silent))\s+-\s"
 )
 """Finds the names in descriptions of MPICH 4.0, whose lines it joins without a space."""
 
@@ -214,8 +213,8 @@ def _names(description: str) -> list[str]:
 
 
 def _read(naming: _Naming, method: str, form: Form, variable: Variable) -> Catalogue:
-    names = _names(variable.description)
-    if not (choices := variable.choices or {name: place for place, name in enumerate(names)}):
+    listed = {name: place for place, name in enumerate(_names(variable.description))}
+    if not (choices := variable.choices or listed):
         reason = f"no algorithm's name can be read from the description of {variable.name}"
         return Catalogue(left_out={"": reason})
     reason = "" if variable.writable else f"a running program cannot change {variable.name}"
@@ -244,10 +243,7 @@ def _read(naming: _Naming, method: str, form: Form, variable: Variable) -> Catal
 
 
 def to_set_before() -> str:
-    """What a job must set before it starts, so that the library's algorithms can be chosen.
-
-    Empty if there is nothing: Open MPI 4 reads a variable once that Open MPI 5 lets one write.
-    """
+    """What a job must set before it starts, so that algorithms can be chosen; empty for nothing."""
     reasons = catalogue("Bcast", "blocking").left_out.values()
     return next((reason for reason in reasons if reason.startswith(_BEFORE_START)), "")
 

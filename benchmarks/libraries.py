@@ -63,7 +63,7 @@ def forms() -> dict[str, Any]:
     from collwise.schedule.collectives import COLLECTIVES
 
     world, wrong, calls, refused = MPI.COMM_WORLD, set[str](), 0, set[str]()
-    for number_of_set, named in enumerate(NAMED):
+    for named in NAMED:
         known = {name: label for name, label in named.items() if _is_known(name, label)}
         machine = cw.Machine.postal(t0_s=1e-6, lam=2) if named else None
         comm = cw.Comm(world, profile=False, machine=machine, algorithms=known)
@@ -90,7 +90,7 @@ def forms() -> dict[str, Any]:
                     same = np.array_equal(buffers[0][-1], buffers[1][-1]) or not receives
                     calls += 1
                     if not world.allreduce(same, MPI.LAND):
-                        by = "named algorithms" if number_of_set else "the default"
+                        by = "named algorithms" if collective.name in known else "the default"
                         wrong.add(f"{name} by {by}, start {start}")
                 if form == "persistent":
                     made.Free()

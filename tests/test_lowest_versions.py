@@ -1,4 +1,4 @@
-"""The lowest versions of all dependencies that pyproject.toml allows: they are installed, and work."""
+"""The lowest versions of all dependencies that pyproject.toml allows are installed, and work."""
 
 import os
 import subprocess

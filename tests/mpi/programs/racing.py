@@ -528,3 +528,26 @@ def a_wrong_schedule_loses_no_other_race(comm: MPI.Intracomm) -> None:
         tuning = session.tune(tasks, 2.0, known=examples.PROFILE)
     assert isinstance(tuning.wrong, WrongResult)
     assert [len(tuning.outcomes), len(tuning.unraced)] == [1, 2]
+
+
+@check
+def a_planted_cliff_is_found(comm: MPI.Intracomm) -> None:
+    """Broadcasts of more than 100 bytes wait for a while."""
+    if comm.size == 1:
+        return
+
+    class Planted(Session):
+        def compare(self, problem: Problem, *_: Any, **named: Any) -> Race:
+            made = super().compare(problem, {}, {}, 0.01, **named)
+            sizes = {LIBRARY: problem, **named["neighbours"]}
+            samples = {
+                label: (1e-6 if sizes.get(label, problem).nbytes <= 100 else 2e-6,) * 24
+                for label in made.samples
+            }
+            return replace(made, samples=samples)
+
+    tasks = [Task(Problem("broadcast", comm.size, nbytes)) for nbytes in (96, 104)]
+    with Planted(comm, describe(comm)) as session:
+        seen = scan(session, tasks, 20.0, examples.PROFILE)
+    (found,) = (one for one in seen.findings if one.what == "broadcast of 101 bytes")
+    assert (found.instead, found.ratio) == ("broadcast of 100 bytes", 2.0)

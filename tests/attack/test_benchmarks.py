@@ -21,6 +21,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
         "lab.py --mpi intel",
         "levels.py --rows 4x4,",
         "levels.py --scale inf",
+        "libraries.py --budget nan",
         "mpi4py_suite.py --ranks 2,-1",
         "one_rank.py --sources 0",
         "overhead.py --ranks x",

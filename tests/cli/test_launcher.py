@@ -1,6 +1,7 @@
 """Launchers that are missing, broken, or somebody else's."""
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from collwise.errors import NoMPI
-from collwise.system.launcher import Launched, alone, find_mpiexec, launched
+from collwise.lab.mpi_launch import find_library
+from collwise.system.launcher import (
+    Launched,
+    alone,
+    command_line,
+    find_mpiexec,
+    launched,
+    version_line,
+)
 from tests.cli.conftest import Run
 
 
@@ -126,6 +135,22 @@ def test_another_number_of_ranks_than_the_launcher_started(
         ended.refused("3 ranks (-n 3): a launcher has started 2", "leave out -n")
     else:
         assert (ended.out, ended.err) == ("", "")
+
+
+def test_open_mpi_4(folder: Path, launcher: Callable[[str], None]) -> None:
+    """Its mpiexec does not call itself Open MPI: its ranks had no slots, its labs no options."""
+    for said in ("mpiexec (OpenRTE) 4.1.4", "mpirun (Open MPI) 4.1.4"):
+        version_line.cache_clear()
+        launcher(f"echo '{said}'")
+        assert "--oversubscribe" in command_line(2, ["x"])
+        with pytest.raises(NoMPI, match=re.escape("a lab with Open MPI 4.1.4")):
+            find_library(None)
+    version_line.cache_clear()
+    for said in ("mpirun (Open MPI) 5.0.7", "prterun (PRRTE) 4.0.0"):
+        version_line.cache_clear()
+        launcher(f"echo '{said}'")
+        assert find_library(None)[0] == "openmpi"
+    version_line.cache_clear()
 
 
 def test_who_started_us() -> None:

@@ -5,6 +5,7 @@ import os
 import re
 from math import exp
 from pathlib import Path
+from unittest import mock
 
 import msgspec
 import pytest
@@ -175,3 +176,19 @@ def test_a_save_that_fails_says_how_to_save_elsewhere(
     with pytest.raises(InvalidArgument, match=r"No space left on device; name .* --save"):
         profile_option.save(example("New MPI 1.0"), path)
     assert Profile.load(path).fingerprint.mpi_library == "Old MPI 1.0"
+
+
+def test_a_home_that_cannot_be_written(
+    collwise: Run, monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    """It was noticed after the whole time of measuring."""
+    monkeypatch.delenv("COLLWISE_PROFILE")
+    (folder / "file").write_text("in the way of every folder below")
+    monkeypatch.setattr(profile_option, "folder", lambda: folder / "file" / "profiles")
+    for command in ("tune", "measure"):
+        collwise(command, "-n", 2).refused(
+            "cannot be written", "name a file here, or in COLLWISE_PROFILE"
+        )
+    lost = InvalidArgument("the folder of profiles", "there is no home", "set HOME")
+    monkeypatch.setattr(profile_option, "folder", mock.Mock(side_effect=lost))
+    collwise("tune", "-n", 2).refused("there is no home", "set HOME")

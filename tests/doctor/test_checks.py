@@ -14,7 +14,7 @@ from tests.profiles.example import profile
 
 from collwise.doctor import checks
 from collwise.doctor.checks import CheckResult
-from collwise.errors import NoMPI
+from collwise.errors import InvalidArgument, LabUnavailable, NoMPI
 from collwise.lab import requirements
 from collwise.profiles.fingerprint import local_fingerprint
 from collwise.profiles.profile import Profile, with_measurements
@@ -30,6 +30,7 @@ LIBRARY: dict[str, Any] = {
     "no_memory": "",
     "size": 1,
     "persistent": True,
+    "own": "",
 }
 HERE = local_fingerprint("MPICH 5.0.2", "one node")
 NO_TUN = requirements.Requirement("/dev/net/tun", "it is not there", "load it")
@@ -51,7 +52,7 @@ def look(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Look:
         sizes: tuple[int, ...] = (2, 2),
         trouble: str = "no trouble",
     ) -> dict[str, list[CheckResult]]:
-        def ask(command: list[str]) -> tuple[list[dict[str, Any]], str]:
+        def ask(command: list[str]) -> tuple[list[Any], str]:
             if command[0] == "/bin/mpiexec":
                 return [LIBRARY | {"size": size} for size in sizes], trouble
             return ([] if alone is None else [alone]), trouble
@@ -101,6 +102,52 @@ def test_a_library_without_a_provider(look: Look) -> None:
     assert "FI_PROVIDER" in found.remedy
 
 
+def test_a_library_that_does_not_start(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was told to install one."""
+    (finding,) = look(None, trouble="No resources are available")["MPI library"]
+    assert finding.seen == "it is there and does not start: No resources are available"
+    assert "install" not in finding.remedy
+    monkeypatch.setattr(checks, "version", lambda name: "3.1.4")
+    (finding,) = look(None, trouble="module 'mpi4py.MPI' has no attribute 'buffer'")["mpi4py"]
+    assert (finding.seen, finding.remedy) == ("3.1.4 is too old", "install mpi4py 4.0 or newer")
+
+
+def test_little_shared_memory(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "shared memory" not in look()
+    monkeypatch.setattr(checks, "LEAST_SHARED", 1 << 62)
+    (finding,) = look()["shared memory"]
+    assert re.fullmatch(r"/dev/shm has room for [\d.,]+ .?i?B", finding.seen)
+
+
+def test_faults_and_needs_of_libraries(look: Look) -> None:
+    first, second = look(LIBRARY | {"library": "MPICH 4.0.2"})["MPI library"]
+    assert (first.status, second.status) == ("ok", "note")
+    assert "Allgather_init leaves wrong data" in second.seen
+    need = "the job must start with OMPI_MCA_coll_tuned_use_dynamic_rules=1"
+    (finding,) = look(LIBRARY | {"own": need})["library's algorithms"]
+    assert need in finding.seen
+
+
+def test_a_user_without_a_home(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There was no table at all."""
+    lost = InvalidArgument("the folder of profiles", "there is no home", "set HOME")
+    monkeypatch.setattr(checks, "default_path", mock.Mock(side_effect=lost))
+    found = look()
+    (finding,) = found["profile"]
+    assert finding[2:] == ("the folder of profiles: there is no home", "set HOME")
+    assert found["emulated hosts (lab)"]
+
+
+def test_a_machine_that_refuses_a_lab(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a chroot doctor told to run doctor."""
+    lost = LabUnavailable("a lab", "the system refused (mount)", "`collwise doctor` says")
+    monkeypatch.setattr(requirements, "unmet", list)
+    monkeypatch.setattr(checks, "Cluster", mock.Mock(side_effect=lost))
+    (finding,) = look()["emulated hosts (lab)"]
+    assert (finding.status, finding.seen) == ("note", "the system refused (mount)")
+    assert "doctor" not in finding.remedy
+
+
 def test_an_old_library(look: Look) -> None:
     reason = {"engine": "python", "why": "it is not built (no module)"}
     found = look(LIBRARY | {"multiple": False, "persistent": False} | reason)
@@ -147,7 +194,11 @@ def test_ranks_that_do_not_start(look: Look, sizes: tuple[int, ...]) -> None:
         (
             "command_line",
             PermissionError(13, "Permission denied"),
-            ("wrong", "[Errno 13] Permission denied", INSTALL),
+            (
+                "wrong",
+                "[Errno 13] Permission denied",
+                "mend that, or name another in COLLWISE_MPIEXEC",
+            ),
         ),
         (
             "launched",
@@ -238,8 +289,12 @@ def ask(code: str) -> tuple[list[dict[str, Any]], str]:
 
 
 def test_what_processes_complain_of() -> None:
-    """The last line counts, and without any the exit code."""
+    """The last line with letters counts, or what Open MPI says first in its box, or the code."""
     assert ask("import sys; sys.exit('first\\nlast words\\n')") == ([], "last words")
+    assert ask("import sys; sys.exit('last words\\n-----\\n \\n')") == ([], "last words")
+    line = "-" * 74
+    boxed = f"{line}\\nThere are not enough\\nslots.\\n\\nEither request fewer.\\n{line}\\n"
+    assert ask(f"import sys; sys.exit('{boxed}')") == ([], "There are not enough slots.")
     assert ask("import sys; sys.exit(3)") == ([], "exit code 3, no message")
     no_provider = "OFI fi_getinfo() failed: No data available"  # what Intel MPI says first
     assert ask(f"import sys; sys.exit('{no_provider}\\nlast words')") == ([], no_provider)
@@ -250,6 +305,9 @@ def test_processes_that_do_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     told, trouble = ask("import time; time.sleep(60)")
     assert told == []
     assert "no answer within" in trouble
+    monkeypatch.setattr(launcher, "ANSWER_S", 1.0)
+    said = "import sys, time; print('no such proxy', file=sys.stderr, flush=True); time.sleep(60)"
+    assert ask(said)[1] == "no answer within 1 s: no such proxy"
 
 
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
-"""MPI libraries that do not let collwise switch their algorithms, on all ranks or on one.
+"""MPI libraries that hinder collwise: in switching their algorithms, on all ranks or on one; or as
+older ones do, MPICH 4.0 and Open MPI 4.1.
 
 A small library in C (`hindering.c`) stands before the real one: a preloaded library of the same
 name is what mpi4py's extension finds.
 """
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 
 from collwise.lab.poll_shim import compiler
+from collwise.profiles.profile import Profile
 from tests.mpi.launching import LIMIT_S, Library
 
 _FILES = {"mpich": "libmpi.so.12", "openmpi": "libmpi.so.40"}
@@ -141,3 +144,121 @@ def test_the_default_serves_on_all_ranks_and_one_of_them_says_why(
         assert default
         assert not own
         assert duplicates or "MPI_T_cvar_write: error 1; use its default" in refused
+
+
+_OLDER = """
+import json, os
+import numpy as np
+from mpi4py import MPI
+import collwise as cw
+from collwise.errors import InvalidArgument
+from collwise.mpi.library import own_algorithms, tool_interface
+from collwise.mpi.library.switching import OwnCalls
+from collwise.profiles.records import FORMS
+from collwise.schedule.collectives import COLLECTIVES
+
+comm, told = MPI.COMM_WORLD, {}
+
+def known(how):
+    "By method and form: the names of algorithms, and why others are left out."
+    os.environ["HINDER"] = how
+    tool_interface._found.cache_clear()
+    own_algorithms.catalogue.cache_clear()
+    methods = [method for one in COLLECTIVES.values() for method in one.methods]
+    found = {f"{m} {f}": own_algorithms.catalogue(m, f) for m in methods for f in FORMS}
+    return {way: [[*one.algorithms], dict(one.left_out)] for way, one in found.items()}
+
+told["usual"], told["glued"] = known(""), known("glued")
+told["rules"], told["before"] = known("rules"), own_algorithms.to_set_before()
+calls = OwnCalls(comm, one_thread=True)
+told["found"] = {
+    name: str(calls.find("Bcast", "blocking", name, {}, local=False))
+    for name in ("chain", "binomial")
+}
+os.environ["HINDER"] = "transient"
+told["said"] = []
+for ranks in (comm, MPI.COMM_SELF):
+    try:
+        cw.Comm(ranks, profile=False).Bcast_init(np.zeros(3), 0)
+    except NotImplementedError as problem:
+        told["said"].append(str(problem))
+if comm.rank == 0:
+    print(json.dumps(told))
+"""
+
+
+@pytest.mark.mpi
+def test_what_older_libraries_do(mpi: Library, hindering: Path) -> None:
+    """Descriptions on one line, a variable that nobody can write, no persistent collectives."""
+    ran = mpi.run(2, "-c", _OLDER, limit_s=LIMIT_S, LD_PRELOAD=str(hindering))
+    assert (ran.returncode, ran.stderr) == (0, "")
+    told: dict[str, Any] = json.loads(ran.stdout)
+    for said in told["said"]:
+        assert re.search(r"^Bcast_init: .* has no persistent collectives, .*start Ibcast", said)
+    assert len(told["said"]) == 2
+    glued, unread = 0, 0
+    for way, (names, left_out) in told["glued"].items():
+        if [names, left_out] == told["usual"][way]:
+            glued += bool(names)
+        else:
+            assert left_out[""].startswith("no algorithm's name can be read from the description")
+            unread += 1
+    if mpi.name == "mpich":
+        assert glued, "none was read"
+        assert unread, "a later MPICH has names that 4.0 had not: they were guessed"
+        assert told["rules"] == told["usual"]
+        assert not told["before"]
+        return
+    assert told["glued"] == told["usual"], "Open MPI enumerates the names"
+    set_before = "the job must start with OMPI_MCA_coll_tuned_use_dynamic_rules=1"
+    for way, (names, left_out) in told["rules"].items():
+        if way.endswith(" blocking"):
+            assert not names
+            assert {one[: len(set_before)] for one in left_out.values()} == {set_before}
+        else:
+            assert [names, left_out] == told["usual"][way]
+    assert told["before"].startswith(set_before)
+    assert all(why.startswith(set_before) for why in told["found"].values())
+
+
+@pytest.mark.mpi
+def test_what_the_job_has_set_is_not_written(mpi: Library, hindering: Path) -> None:
+    """Open MPI 4.1 refuses to write it, also where its value is right already."""
+    if mpi.name != "openmpi":
+        pytest.skip("it is Open MPI's")
+    rules = {"HINDER": "rules", "OMPI_MCA_coll_tuned_use_dynamic_rules": "1"}
+    ran = mpi.run(2, "-c", _OLDER, limit_s=LIMIT_S, LD_PRELOAD=str(hindering), **rules)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    told: dict[str, Any] = json.loads(ran.stdout)
+    assert told["rules"] == told["usual"]
+    assert all(one.startswith("Switched(") for one in told["found"].values())
+
+
+@pytest.mark.mpi
+def test_a_type_that_the_library_does_not_know(mpi: Library, hindering: Path) -> None:
+    """The compiled engine was off."""
+    program = "from collwise.mpi.engine.loading import SERVING; print(SERVING.name, SERVING.why)"
+    usual = mpi.run_alone("-c", program)
+    hindered = mpi.run_alone("-c", program, LD_PRELOAD=str(hindering), HINDER="untyped")
+    assert (hindered.returncode, hindered.stdout) == (0, usual.stdout)
+    program = "from mpi4py import MPI; MPI.COUNT.Get_size()"
+    raised = mpi.run_alone("-c", program, LD_PRELOAD=str(hindering), HINDER="untyped")
+    assert "mpi4py.MPI.Exception" in raised.stderr
+
+
+@pytest.mark.mpi
+def test_a_call_of_the_library_that_leaves_wrong_bytes(
+    mpi: Library, hindering: Path, tmp_path: Path
+) -> None:
+    """It ended the session, and all that had been raced was lost."""
+    options = "--collective allgatherv --bytes 16,64 --budget 3"
+    words = ["tune", *options.split(), "--save", str(tmp_path / "profile.json")]
+    words += ["--report", str(tmp_path / "report.html")]
+    words = ["-m", "collwise", *words]
+    ran = mpi.run(2, *words, limit_s=LIMIT_S, LD_PRELOAD=str(hindering), HINDER="wrong")
+    said = [line for line in ran.stderr.splitlines() if "leaves wrong data" in line]
+    assert ran.returncode == 0, ran.stderr
+    assert len(said) == 1, "once"
+    assert "'s Allgather_init leaves wrong data, without collwise, too: all" in said[0]
+    saved = Profile.load(tmp_path / "profile.json")
+    assert "allgatherv" in {race.collective for race in saved.race_results}

@@ -46,10 +46,30 @@ def test_a_processor_without_a_name(tmp_path: Path) -> None:
     ],
 )
 def test_a_container_may_allow_fewer_cores(quota: str, cores: int, tmp_path: Path) -> None:
-    file = tmp_path / "cpu.max"
-    file.write_text(quota + "\n")
-    assert core_limit(file) == cores
+    """Of version 2, at the root, of the job's group, or of one around it; and of version 1."""
     assert core_limit(tmp_path / "absent") == sys.maxsize
+    for group, limited in (("/", "."), ("/slurm/job_1", "slurm/job_1"), ("/slurm/job_1", "slurm")):
+        root = tmp_path / f"{len(group)} {len(limited)}"
+        grouped(root, f"0::{group}", f"{limited}/cpu.max", quota)
+        assert core_limit(root) == cores
+        (root / "proc/self/cgroup").write_text("0::/elsewhere\n")
+        assert core_limit(root) == (cores if limited == "." else sys.maxsize)
+
+
+@pytest.mark.parametrize(("quota", "cores"), [("150000", 2), ("100000", 1), ("-1", sys.maxsize)])
+def test_a_limit_of_version_1(quota: str, cores: int, tmp_path: Path) -> None:
+    grouped(tmp_path, "4:cpu,cpuacct:/job", "cpu,cpuacct/job/cpu.cfs_period_us", "100000")
+    grouped(tmp_path, "4:cpu,cpuacct:/job", "cpu,cpuacct/job/cpu.cfs_quota_us", quota)
+    assert core_limit(tmp_path) == cores
+
+
+def grouped(root: Path, line: str, file: str, text: str) -> None:
+    """Make the files of a process in a control group with a limit."""
+    (root / "proc/self").mkdir(parents=True, exist_ok=True)
+    (root / "proc/self/cgroup").write_text(f"1:name=systemd:/\n{line}\n")
+    limit = root / "sys/fs/cgroup" / file
+    limit.parent.mkdir(parents=True, exist_ok=True)
+    limit.write_text(text + "\n")
 
 
 def test_where_the_system_knows_no_affinity(monkeypatch: pytest.MonkeyPatch) -> None:

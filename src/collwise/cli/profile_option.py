@@ -1,5 +1,6 @@
 """Options about profiles, shared by commands."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from collwise.cli.parameter_types import FILE, OUTPUT, PLACEMENT, named_twice, u
 from collwise.errors import InvalidArgument
 from collwise.profiles.fingerprint import Fingerprint
 from collwise.profiles.profile import ENVIRONMENT, Profile, is_profile
-from collwise.profiles.store import chosen, default_path, find
+from collwise.profiles.store import chosen, default_path, find, folder
 from collwise.report.tables import Saved
 from collwise.system.files import read_input
 
@@ -31,9 +32,14 @@ placement_option = click.option(
 def _can_be_saved(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
     """Before measuring, refuse a file that cannot be written, or that is no profile."""
     remedy = "name another file" + f" in {ENVIRONMENT}" * (path is None)
-    if (named := path or chosen()) and (
-        trouble := unwritable(named) or holds_else(named) or named_twice(named, param, ctx)
-    ):
+    if named := path or chosen():
+        trouble = unwritable(named) or holds_else(named) or named_twice(named, param, ctx)
+    else:
+        named = folder()
+        above = next(one for one in (named, *named.parents) if one.exists())
+        trouble = "" if os.access(above, os.W_OK | os.X_OK) else f"cannot be written ({above})"
+        remedy = f"name a file here, or in {ENVIRONMENT}"
+    if trouble:
         raise click.BadParameter(f"{named} {trouble}; {remedy}", ctx, param)
     return path
 

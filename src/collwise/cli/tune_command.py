@@ -186,5 +186,10 @@ def command(
         write_report(tuning, report_path)
         return Saved([f"report   {report_path}"], {"report_path": str(report_path)})
 
-    savings = (partial(save, tuning.profile, save_path), report)
+    def fail() -> Saved:
+        if tuning.wrong is not None:
+            raise tuning.wrong
+        return Saved([], {})
+
+    savings = (partial(save, tuning.profile, save_path), report, fail)
     return partial(output.deliver, as_json, partial(tuning_document, tuning), show, savings)

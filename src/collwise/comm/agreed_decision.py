@@ -32,6 +32,7 @@ from collwise.profiles.profile import ENVIRONMENT, Profile
 from collwise.profiles.store import find as find_profile
 from collwise.profiles.store import loaded
 from collwise.schedule.problem import ORDERS, Order
+from collwise.system.host import network as here_network
 from collwise.system.quantities import parse_share
 
 log = logging.getLogger("collwise")
@@ -181,8 +182,9 @@ def _elsewhere(here: Fingerprint, layout: Layout) -> Profile | None:
     """
     if here.layout == layout or here.emulated or os.environ.get(ENVIRONMENT):
         return None
+    network = here_network(MPI.Get_library_version()) if layout == "several nodes" else ""
     try:
-        return find_profile(structs.replace(here, layout=layout))
+        return find_profile(structs.replace(here, layout=layout, network=network))
     except CollwiseError as problem:
         log.warning("for ranks on %s: %s", layout, problem)
         return None

@@ -1,14 +1,18 @@
 """Picks which of the MPI library's own algorithms to try, and in which order."""
 
+import logging
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 
 from collwise.measure.race import BEHIND, CALLS, OWN
-from collwise.mpi.library.own_algorithms import catalogue, worth_racing
+from collwise.mpi.library.own_algorithms import catalogue, to_set_before, worth_racing
 from collwise.planner.own_times import predicted_own
 from collwise.planner.plans import Candidate, Plan
 from collwise.planner.shortlist import MOST_SLOWER
 from collwise.profiles.records import Form
+
+_warn_once = cache(logging.getLogger("collwise").warning)
 
 
 def own_candidates(
@@ -21,6 +25,8 @@ def own_candidates(
     predicted to take over MOST_SLOWER times as long are left out.
     composed: whether there are several nodes, some of several ranks: the library then composes.
     """
+    if reason := to_set_before():
+        _warn_once("the library's own algorithms of blocking calls are not tried: %s", reason)
     problem, best_s = estimated.problem, estimated.choice.predicted
     timed, others = list[tuple[Fraction, str, Candidate]](), dict[str, Candidate]()
     for form in forms:

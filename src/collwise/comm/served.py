@@ -22,6 +22,7 @@ from collwise.comm.recording import OBJECTS, Way
 from collwise.measure.race import method_name
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.runtime.progress import advance
+from collwise.mpi.runtime.world import library_line
 from collwise.profiles.records import FORMS
 from collwise.schedule.collectives import COLLECTIVES
 
@@ -49,7 +50,7 @@ def served_methods(comm: Any) -> dict[str, Callable[..., Any]]:
     for (way, method), name in NAMES.items():
         if way in in_c and (way == "blocking" or method in comm._served):
             table[name] = getattr(in_c[way], method.lower())
-        elif way != "blocking" and method not in comm._served:
+        elif way == "nonblocking" and method not in comm._served:
             table[name] = getattr(MPI.Intracomm, name).__get__(comm)
     for name, method in OBJECTS.items():
         if method not in comm._served:
@@ -73,9 +74,17 @@ def call(
         bound.apply_defaults()
         arguments = bound.args[1:]
     library = partial(getattr(MPI.Intracomm, name), comm, *arguments)
-    if method not in comm._served:
-        return library()
-    return comm._dispatch.call(way, method, library, arguments, fast_key)
+    try:
+        if method not in comm._served:
+            return library()
+        return comm._dispatch.call(way, method, library, arguments, fast_key)
+    except NotImplementedError as problem:
+        if problem.args:
+            raise
+        raise NotImplementedError(  # mpi4py says nothing
+            f"{name}: {library_line()} has no persistent collectives, and no plan serves this call;"
+            f" start {method_name(method, 'nonblocking')} each time, or run `collwise tune`"
+        ) from None
 
 
 def add_request_forms(owner: type[Any]) -> None:

@@ -2,16 +2,18 @@
 
 import os
 import platform
+import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from collwise.errors import CollwiseError
+from collwise.errors import CollwiseError, LabUnavailable
 from collwise.lab import requirements
 from collwise.lab.cluster import Cluster
 from collwise.measure.stability import STABLE
@@ -35,6 +37,7 @@ _PROVIDER = (
     "libfabric has no such provider here: unset FI_PROVIDER, or set it to tcp; for Intel MPI,"
     " I_MPI_ROOT names the folder with its lib and libfabric"
 )
+SHARED_MEMORY, LEAST_SHARED = Path("/dev/shm"), 16 << 20  # bytes
 _LAB, _LAB_LIMIT_S = "emulated hosts (lab)", 10.0
 
 _MPI_PROBE = """
@@ -44,6 +47,7 @@ from mpi4py import MPI
 import collwise.mpi.runtime.world as world
 from collwise.mpi.engine.loading import SERVING
 from collwise.mpi.engine.node_transport import why_no_memory
+from collwise.mpi.library.own_algorithms import to_set_before
 answer = {
     "engine": SERVING.name,
     "why": SERVING.why,
@@ -52,6 +56,7 @@ answer = {
     "standard": "%d.%d" % MPI.Get_version(),
     "multiple": MPI.Query_thread() >= MPI.THREAD_MULTIPLE,
     "size": MPI.COMM_WORLD.size,
+    "own": to_set_before(),
 }
 try:
     MPI.COMM_SELF.Bcast_init([bytearray(1), MPI.BYTE], 0).Free()
@@ -85,9 +90,10 @@ def checkup(progress: Callable[[str, float], None]) -> Iterator[CheckResult]:
     answers, trouble = ask([sys.executable, "-c", _MPI_PROBE])
     mpi = answers[0] if answers else None
     if mpi is None:
-        yield wrong("MPI library", trouble, _PROVIDER if NO_PROVIDER in trouble else INSTALL)
+        yield _no_library(trouble)
     else:
         yield from _library(mpi)
+    yield from _shared_memory()
     progress("starting two ranks", 0.4)
     yield _launcher(mpi)
     progress("looking for a profile", 0.9)
@@ -96,15 +102,45 @@ def checkup(progress: Callable[[str, float], None]) -> Iterator[CheckResult]:
         chosen = os.environ.get(NODE) or transport_of(None) or "memory"
         transport = "messages" if mpi["no_memory"] else chosen
         here = local_fingerprint(mpi["library"], "one node", transport=transport)
-        path = default_path(here)
-        yield _profile(path, here, mpi["engine"])
-        yield _permissions(path)
+        try:
+            path = default_path(here)
+        except CollwiseError as problem:  # of a user without a home
+            yield note("profile", f"{problem.asked}: {problem.seen}", problem.remedy)
+        else:
+            yield _profile(path, here, mpi["engine"])
+            yield _permissions(path)
     yield from _lab()
+
+
+def _no_library(trouble: str) -> CheckResult:
+    """Why no process could use MPI."""
+    if (installed := version("mpi4py")).split(".")[0] in ("1", "2", "3"):
+        return wrong("mpi4py", f"{installed} is too old", "install mpi4py 4.0 or newer")
+    if NO_PROVIDER in trouble:
+        return wrong("MPI library", trouble, _PROVIDER)
+    if re.search("no MPI library|cannot load MPI|no such file|no module", trouble, re.IGNORECASE):
+        return wrong("MPI library", trouble, INSTALL)
+    remedy = "mend what it says; `python -m mpi4py.bench helloworld` shows it without collwise"
+    return wrong("MPI library", f"it is there and does not start: {trouble}", remedy)
+
+
+def _shared_memory() -> Iterator[CheckResult]:
+    with suppress(OSError):
+        room = os.statvfs(SHARED_MEMORY)
+        if (nbytes := room.f_bavail * room.f_frsize) < LEAST_SHARED:
+            seen = f"{SHARED_MEMORY} has room for {formatting.size(nbytes)}"
+            remedy = "some MPI libraries need 64 MiB to start: docker run --shm-size, or mount"
+            yield note("shared memory", seen, remedy)
 
 
 def _library(mpi: Answer) -> Iterator[CheckResult]:
     standard = f"{mpi['library']} (MPI {mpi['standard']})"
     yield ok("MPI library", f"{standard}, mpi4py {version('mpi4py')}")
+    if mpi["library"].startswith("MPICH 4.0"):
+        seen = "4.0.2's Allgather_init leaves wrong data on later starts, Reduce in place may crash"
+        yield note("MPI library", seen, "use MPICH 4.2 or newer, for plain programs, too")
+    if why := mpi["own"]:
+        yield note("library's algorithms", f"not raced: {why}", "set it, if they are to be")
     if mpi["multiple"]:
         yield ok("threads", "MPI_THREAD_MULTIPLE: started schedules advance by themselves")
     else:
@@ -146,7 +182,7 @@ def _launcher(mpi: Answer | None) -> CheckResult:
     except CollwiseError as problem:
         return wrong("launcher", f"{problem.asked}: {problem.seen}", problem.remedy)
     except (OSError, subprocess.SubprocessError) as problem:
-        return wrong("launcher", str(problem), INSTALL)
+        return wrong("launcher", str(problem), "mend that, or name another in COLLWISE_MPIEXEC")
     if mpi is None:
         return note("launcher", f"{mpiexec}, not tried without an MPI library")
     answers, trouble = ask(command)
@@ -156,8 +192,9 @@ def _launcher(mpi: Answer | None) -> CheckResult:
     if set(sizes) == {1}:
         seen = f"{mpiexec} starts ranks that are alone, each a world of one"
         remedy = (
-            f"it belongs to another MPI than {mpi['library']}: put that library's mpiexec first"
-            " on the PATH, or name it in COLLWISE_MPIEXEC"
+            f"it belongs to another MPI than {mpi['library']}: put that library's mpiexec first on"
+            " the PATH, or name it in COLLWISE_MPIEXEC, or install mpi4py anew for this mpiexec:"
+            " pip install --force-reinstall --no-cache-dir --no-binary mpi4py mpi4py"
         )
     else:
         seen = f"{mpiexec} did not start 2 ranks: {trouble}"
@@ -212,6 +249,9 @@ def _lab() -> Iterator[CheckResult]:
     try:
         with Cluster(2, "1ms", "100mbit", mpi="none") as cluster:
             cluster.run(["true"], capture=True, timeout_s=_LAB_LIMIT_S)
+    except LabUnavailable as problem:
+        yield note(_LAB, problem.seen, "run it as root on the machine itself, not in a chroot")
+        return
     except CollwiseError as problem:
         yield wrong(_LAB, problem.seen, problem.remedy)
         return

@@ -1,6 +1,7 @@
 """How each MPI library's launcher starts ranks on emulated hosts."""
 
 import os
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Literal, TypeAlias
 from collwise.errors import InvalidArgument, NoMPI
 from collwise.lab import poll_shim
 from collwise.lab.hosts import DEVICE, SHARED_FROM_HOSTS
-from collwise.system.launcher import find_mpiexec, is_open_mpi
+from collwise.system.launcher import find_mpiexec, is_open_mpi, version_line
 
 Library: TypeAlias = Literal["mpich", "openmpi", "none"]
 """An MPI library; "none" runs a command once, on the first host, without a launcher."""
@@ -52,6 +53,9 @@ def find_library(asked: Library | None) -> tuple[Library, str]:
         return "none", ""
     mpiexec = find_mpiexec()
     installed: Library = "openmpi" if is_open_mpi(mpiexec) else "mpich"
+    if old := re.search(r"\((?:OpenRTE|Open MPI)\) ([1-4]\.\S+)", version_line(mpiexec)):
+        seen, remedy = "it cannot start ranks there", "use Open MPI 5, MPICH, or --mpi none"
+        raise NoMPI(f"a lab with Open MPI {old[1]}", seen, remedy)
     if asked is not None and asked != installed:
         seen = f"this environment's launcher ({mpiexec}) is that of {installed}"
         remedy = (

@@ -57,6 +57,7 @@ def judge(
     """
     reasons: list[str] = []
     advice: list[str] = []
+    remarks: list[str] = []  # what to do is said before them
     judged = [point for point in points if point.mode == "nonblocking"] or points
     troubles = [_troubles(point) for point in judged]
     kinds = Counter(kind for of_point in troubles for kind, _ in of_point)
@@ -77,7 +78,7 @@ def judge(
             f"{_KINDS[kind]} at {number} of {len(judged)} points" for kind, number in kinds.items()
         ]
     elif kinds:
-        advice.append(f"{noisy} of {len(judged)} points are noisy: the verdict of each says why")
+        remarks.append(f"{noisy} of {len(judged)} points are noisy: the verdict of each says why")
     if unreached:
         first, last = unreached[0], unreached[-1]
         sizes = f"{first} bytes" if first == last else f"{first} … {last} bytes"
@@ -85,7 +86,7 @@ def judge(
             reasons.append(f"the budget of {made.budget_s:g} s ended before {sizes}")
         else:
             reached = max(point.nbytes for point in points)
-            advice.append(f"times of more than {reached} bytes are not measured but extrapolated")
+            remarks.append(f"times of more than {reached} bytes are not measured but extrapolated")
     if unreached or kinds["few"] or kinds["wide"] or kinds["fitted"]:
         advice.append(
             "give more time: 4 times this --budget (intervals shrink with its square root)"
@@ -113,7 +114,7 @@ def judge(
             "λ < 1 is used as 1 at " + ", ".join(map(str, early)) + " bytes: the library takes"
             " longer to accept a message than to deliver it"
         )
-    return Judgement(_verdict(reasons), tuple(advice))
+    return Judgement(_verdict(reasons), (*advice, *remarks))
 
 
 def cores_moved(*lines_s: Sequence[float]) -> str:

@@ -225,7 +225,7 @@ def checked_machine(machine: object, asked: str) -> Machine:
 
 
 def _truth(value: object, name: str) -> bool:
-    if isinstance(value, int | np.bool):
+    if isinstance(value, int | np.bool_):
         return bool(value)
     raise InvalidArgument("a machine", f"{name} = {shown(value)}", "give True or False")
 

@@ -27,7 +27,7 @@ def folder() -> Path:
     Raises InvalidArgument for a user without a home directory.
     """
     try:
-        return platformdirs.user_data_path("collwise", appauthor=False) / "profiles"
+        return platformdirs.user_data_path("collwise", appauthor=False).expanduser() / "profiles"
     except RuntimeError as problem:
         remedy = f"name a profile's file in {ENVIRONMENT}, or set HOME"
         raise InvalidArgument("the folder of profiles", str(problem), remedy) from None

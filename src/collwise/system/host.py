@@ -82,16 +82,25 @@ def affinity() -> frozenset[int]:
     return frozenset(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ())
 
 
-def core_limit(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
-    """How many processors the container's CPU limit allows, at least 1; sys.maxsize without limit.
+def core_limit(root: Path = Path("/")) -> int:
+    """How many processors the CPU limits here allow, at least 1; sys.maxsize without limit.
 
-    quota: the control group's file with the limit.
+    Limits of this process's control groups (v1, v2) and of those around them count.   root: of the
+    file system.
     """
-    try:
-        limit, period = quota.read_text(encoding="ascii").split()
-        return max(1, round(int(limit) / int(period)))  # ValueError for "max"
-    except (OSError, ValueError, ZeroDivisionError):
-        return sys.maxsize
+    least = sys.maxsize
+    with suppress(OSError):
+        groups = (root / "proc/self/cgroup").read_text("utf-8", "replace").splitlines()
+        for controllers, group in (line.split(":", 2)[1:] for line in groups):
+            names = ["cpu.cfs_quota_us", "cpu.cfs_period_us"] if controllers else ["cpu.max"]
+            inside = root / "sys/fs/cgroup" / controllers / group.lstrip("/")
+            for folder in (inside, *inside.parents):
+                with suppress(OSError, ValueError, ZeroDivisionError):  # ValueError for "max"
+                    texts = [(folder / name).read_text("ascii") for name in names]
+                    limit, period = map(int, " ".join(texts).split())
+                    if limit > 0:  # -1 is no limit
+                        least = min(least, max(1, round(limit / period)))
+    return least
 
 
 def usable_cores() -> int:

@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import re
 import shutil
 import signal
 import subprocess
@@ -98,8 +99,8 @@ def find_mpiexec() -> str:
 
 
 @cache
-def is_open_mpi(mpiexec: str) -> bool:
-    """Whether the launcher `mpiexec` is Open MPI's, as its --version says."""
+def version_line(mpiexec: str) -> str:
+    """What the launcher `mpiexec` answers to --version."""
     answer = subprocess.run(
         [mpiexec, "--version"],
         capture_output=True,
@@ -108,7 +109,12 @@ def is_open_mpi(mpiexec: str) -> bool:
         check=False,
         stdin=subprocess.DEVNULL,
     )
-    return "Open MPI" in answer.stdout + answer.stderr or "PRRTE" in answer.stdout + answer.stderr
+    return answer.stdout + answer.stderr
+
+
+def is_open_mpi(mpiexec: str) -> bool:
+    """Whether the launcher `mpiexec` is Open MPI's, as its --version says."""
+    return any(name in version_line(mpiexec) for name in ("Open MPI", "OpenRTE", "PRRTE"))
 
 
 def command_line(ranks: int, arguments: Sequence[str]) -> list[str]:
@@ -179,9 +185,7 @@ def ask(
 ) -> tuple[list[Answer], str]:
     """Run a command; return its processes' answers, and a line that says what failed if it did.
 
-    An answer is JSON after "collwise:".  The text is the first line on standard error that has
-    NO_PROVIDER in it, or else the last line.  Otherwise it says that there was no message, that no
-    answer came in time, or why the command did not start.
+    An answer is JSON after "collwise:".  The text has `_reason`'s, or why there is no answer.
     environment: additional variables.   limit_s: seconds for the command; None: ANSWER_S.
     """
     printed, trouble = ran(command, environment or {}, ANSWER_S if limit_s is None else limit_s)
@@ -200,14 +204,22 @@ def ran(command: Sequence[str], environment: Mapping[str, str], limit_s: float) 
             stdin=subprocess.DEVNULL,
             env={**alone(), **environment},
         )
-    except subprocess.TimeoutExpired:
-        return "", f"no answer within {limit_s:.0f} s"
+    except subprocess.TimeoutExpired as late:
+        said = late.stderr.decode(errors="replace") if isinstance(late.stderr, bytes) else ""
+        return "", ": ".join(filter(None, (f"no answer within {limit_s:.0f} s", _reason(said))))
     except OSError as problem:
         return "", str(problem)
-    complaints = [line.strip() for line in ended.stderr.splitlines() if line.strip()]
-    telling = [line for line in complaints if NO_PROVIDER in line] or complaints[-1:]
-    trouble = telling[0] if telling else f"exit code {ended.returncode}, no message"
+    trouble = _reason(ended.stderr) or f"exit code {ended.returncode}, no message"
     return ended.stdout, trouble
+
+
+def _reason(said: str) -> str:
+    """What tells most on standard error: of NO_PROVIDER, or in Open MPI's box, or the last line."""
+    lines = [line.strip() for line in said.splitlines() if re.search("[a-zA-Z]", line)]
+    boxed = re.findall(r"(?ms)^-{9,}\s+(\S.*?)\n\s*?(?:\n|-{9,})", said)
+    telling = [line for line in lines if NO_PROVIDER in line or "execvp error" in line]
+    telling += [" ".join(paragraph.split()) for paragraph in boxed]
+    return (telling or lines[-1:] or [""])[0]
 
 
 def _answers(output: str) -> Iterator[Answer]:

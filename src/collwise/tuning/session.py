@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from collwise.comm.own_candidates import own_candidates
-from collwise.errors import InvalidArgument, NothingApplies
+from collwise.errors import InvalidArgument, NothingApplies, WrongResult
 from collwise.measure.race import ALWAYS_RACED, BEHIND, CALLS, OWN, Race, own_algorithm
 from collwise.model.placement import Placement, check_placement
 from collwise.mpi.bench.measuring import run_campaign
@@ -165,7 +165,7 @@ class Session:
         takes longer than its share, the races still have their share.
         known: an earlier profile to use instead of measuring.   announce: called on rank 0 with a
         line about the races before they begin.   form: as `race` takes it.
-        Raises InvalidArgument for values out of range, WrongResult for a wrong byte, on all ranks.
+        Raises InvalidArgument for values out of range, on all ranks.  A wrong byte ends it early.
         """
         begin = time.monotonic()
         measuring = 0 if known is not None else MEASURING_SHARE
@@ -188,6 +188,7 @@ class Session:
 
         items = on_root(self.private.comm, plan_agenda, takes_long=True)
         outcomes: list[Outcome] = []
+        wrong: WrongResult | None = None
         racing_s = on_root(self.private.comm, left_s)
         for number, item in enumerate(items):
             remaining_s = on_root(self.private.comm, left_s)
@@ -200,11 +201,14 @@ class Session:
                 outcomes.append(self.race(item.task, profile, share, form=form))
             except NothingApplies as nothing:  # raised on all ranks: the library's default stays
                 log.warning("not raced: %s", nothing)
+            except WrongResult as problem:  # on all ranks; what was raced before is not lost
+                wrong = problem
+                break
         else:
             number = len(items)
         self.progress("done", 1.0)
         unraced = [(item.task, item.gain) for item in items[number:]]
-        return Tuning.of(profile, outcomes, unraced)
+        return replace(Tuning.of(profile, outcomes, unraced), wrong=wrong)
 
     def race(
         self,

@@ -99,9 +99,11 @@ def the_library_refuses_what_cannot_run(comm: MPI.Intracomm) -> None:
     if OPEN_MPI:
         chosen = variables()["coll_tuned_allgather_algorithm"]
         with logged() as lines:  # the library knows no such number
-            assert calls._duplicate((*switching._needed(), (chosen, 99))) is None
+            assert calls._duplicate((*own_algorithms.where_made(), (chosen, 99))) is None
         assert len(lines) == (comm.rank == 0)
-        made = calls._duplicate((*switching._needed(), (chosen, chosen.choices["two_proc"])))
+        made = calls._duplicate(
+            (*own_algorithms.where_made(), (chosen, chosen.choices["two_proc"]))
+        )
         assert made is not None
         if comm.size > 2:
             with raises(MPI.Exception):
@@ -204,7 +206,7 @@ def what_the_job_chose_itself_stays_its_default(comm: MPI.Intracomm) -> None:
         return
     jobs, ours_ = [*by_label][-2:]
     chosen = known[jobs.removeprefix("library:")]
-    writes = (*switching._needed(), (chosen.variable, chosen.value))
+    writes = (*own_algorithms.where_made(), (chosen.variable, chosen.value))
     before = [(variable, variable.read()) for variable, _ in writes]
     assert not switching._written(writes)
     job = comm.Dup()

@@ -44,6 +44,7 @@ from collwise.profiles.profile import Profile, with_measurements
 from collwise.profiles.records import FORMS, Form
 from collwise.schedule.collectives import COLLECTIVES
 from collwise.schedule.problem import Problem
+from collwise.schedule.program import Schedule
 from collwise.system.host import affinity, core_limit
 from collwise.tuning import session as sessions
 from collwise.tuning.outcomes import Outcome, Task
@@ -51,7 +52,7 @@ from collwise.tuning.scan_races import scan
 from collwise.tuning.scanning import MESSAGES, neighbours
 from collwise.tuning.session import Session
 from tests.mpi.programs.alike import assumed, check_call, works
-from tests.mpi.programs.checks import check, raises, replaced
+from tests.mpi.programs.checks import check, logged, raises, replaced
 from tests.profiles.example import point, won_race
 from tests.tuning import examples
 
@@ -482,22 +483,51 @@ def each_default_runs_on_one_rank_fewer(comm: MPI.Intracomm) -> None:
 
 
 @check
-def a_wrong_result_on_fewer_ranks_is_seen_by_all(comm: MPI.Intracomm) -> None:
+def a_wrong_result_of_the_library_ends_no_race(comm: MPI.Intracomm) -> None:
+    """Also on fewer ranks it is seen by all.  What others are compared with stays."""
     if comm.size < 3:
         return
 
     class Careless(Workload):
         def default(self, label: str = LIBRARY, form: Form = "blocking") -> Competitor:
             made = super().default(label, form)
-            return made._replace(run=lambda: None) if label == FEWER else made
+            wrong = label == FEWER or form == "nonblocking"
+            return made._replace(run=lambda: None) if wrong else made
 
     problem = Problem("allreduce", comm.size, 64, itemsize=8)
     private = PrivateCommunicator(comm)
     harness, fewer = RaceHarness(private, oversubscribed=True), Task(problem).on_fewer.problem
-    with replaced(race_harness, Workload=Careless), raises(WrongResult):
-        race(harness, problem, {}, {}, budget_s=0.1, neighbours={FEWER: fewer})
+    for_all = partial(race, harness, problem, {}, {}, budget_s=0.1, forms=FORMS)
+    with replaced(race_harness, Workload=Careless), logged() as lines:
+        raced = [for_all(neighbours={FEWER: fewer}).samples.keys() for _ in range(2)]
+    for labels in raced:
+        assert {LIBRARY, FEWER} <= labels
+        assert f"{LIBRARY} (nonblocking)" not in labels
+    wrong = [line for line in lines if "leaves wrong data" in line]
+    assert len(wrong) == 2 * (comm.rank == 0), "each once"
+    assert any("Iallreduce leaves" in line for line in wrong) == (comm.rank == 0)
     harness.free()
     private.free()
+
+
+@check
+def a_wrong_schedule_loses_no_other_race(comm: MPI.Intracomm) -> None:
+    if comm.size == 1:
+        return
+    seen = list[Problem]()
+
+    class Careless(Workload):
+        def candidates(self, label: str, schedule: Schedule) -> list[Competitor]:
+            seen.append(self.problem)
+            wrong = self.problem.nbytes != seen[0].nbytes
+            made = super().candidates(label, schedule)
+            return [one._replace(run=lambda: None) for one in made] if wrong else made
+
+    tasks = {Task(Problem("allreduce", comm.size, 8 << n, itemsize=8)): 0.0 for n in (3, 5, 7)}
+    with replaced(race_harness, Workload=Careless), Session(comm, describe(comm)) as session:
+        tuning = session.tune(tasks, 2.0, known=examples.PROFILE)
+    assert isinstance(tuning.wrong, WrongResult)
+    assert [len(tuning.outcomes), len(tuning.unraced)] == [1, 2]
 
 
 @check

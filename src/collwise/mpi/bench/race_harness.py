@@ -17,7 +17,20 @@ import numpy as np
 from mpi4py import MPI
 from numpy.typing import NDArray
 
-from collwise.measure.race import ALWAYS_RACED, Load, Punctual, Race, contenders, form_of, punctual
+from collwise.errors import WrongResult
+from collwise.measure.race import (
+    ALWAYS_RACED,
+    CALLS,
+    LIBRARY,
+    NEIGHBOURS,
+    Load,
+    Punctual,
+    Race,
+    contenders,
+    form_of,
+    method_name,
+    punctual,
+)
 from collwise.measure.statistics import FEWEST, median_interval
 from collwise.mpi.bench.clock import CommonClock, StartingLine
 from collwise.mpi.bench.workloads import Competitor, Workload, idle
@@ -26,6 +39,7 @@ from collwise.mpi.execution.executor import NoPlannedRequest
 from collwise.mpi.library.switching import OwnCalls
 from collwise.mpi.runtime.agreement import everywhere
 from collwise.mpi.runtime.private_communicator import PrivateCommunicator
+from collwise.mpi.runtime.world import library_line
 from collwise.profiles.records import Form
 from collwise.schedule.problem import Problem
 from collwise.schedule.program import Schedule
@@ -59,6 +73,7 @@ class RaceHarness:
         self.own = OwnCalls(private.comm, one_thread=True)
         self.clock = CommonClock(self.comm)
         self.line = StartingLine(self.comm, self.clock, oversubscribed=oversubscribed)
+        self.wrong = set[str]()  # the library's calls that have left wrong data
 
     @cached_property
     def fewer(self) -> PrivateCommunicator | None:
@@ -113,8 +128,8 @@ def race(
     that is timed; None for everything.
     behind: competitors that take this many times as long as the best of their form may leave early.
     within: the race ends once medians are known to ± this share; 0 for no such end.
-    Raises WrongResult, on all ranks, if another competitor leaves a wrong byte on any rank, and
-    UnknownName for an operator that races do not support.
+    Raises WrongResult, on all ranks, if a schedule leaves a wrong byte on any rank (a call of the
+    library's is left out then, unless it blocks), and UnknownName for an operator without races.
     """
     begin = time.perf_counter()
     workload = Workload(harness.private, problem, op, dtype)
@@ -124,7 +139,7 @@ def race(
         others[label] = None if private is None else Workload(private, other, op, dtype)
 
     def checked(some: Iterable[Competitor]) -> list[Competitor]:
-        """Keep those that can run here; raises WrongResult on all ranks if a result is wrong."""
+        """Keep those that can run here, and of the library's those whose results are right."""
         able = []
         for one in some:
             on = others.get(one.label, workload)
@@ -136,6 +151,11 @@ def race(
                 able.append(one)
             except NoPlannedRequest as why:
                 log.info("%s is not raced: %s", one.label, why)
+            except WrongResult as wrong:
+                if one.label.startswith(tuple(schedules)):
+                    raise
+                _warn(harness, problem, one.label, wrong.seen)
+                able += [one] * (one.label in (LIBRARY, *NEIGHBOURS))
         return able
 
     competitors = workload.libraries()
@@ -172,7 +192,9 @@ def race(
         )
         after_s = line_times_s(harness.comm, harness.nodes)
         last = max(map(len, samples.values()))
-        checked(one for one in running if len(samples.get(one.label, ())) == last)
+        stayed = [one for one in running if len(samples.get(one.label, ())) == last]
+        for one in {*stayed} - {*checked(stayed)}:  # it was right at first
+            del samples[one.label]
     finally:
         for competitor in competitors:
             competitor.free()
@@ -184,6 +206,15 @@ def race(
         apart_s=timed.tolerance_s,
         load=load._replace(lines_s=(before_s, after_s)),
     )
+
+
+def _warn(harness: RaceHarness, problem: Problem, label: str, seen: str) -> None:
+    """Warn once, on rank 0, that a call of the library's leaves wrong data."""
+    form = next((form for form, call in CALLS.items() if call.defaults[-1] == label), None)
+    name = f"{library_line()}'s {method_name(problem.method, form) if form else label}"
+    if name not in harness.wrong and harness.private.rank == 0:
+        log.warning("%s leaves wrong data, without collwise, too: %s: %s", name, problem, seen)
+    harness.wrong.add(name)
 
 
 def _room(harness: RaceHarness, default: Competitor, budget_s: float) -> int:

@@ -167,7 +167,8 @@ def _format(data: Any, memory: MPI.buffer) -> str:
         pass  # no buffer of Python's
     except ValueError as problem:  # mpi4py tries others, and raises this for dates
         raise BufferError(str(problem)) from None
-    owner: Any = memory.obj
+    # mpi4py 4.0 keeps the object itself instead of its capsule.
+    owner: Any = memory.obj if memory.obj is not data else getattr(data, "__dlpack__", object)()
     for name, start in ((b"dltensor_versioned", 32), (b"dltensor", 0)):
         if ctypes.pythonapi.PyCapsule_IsValid(ctypes.py_object(owner), name):
             tensor = _capsule_pointer(owner, name) + start

@@ -139,7 +139,10 @@ def _types() -> Iterator[tuple[int, int, str]]:
         if isinstance(one, MPI.Datatype) and one not in (MPI.DATATYPE_NULL, MPI.PACKED)
     }
     for written, datatype in [*formats.items(), *(("", one) for one in named.values())]:
-        size, (lower, extent) = datatype.Get_size(), datatype.Get_extent()
+        try:
+            size, (lower, extent) = datatype.Get_size(), datatype.Get_extent()
+        except MPI.Exception:  # mpi4py's wheel names types that an older library does not know
+            continue
         if datatype.is_predefined and size and (lower, extent) == (0, size):
             yield datatype.handle, size, written
 

@@ -30,6 +30,9 @@ _NO_ALGORITHMS: Mapping[str, str] = {
     "tsp_scatterv_ring_allgatherv": _WRONG,
 }
 """Names in the library's lists that collwise does not use as algorithms, with the reason."""
+_WHERE_MADE: Mapping[str, int] = {"coll_tuned_use_dynamic_rules": 1, "coll_han_priority": 0}
+"""Further variables to set before a communicator is duplicated, if they exist, with values."""
+_BEFORE_START = "the job must start with OMPI_MCA_"
 _RANKS: Mapping[str, int] = {"two_proc": 2}
 """Algorithms that run on a single number of ranks only, with that number."""
 _LARGEST = 2**31 - 1
@@ -41,6 +44,12 @@ on the one that MPICH chooses itself."""
 _COMPOSITIONS = re.compile(r"\b(\d+) ([A-Z].*?)(?=\s+\d+ [A-Z]|\s*$)", re.DOTALL)
 """Finds MPICH's compositions in a description: each has a number, then words."""
 _LISTED = re.compile(r"^\s*(\w+)\s+-\s", re.MULTILINE)
+_GLUED = re.compile(
+    r"(?<!_)((?:sched_|tsp_)?(?:auto|nb|smp|naive|tree|ring|brucks|binomial|pairwise|noncommutative"
+    r"|recursive_(?:doubling|halving)|reduce_scatter_(?:all)?gather|recexch(?:_\w+)?|release_gather"
+    r"|scatterv?_(?:recursive_doubling|ring|recexch)_allgatherv?|mpir|error|print|silent))\s+-\s"
+)
+"""Finds the names in descriptions of MPICH 4.0, whose lines it joins without a space."""
 
 
 class OwnAlgorithm(NamedTuple):
@@ -195,19 +204,32 @@ def catalogue(method: str, form: Form) -> Catalogue:
     return Catalogue(left_out={"": nothing})
 
 
+def _names(description: str) -> list[str]:
+    """The names that MPICH lists in a variable's description; none unless all can be read."""
+    if "\n" in description:
+        return _LISTED.findall(description)
+    names: list[str] = _GLUED.findall(description)
+    return names if len(names) == len(re.findall(r"\w\s+-\s", description)) else []
+
+
 def _read(naming: _Naming, method: str, form: Form, variable: Variable) -> Catalogue:
-    choices = variable.choices or {
-        name: place for place, name in enumerate(_LISTED.findall(variable.description))
-    }
-    if not variable.writable:
-        reason = f"a running program cannot change {variable.name}"
+    listed = {name: place for place, name in enumerate(_names(variable.description))}
+    if not (choices := variable.choices or listed):
+        reason = f"no algorithm's name can be read from the description of {variable.name}"
+        return Catalogue(left_out={"": reason})
+    reason = "" if variable.writable else f"a running program cannot change {variable.name}"
+    duplicated = naming.duplicated and form == "blocking"
+    for one, value in where_made() if duplicated else ():
+        if not one.writable and one.read() != value:
+            reason = f"{_BEFORE_START}{one.name}={value}, which a running program cannot change"
+    if reason:
         return Catalogue(left_out=dict.fromkeys(choices, reason))
     of_method = method if form == "blocking" else f"I{method}"
     parameters = list(_parameters(naming, of_method))
     more = []
     inside = variables().get(naming.inside.format(naming.case(of_method)))
     if inside is not None and MPI.Query_thread() < MPI.THREAD_MULTIPLE:
-        words = _LISTED.findall(inside.description)
+        words = _names(inside.description)
         more = [(inside, words.index("mpir"))] if "mpir" in words else []
     algorithms, left_out = {}, {}
     for name, value in choices.items():
@@ -215,10 +237,21 @@ def _read(naming: _Naming, method: str, form: Form, variable: Variable) -> Catal
             left_out[name] = reason
             continue
         own = {short: one for of, short, one in parameters if _belongs(of, name, choices)}
-        duplicated = naming.duplicated and form == "blocking"
         about = name, naming.library, variable, value, own
         algorithms[name] = OwnAlgorithm(*about, duplicated, tuple(more))
     return Catalogue(algorithms, left_out)
+
+
+def to_set_before() -> str:
+    """What a job must set before it starts, so that algorithms can be chosen; empty for nothing."""
+    reasons = catalogue("Bcast", "blocking").left_out.values()
+    return next((reason for reason in reasons if reason.startswith(_BEFORE_START)), "")
+
+
+def where_made() -> tuple[tuple[Variable, int], ...]:
+    """The variables, with values, to set before a communicator is duplicated for an algorithm."""
+    known = variables()
+    return tuple((known[name], value) for name, value in _WHERE_MADE.items() if name in known)
 
 
 def worth_racing(
@@ -261,11 +294,7 @@ def refusing(name: str) -> tuple[tuple[Variable, int], ...]:
     do so, too, see `OwnCalls.composed`.
     """
     variable = variables().get("MPIR_CVAR_COLLECTIVE_FALLBACK")
-    if (
-        variable is None
-        or "smp" in name
-        or "error" not in (words := _LISTED.findall(variable.description))
-    ):
+    if variable is None or "smp" in name or "error" not in (words := _names(variable.description)):
         return ()
     return ((variable, words.index("error")),)
 

@@ -28,8 +28,8 @@ from collwise.errors import CollwiseError, InvalidArgument
 from collwise.measure.race import method_name
 from collwise.mpi.engine.loading import COMPILED
 from collwise.mpi.library import own_algorithms
-from collwise.mpi.library.own_algorithms import OwnAlgorithm, catalogue
-from collwise.mpi.library.tool_interface import Variable, variables
+from collwise.mpi.library.own_algorithms import OwnAlgorithm, catalogue, where_made
+from collwise.mpi.library.tool_interface import Variable
 from collwise.mpi.runtime.agreement import everywhere, gathered
 from collwise.mpi.runtime.private_communicator import MOST, free_duplicate, held, plain_duplicate
 from collwise.profiles.records import Form
@@ -43,8 +43,6 @@ LIMIT_S = 60.0
 """The most seconds that a call waits for a switched call of another thread."""
 MOST_DUPLICATES = 10
 """Largest number of duplicates of a communicator, each made with other algorithms."""
-_WHERE_MADE: Mapping[str, int] = {"coll_tuned_use_dynamic_rules": 1, "coll_han_priority": 0}
-"""Further variables to set before a communicator is duplicated, if they exist, with values."""
 _NO_DUPLICATE = "no duplicate could be made for it"
 
 _lock = threading.Lock()
@@ -214,7 +212,7 @@ class OwnCalls:
         made, here = None, ""
         with ExitStack() as former:
             try:
-                wanted = (*_needed(), *writes)
+                wanted = (*where_made(), *writes)
                 former.enter_context(alone())
                 before = [(one, one.read()) for one, _ in wanted]
                 former.callback(_written, reversed(before))
@@ -329,16 +327,12 @@ def _shared(algorithm: OwnAlgorithm, writes: Writes) -> Writes:
     return tuple((one.variable, one.value) for one in every)
 
 
-def _needed() -> Writes:
-    known = variables()
-    return tuple((known[name], value) for name, value in _WHERE_MADE.items() if name in known)
-
-
 def _written(wanted: Iterable[tuple[Variable, int]]) -> str:
     """Write these values; returns why the library refused one, empty if it took all."""
     try:
         for one, value in wanted:
-            one.write(value)
+            if one.read() != value:  # Open MPI 4 lets nobody write some that may be right already
+                one.write(value)
     except CollwiseError as problem:
         return str(problem)
     return ""

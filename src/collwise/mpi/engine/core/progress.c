@@ -230,8 +230,12 @@ static enum outcome over_at_once(struct program *program, void *request) {
     do {
         outcome = program_poll(program, program->instructions_number);
     } while (outcome == PENDING && --looks);
-    if (outcome != DONE || program_settle(program) == BROKE) {
-        return outcome == DONE ? BROKE : PENDING;
+    if (outcome == BROKE || (outcome == DONE && program_settle(program) == BROKE)) {
+        program_abandon(program);
+        return BROKE;
+    }
+    if (outcome != DONE) {
+        return PENDING;
     }
     program->error = CALL(Isend, ISEND, library,
                           (NULL, 0, library->byte, library->nobody, 0, program->comm, request));

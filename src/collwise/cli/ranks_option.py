@@ -122,13 +122,13 @@ def start_ranks(
     count: int,
     budget_s: float,
     words: Sequence[str],
-    python: str = sys.executable,
+    python: str | None = None,
     *,
     quiet: bool = False,
 ) -> int:
     """Run `collwise` with `words` on `count` ranks of this machine; return its exit code.
 
-    python: the interpreter.   quiet: whether to drop the ranks' standard output.
+    python: the interpreter; None for this one.   quiet: whether to drop the ranks' standard output.
     Raises InvalidArgument for too many ranks, RanksLost if ranks were killed, NoMPI if none began,
     or if they run longer than `budget_s` + START_UP_S seconds.
     """
@@ -136,7 +136,7 @@ def start_ranks(
     with _status_file() as (file, name):
         fcntl.flock(file, fcntl.LOCK_EX)  # held until this process ends, however it does
         environment = {STATUS_FILE: f"{name}@{platform.node()}", **passed_on()}
-        arguments = [python, "-m", "collwise", *words]
+        arguments = [python or sys.executable, "-m", "collwise", *words]
         try:
             code = start(count, arguments, environment, budget_s + START_UP_S, quiet=quiet)
         except (SystemExit, KeyboardInterrupt):

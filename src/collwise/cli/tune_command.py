@@ -1,5 +1,6 @@
 """`collwise tune`: measure, plan, race, save, report."""
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -165,9 +166,9 @@ def command(
     beginning = f"{work} on {comm.size} ranks for about {budget:g} s, then reporting"
     quiet = as_json or comm.rank > 0
     keeper = Keeper(save_path)
-    speaks = comm.rank == 0 and status_file() is None  # else who started the ranks says it
+    say = keeper.say if comm.rank == 0 else partial(time.sleep, 1)  # until rank 0 has said it
     with (
-        last_words(keeper.say) if speaks else nullcontext(),
+        last_words(say) if status_file() is None else nullcontext(),  # else its starter says it
         output.progress(quiet, beginning) as progress,
         Session(comm, here, seed=seed, placement=placement, progress=progress) as session,
     ):

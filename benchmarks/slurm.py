@@ -83,7 +83,7 @@ _TUNE = "collwise tune --collective broadcast,allreduce --bytes 64,512 --budget 
 _BATCH = "sbatch -W -N 2 -n 4 -o job.out job.sh; cat job.out"
 _ENDED = (
     "sbatch -J ended -N 2 -n 4 -o job.out job.sh;"
-    " until grep -q speedup_low profile.json; do sleep 1; done;"
+    " until grep -q speedup_low profile.json || test -z $(squeue -hn ended -o%i); do sleep 1; done;"
     " scancel -n ended; sleep 8; cat job.out; grep -c speedup_low profile.json"
 )
 _SAVED = r"ended by (a signal|SIGTERM); t0, λ and [1-9]\d* results? of races are saved"
@@ -212,6 +212,7 @@ def record(conf: Path, out: Path) -> str:
     mpi = "--mpi=pmix" if openmpi else "--mpi=pmi2"
     variables = {"SLURM_CONF": str(conf), "OMPI_ALLOW_RUN_AS_ROOT": "1"}
     variables |= {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "MPIR_CVAR_CH4_ROOTS_ONLY_PMI": "1"}
+    variables["PRTE_MCA_hwloc_default_binding_policy"] = "none"  # Slurm is told of more cores
     rows, failed = [], []
     for step in STEPS:
         with TemporaryDirectory() as name:

@@ -314,7 +314,7 @@ def start_tuning(command: Sequence[str | Path], folder: Path) -> tuple[int, str,
     return process.returncode, err, Profile.load(file)
 
 
-ENDED = "tune", "--budget", "10", "--bytes", "64,512"
+ENDED = "tune", "--budget", "6", "--bytes", "64,512"
 
 
 def test_a_tuning_that_is_ended_keeps_what_was_decided(tmp_path: Path) -> None:

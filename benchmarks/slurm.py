@@ -107,7 +107,7 @@ STEPS = [
     ),
     Step("scancel, tune by srun", _ENDED, _SAVED, "srun {mpi} collwise tune --budget 30"),
     Step("scancel, tune -n 2", _ENDED, _SAVED, "collwise tune -n 2 --budget 30"),
-    Step("scancel, by mpiexec", _ENDED, r"^[1-9]\d*$", "mpiexec -n 4 collwise tune --budget 30"),
+    Step("scancel, by mpiexec", _ENDED, r"^ *[1-9]\d*$", "mpiexec -n 4 collwise tune --budget 30"),
     Step(
         "a time limit of a minute",
         "sbatch -W -t 1 -N 2 -n 4 -o job.out job.sh; cat job.out",

@@ -256,7 +256,7 @@ def main() -> None:
     os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     with ended_by_signals(), slurm(options.nodes) as conf:
         if not options.command:
-            raise SystemExit(record(conf, options.out))
+            raise SystemExit(record(conf, options.out) or 0)
         variables = {**os.environ, "SLURM_CONF": str(conf)}
         raise SystemExit(subprocess.run(options.command, env=variables, check=False).returncode)
 

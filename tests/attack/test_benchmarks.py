@@ -29,6 +29,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
         "planning.py --ranks 1",
         "planted.py --hosts 1",
         "ratios.py --sample 0",
+        "slurm.py --nodes 0",
         "switching.py --rounds 0",
         "simulating.py --ranks 1e6",
         "simulating_levels.py --only nope",

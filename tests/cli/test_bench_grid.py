@@ -116,7 +116,8 @@ def test_what_is_refused_before_anything_starts(
     (folder / "grid.toml").write_text(GRID)
     collwise("bench", "--grid", "grid.toml", "--record", "/dev/null").refused("/dev/null")
     with monkeypatch.context() as under_a_launcher:
-        under_a_launcher.setattr("collwise.cli.bench_grid.launched", lambda: True)
+        under_a_launcher.setenv("SLURM_PROCID", "0")
+        under_a_launcher.setenv("SLURM_STEP_NUM_TASKS", "2")
         collwise(*ASKED).refused("run it without a launcher")
     (folder / "grid.toml").write_text(GRID.replace("[[", '[libraries]\nx = "no/python"\n[[', 1))
     collwise(*ASKED).refused("there is no program no/python")

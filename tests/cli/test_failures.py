@@ -130,7 +130,7 @@ def status_of(rank: int) -> str:
     """What the ranks have told the process that started them."""
     variables = Path(f"/proc/{rank}/environ").read_text(encoding="utf-8").split("\0")
     named = next(v for v in variables if v.startswith("COLLWISE_STATUS_FILE="))
-    return Path(named.partition("=")[2].rpartition("@")[0]).read_text(encoding="ascii")
+    return Path(named.partition("=")[2].rpartition("@")[0]).read_text(encoding="utf-8")
 
 
 @pytest.mark.mpi

@@ -158,12 +158,79 @@ def test_who_started_us() -> None:
         ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
         ("PMI_RANK", "PMI_SIZE"),
         ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+        ("FLUX_TASK_RANK", "FLUX_JOB_SIZE"),
+        ("PALS_RANKID", "PMI_SIZE"),
     ):
         seen = launched({rank: "1", size: "4", "PATH": "x"})
         assert isinstance(seen, Launched)
         assert seen[1:] == (1, 4)
         assert launched({rank: "1"}) is None
         assert launched({rank: "one", size: "4"}) is None
+
+
+PMI = {"PMI_RANK": "3", "PMI_SIZE": "4", "PMI_FD": "7"}
+IN_STEP = {"SLURM_JOB_ID": "9", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"}
+
+
+@pytest.mark.parametrize(
+    ("environment", "launcher", "rank", "size", "starter"),
+    [
+        ({**PMI, **IN_STEP, "PMI_RANK": "1", "PMI_SIZE": "2"}, "srun", 1, 2, "srun"),
+        ({**PMI, **IN_STEP, "MPI_LOCALNRANKS": "2"}, "Intel MPI's or MPICH's mpiexec", 3, 4, ""),
+        ({**PMI, "FLUX_TASK_RANK": "3", "FLUX_JOB_SIZE": "4"}, "Flux", 3, 4, "flux run"),
+        ({**PMI, "PALS_RANKID": "3"}, "PALS", 3, 4, "mpiexec"),
+    ],
+    ids=["srun --mpi=pmi2", "Hydra, whose proxies srun has started", "Flux", "PALS"],
+)
+def test_which_of_two_launchers_started_us(
+    environment: dict[str, str], launcher: str, rank: int, size: int, starter: str
+) -> None:
+    seen = launched(environment)
+    assert seen == (launcher, rank, size)
+    assert seen.starter == starter
+
+
+@pytest.mark.parametrize("size", [None, "1"], ids=["a batch script", "a step of one task"])
+@pytest.mark.parametrize("command", [("measure",), ("run",)])
+def test_ranks_are_started_here_in_an_allocation(
+    collwise: Run,
+    folder: Path,
+    launcher: Callable[[str], None],
+    monkeypatch: pytest.MonkeyPatch,
+    command: tuple[str, ...],
+    size: str | None,
+) -> None:
+    """Launchers that see an allocation start ranks on its nodes, or by an srun that waits."""
+    launcher('env; [ -z "$COLLWISE_STATUS_FILE" ] || echo 0 > "${COLLWISE_STATUS_FILE%@*}"')
+    monkeypatch.delenv("COLLWISE_PROFILE")
+    (folder / "script.py").touch()
+    dropped = "SLURM_NODELIST", "SLURM_JOB_NODELIST", "SLURM_JOBID", "FLUX_URI", "PALS_NODEID"
+    kept = "SLURM_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_JOB_NAME", "SLURM_CONF", "OMPI_MCA_btl"
+    for name in (*dropped, *(kept if size is None else kept[:-1])):
+        monkeypatch.setenv(name, "1")
+    if size is not None:
+        monkeypatch.setenv("SLURM_PROCID", "0")
+        monkeypatch.setenv("SLURM_STEP_NUM_TASKS", size)
+    words = ("script.py",) if command == ("run",) else ()
+    ended = collwise(*command, "-n", 2, *words)
+    assert (ended.code, ended.err) == (0, "")
+    given = {line.partition("=")[0] for line in ended.out.splitlines()}
+    assert not given & {*dropped, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}
+    assert given >= {*(kept if size is None else kept[:-1])}
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_lab_is_not_started_by_each_rank(
+    collwise: Run, monkeypatch: pytest.MonkeyPatch, rank: int
+) -> None:
+    monkeypatch.setenv("SLURM_PROCID", str(rank))
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "2")
+    monkeypatch.setitem(sys.modules, "mpi4py.MPI", None)  # other tests may have loaded it here
+    ended = collwise("lab", "--", "hostname")
+    if rank == 0:
+        ended.refused("a lab: srun has started this command 2 times", "start it once")
+    else:
+        assert ended == (2, "", "")
 
 
 def test_marks_of_a_launcher_are_not_inherited() -> None:

@@ -3,6 +3,10 @@
 import csv
 import json
 import os
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +20,7 @@ from collwise.schedule.collectives import kind_of
 from tests.cli.running import (
     Ended,
     alone,
+    await_none,
     check_schema,
     environment,
     launched,
@@ -23,7 +28,7 @@ from tests.cli.running import (
     process,
     run,
 )
-from tests.mpi.launching import Library, mpich, openmpi
+from tests.mpi.launching import LIMIT_S, Library, mpich, openmpi
 from tests.profiles.example import example
 
 pytestmark = pytest.mark.mpi
@@ -249,6 +254,90 @@ def test_ranks_within_a_launcher_of_one(tmp_path: Path) -> None:
     command = library.command(1, "-m", "collwise", *words)
     found = run(command, tmp_path, environment(library, tmp_path)).document("measure")
     assert found["profile"]["provenance"]["ranks"] == 2
+
+
+MPI_OF_SRUN = {"mpich": "pmi2", "openmpi": "pmix"}
+WRAPS = """
+import collwise as cw
+from mpi4py import MPI
+for comm in (MPI.COMM_WORLD, MPI.COMM_SELF):
+    cw.Comm(comm, profile=False)
+"""
+
+
+@on_one("mpich")
+@pytest.mark.parametrize("rank", [0, 1])
+def test_srun_that_does_not_know_the_library(mpi: Library, tmp_path: Path, rank: int) -> None:
+    """Every task is in a world of its own: commands refuse, `Comm` warns, once and on one rank."""
+    step = {"SLURM_PROCID": str(rank), "SLURM_STEP_NUM_TASKS": "2"}
+    variables = environment(mpi, tmp_path, **step)
+    refused = run(alone(mpi, "measure"), tmp_path, variables)
+    warned = run([mpi.python, "-c", WRAPS], tmp_path, variables)
+    assert (refused.code, warned.code) == (2, 0)
+    if rank == 0:
+        words = "2 ranks, started by srun: ", f"by `srun --mpi={MPI_OF_SRUN[mpi.name]}`"
+        refused.refused(*words)
+        warned.explained(*words)
+        assert len(warned.err.splitlines()) == 1
+    else:
+        assert (refused.out, refused.err, warned.out, warned.err) == ("", "", "", "")
+
+
+def start_tuning(command: Sequence[str | Path], folder: Path) -> tuple[int, str, Profile]:
+    """Start `tune`, and send it SIGTERM when a race is decided; how it ended, and the profile.
+
+    The file is whole whenever one looks.
+    """
+    file = folder / "profile.json"
+    process = subprocess.Popen(
+        [str(word) for word in command],
+        cwd=folder,
+        env=environment(mpich(), folder),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        deadline = time.monotonic() + LIMIT_S
+        while not (file.exists() and Profile.load(file).race_results):
+            assert time.monotonic() < deadline, "rank 0 has saved no race"
+            assert process.poll() is None, "it ended by itself"
+            time.sleep(0.05)
+        process.terminate()
+        _, err = process.communicate(timeout=LIMIT_S)
+    finally:
+        process.kill()
+        process.wait(10)
+    assert await_none(f"XDG_DATA_HOME={folder}") == []
+    assert [path.name for path in folder.iterdir()] == ["profile.json"]
+    return process.returncode, err, Profile.load(file)
+
+
+ENDED = "tune", "--budget", "6", "--bytes", "64,512"
+
+
+def test_a_tuning_that_is_ended_keeps_what_was_decided(tmp_path: Path) -> None:
+    """A time limit is how jobs on clusters end; the next tuning goes on from there."""
+    code, err, kept = start_tuning(alone(mpich(), *ENDED, "-n", "2"), tmp_path)
+    assert code == 128 + signal.SIGTERM
+    saved = f" of races are saved in {tmp_path / 'profile.json'}"
+    assert err.splitlines()[-1].startswith("collwise: ended by a signal; t0, λ and ")
+    assert err.splitlines()[-1].endswith(saved)
+    asked = ("tune", "-n", "2", "--continue", "--budget", "0.3", "--bytes", "64,512")
+    went_on = process(mpich(), tmp_path, *asked, "--save", "profile.json").out
+    assert "races are in the profile already" in went_on
+    assert "replaced" not in went_on, "its own first parts are no older results"
+    assert {race.key for race in kept.race_results} <= {
+        race.key for race in Profile.load(tmp_path / "profile.json").race_results
+    }
+
+
+def test_ranks_of_a_launcher_that_are_ended_keep_what_was_decided(tmp_path: Path) -> None:
+    """mpiexec and srun pass SIGTERM on; rank 1 ends at once, and rank 0 may be waiting for it."""
+    code, err, _ = start_tuning(launched(mpich(), *ENDED), tmp_path)
+    assert code != 0
+    assert err.count("collwise: ended by SIGTERM; t0, λ and ") == 1
 
 
 def test_no_mpi_library(tmp_path: Path) -> None:

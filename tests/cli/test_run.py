@@ -1,12 +1,15 @@
 """`collwise run`: scripts that know nothing of collwise, on each MPI library."""
 
 import json
+import subprocess
 import sys
+import time
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
+from collwise.profiles.profile import Profile
 from tests.cli.conftest import Run
 from tests.cli.running import (
     Ended,
@@ -19,7 +22,7 @@ from tests.cli.running import (
     process,
     run,
 )
-from tests.mpi.launching import Library
+from tests.mpi.launching import LIMIT_S, Library
 
 ALGORITHMS = "broadcast=chain; allreduce=ring; allgatherv=bruck"
 
@@ -161,6 +164,55 @@ def test_a_summary_has_the_calls_on_the_scripts_own_communicators(
     calls = [[cell.strip() for cell in row] for row in rows]
     assert calls == [["3", "Bcast", "blocking", "2", "800 B"],
                      ["1", "Allreduce", "blocking", "2", "56 B"]]  # fmt: skip
+
+
+@pytest.mark.mpi
+@on_one("mpich")
+def test_the_next_step_under_srun_is_another_srun(mpi: Library, scripts: Path) -> None:
+    step = {"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "2", "SLURM_MPI_TYPE": "pmi2"}
+    code = "from mpi4py import MPI; MPI.COMM_WORLD.Bcast(bytearray(9))"
+    variables = environment(mpi, scripts, **step) | {"COLLWISE_PROFILE": ""}
+    command = launched(mpi, "run", "--summary", "-c", code)
+    place = command.index(str(mpi.python))  # without what only Hydra's mpiexec sets
+    command[place:place] = ["env", "-u", "MPI_LOCALNRANKS"]
+    ended = run(command, scripts, variables)
+    ended.explained("then srun --mpi=pmi2 -n 2 collwise tune --from-summary FILE")
+
+
+LEARNS = """
+import time
+import numpy as np
+from mpi4py import MPI
+comm, data = MPI.COMM_WORLD, np.zeros(32)
+while True:
+    comm.Allreduce(np.ones(32), data)
+"""
+
+
+@pytest.mark.mpi
+@on_one("mpich")
+def test_what_was_learned_is_there_while_the_program_runs(mpi: Library, scripts: Path) -> None:
+    """It runs into its time limit, where nothing of it is asked any more."""
+    (scripts / "learns.py").write_text(LEARNS, encoding="utf-8")
+    measured = process(mpi, scripts, "measure", "-n", "2", "--budget", "0.5", "--bytes", "256")
+    assert measured.code == 0, measured
+    running = subprocess.Popen(
+        alone(mpi, "run", "-n", "2", "--learn", "100%", "learns.py"),
+        cwd=scripts,
+        env=environment(mpi, scripts),
+        stdin=subprocess.DEVNULL,
+    )
+    try:
+        deadline = time.monotonic() + LIMIT_S
+        while not Profile.load(scripts / "profile.json").race_results:
+            assert time.monotonic() < deadline, "rank 0 has saved nothing"
+            assert running.poll() is None, "it ended by itself"
+            time.sleep(0.05)
+    finally:
+        running.terminate()
+        running.wait(10)
+    assert all(race.learned for race in Profile.load(scripts / "profile.json").race_results)
+    assert await_none(f"XDG_DATA_HOME={scripts}") == []
 
 
 @pytest.mark.mpi

@@ -1,5 +1,6 @@
 """What is saved beside what was there before."""
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -7,7 +8,7 @@ import pytest
 
 from collwise.profiles.profile import Profile, with_measurements
 from collwise.profiles.records import CombineTime, RaceResult
-from collwise.tuning.saving import Merged, merge
+from collwise.tuning.saving import Merged, merge, save_merged
 from tests.profiles.example import FINGERPRINT, PROVENANCE, SIZES, point, profile
 from tests.tuning.examples import NODE, WITH_NODES, outcome
 
@@ -49,6 +50,19 @@ def test_another_number_of_ranks_forgets_nothing() -> None:
     assert set(again.document) == {"kept", "replaced", "dropped"}
     assert again.document["kept"] == ["1 race on 2 ranks", "t0 and λ on 2 ranks"]
     assert again.document["replaced"] == ["40 races on 4 ranks"]  # t0 and λ are those of before
+
+
+def test_a_profile_saved_in_parts_tells_of_what_was_there_before(tmp_path: Path) -> None:
+    """Its own first part is nothing that it keeps or replaces."""
+    path = tmp_path / "profile.json"
+    on(5, race(8), race(64), race(8, 4)).save(path)
+    first = save_merged(on(5), path)
+    part = save_merged(on(5, race(8)), path, first)
+    whole = save_merged(on(5, race(8), race(16)), path, first)
+    assert part.kept == ("1 race on 4 ranks", "1 race on 5 ranks")
+    assert whole.kept == part.kept
+    assert whole.replaced == ("1 race on 5 ranks",)
+    assert len(Profile.load(path).race_results) == 4
 
 
 def test_sizes_of_inner_levels_are_kept_as_well() -> None:

@@ -44,7 +44,7 @@ def over_networks(run: Callable[..., Any]) -> Callable[..., Any]:
         path: Path | None = getattr(options["raced"], "path", None)
         if path is None or options["raced"].numbers:
             return run(**options)
-        if launched() is not None:
+        if (launcher := launched()) is not None and launcher.size > 1:
             raise click.UsageError("--grid starts the ranks itself: run it without a launcher")
         if others := [
             name for name in said(*click.get_current_context().params) if name not in _TAKEN

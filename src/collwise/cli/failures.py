@@ -119,15 +119,18 @@ def leave(code: int, *, alone: bool = False) -> NoReturn:
 def tell_starter(status: int | str) -> bool:
     """Tell a status to the collwise process that started the ranks; False if there is none.
 
-    status: an exit code, or a word for ranks that have begun.  The starter exits with the highest
-    exit code of all ranks.
+    status: an exit code, or a line on what is done so far.  The starter exits with the highest exit
+    code of all ranks.
     """
     path = status_file()
     if path is None:
         return False
     if my_rank() == 0 or status:
-        with contextlib.suppress(OSError), path.open("a", encoding="ascii") as file:
-            file.write(f"{status} ")  # an error if that process has ended
+        with (
+            contextlib.suppress(OSError),
+            path.open("a", encoding="utf-8", errors="backslashreplace") as file,
+        ):
+            file.write(f"{status}\n")  # an error if that process has ended
     return True
 
 
@@ -149,8 +152,8 @@ def _all_arrive(mpi: Any) -> bool:
 
 
 def my_rank() -> int:
-    """The rank of this process, from MPI if MPI runs, else from the launcher, else 0."""
-    if (mpi := running_mpi()) is not None:
+    """The rank of this process, from a world of several ranks, else from the launcher, else 0."""
+    if (mpi := running_mpi()) is not None and mpi.COMM_WORLD.Get_size() > 1:
         return int(mpi.COMM_WORLD.Get_rank())
     launcher = launched()
     return launcher.rank if launcher is not None else 0

@@ -8,7 +8,8 @@ import click
 
 from collwise.cli import output
 from collwise.cli.parameter_types import BUDGET, FILE, POSITIVE, RANKS_PER_HOST
-from collwise.system.launcher import ended_by_signals
+from collwise.errors import InvalidArgument
+from collwise.system.launcher import ended_by_signals, launched
 
 _HOSTS, _LATENCY, _RATE = 8, "5ms", "10mbit"
 
@@ -63,6 +64,11 @@ def command(
     """  # noqa: D301
     from collwise.lab import Cluster
 
+    if (outside := launched()) is not None and outside.size > 1:
+        seen = f"{outside.launcher} has started this command {outside.size} times"
+        raise InvalidArgument(
+            "a lab", seen, "start it once: a lab starts ranks itself, on its hosts"
+        )
     if mpi == "none" and (ranks, ranks_per_host) != (None, None):
         raise click.UsageError("it runs once with --mpi none: leave --ranks[-per-host] out")
     if network_path is None:

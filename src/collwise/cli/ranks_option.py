@@ -31,7 +31,7 @@ else:
     Communicator = World = Any  # help needs no MPI
 
 _WORKING = "working"
-"""The status that ranks leave once they have begun."""
+"""The line that ranks leave once they have begun."""
 _KILLED = (-signal.SIGKILL, signal.SIGKILL, 128 + signal.SIGKILL)
 """Exit codes of launchers when a rank, or they themselves, were killed."""
 START_UP_S = 120.0
@@ -122,13 +122,13 @@ def start_ranks(
     count: int,
     budget_s: float,
     words: Sequence[str],
-    python: str = sys.executable,
+    python: str | None = None,
     *,
     quiet: bool = False,
 ) -> int:
     """Run `collwise` with `words` on `count` ranks of this machine; return its exit code.
 
-    python: the interpreter.   quiet: whether to drop the ranks' standard output.
+    python: the interpreter; None for this one.   quiet: whether to drop the ranks' standard output.
     Raises InvalidArgument for too many ranks, RanksLost if ranks were killed, NoMPI if none began,
     or if they run longer than `budget_s` + START_UP_S seconds.
     """
@@ -136,11 +136,15 @@ def start_ranks(
     with _status_file() as (file, name):
         fcntl.flock(file, fcntl.LOCK_EX)  # held until this process ends, however it does
         environment = {STATUS_FILE: f"{name}@{platform.node()}", **passed_on()}
-        arguments = [python, "-m", "collwise", *words]
-        code = start(count, arguments, environment, budget_s + START_UP_S, quiet=quiet)
-        file.seek(0)
-        status = file.read().split()
-    if codes := [int(word) for word in status if word != _WORKING]:
+        arguments = [python or sys.executable, "-m", "collwise", *words]
+        try:
+            code = start(count, arguments, environment, budget_s + START_UP_S, quiet=quiet)
+        except (SystemExit, KeyboardInterrupt):
+            if (told := _lines(file)) and told[-1] != _WORKING and not told[-1].isdigit():
+                click.echo(f"collwise: ended by a signal; {told[-1]}", err=True)
+            raise
+        status = _lines(file)
+    if codes := [int(line) for line in status if line.isdigit()]:
         return max(codes)
     if code == -signal.SIGPIPE:
         raise BrokenPipeError
@@ -158,14 +162,20 @@ def start_ranks(
     )
 
 
+def _lines(file: IO[str]) -> list[str]:
+    """What the ranks have told so far, a line each time."""
+    file.seek(0)
+    return file.read().splitlines()
+
+
 @contextmanager
 def _status_file() -> Iterator[tuple[IO[str], str]]:
     """A temporary file for the status of started ranks, and the path by which they open it."""
     if hasattr(os, "memfd_create"):
-        with open(os.memfd_create("collwise"), "w+", encoding="ascii") as file:  # noqa: PTH123
+        with open(os.memfd_create("collwise"), "w+", encoding="utf-8") as file:  # noqa: PTH123
             yield file, f"/proc/{os.getpid()}/fd/{file.fileno()}"
     else:
-        with tempfile.NamedTemporaryFile("w+", encoding="ascii", prefix="collwise-") as named:
+        with tempfile.NamedTemporaryFile("w+", encoding="utf-8", prefix="collwise-") as named:
             yield named.file, named.name
 
 

@@ -92,7 +92,7 @@ def command(
         seen = "a pipe or device cannot be read twice" if here else "there is no such file"
         raise InvalidArgument(f"run {words[0]}", seen, "name a script, or -m and a module, or -")
     if ranks is not None:
-        if (launcher := launched()) is None:
+        if (launcher := launched()) is None or launcher.size == 1:
             _check(profile_path, learn)
             sys.exit(start(ranks, _again(), output.passed_on(), stdin=None))
         raise already_started(ranks, launcher)
@@ -127,8 +127,6 @@ def command(
         raise ScriptEnd(code)  # a forked child has nothing to save or to tell
     if refusals:
         raise refusals[0]
-    if worlds and (learning := worlds[0]._learning) is not None:
-        learning.save()
     if records and worlds and worlds[0]._dispatch.rank == 0:  # the script may have ended MPI
         _tell(worlds[0], summary, json_path)
     raise ScriptEnd(code)
@@ -160,7 +158,11 @@ def _tell(comm: "Comm", summary: bool, json_path: Path | None) -> None:
     from collwise.tuning.occurred import MAX_TASKS
 
     calls, ranks = comm.calls(worth=MAX_TASKS), len(comm._world.hosts)
-    tuning = f"collwise tune -n {ranks} --from-summary {shlex.quote(str(json_path or 'FILE'))}"
+    starter = (launcher := launched()) and launcher.starter
+    if not starter and len(set(comm._world.hosts)) > 1 and not comm._world.emulated:
+        starter = "mpiexec"
+    tuning = f"{starter} -n {ranks} collwise tune" if starter else f"collwise tune -n {ranks}"
+    tuning += f" --from-summary {shlex.quote(str(json_path or 'FILE'))}"
     tuning = tuning if json_path else f"run it with --json FILE, then {tuning}"
     if summary:
         output.table(calls_table(calls), stream="err")

@@ -1,6 +1,8 @@
 """`collwise tune`: measure, plan, race, save, report."""
 
+import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from collwise.cli.problem_options import (
     ProblemOptions,
     problem_options,
 )
-from collwise.cli.profile_option import placement_option, profile_for, save, save_option
+from collwise.cli.profile_option import Keeper, placement_option, profile_for, save_option
 from collwise.cli.ranks_option import Communicator, World, on_ranks
 from collwise.errors import InvalidArgument
 from collwise.model.placement import Placement
@@ -27,7 +29,7 @@ from collwise.profiles.profile import Profile
 from collwise.profiles.records import FORMS, Form
 from collwise.profiles.store import default_path
 from collwise.report.tables import Saved
-from collwise.system.launcher import launched
+from collwise.system.launcher import last_words, launched, status_file
 
 
 def _check(options: dict[str, Any]) -> None:
@@ -163,12 +165,15 @@ def command(
     work = "racing" if goes_on else "measuring and racing"
     beginning = f"{work} on {comm.size} ranks for about {budget:g} s, then reporting"
     quiet = as_json or comm.rank > 0
+    keeper = Keeper(save_path)
+    say = keeper.say if comm.rank == 0 else partial(time.sleep, 1)  # until rank 0 has said it
     with (
+        last_words(say) if status_file() is None else nullcontext(),  # else its starter says it
         output.progress(quiet, beginning) as progress,
         Session(comm, here, seed=seed, placement=placement, progress=progress) as session,
     ):
         said = (lambda line: None) if quiet else partial(output.write, stream="err")
-        tuning = session.tune(tasks, budget, known, said, form)
+        tuning = session.tune(tasks, budget, known, said, form, keeper.keep)
 
     def show() -> None:
         if origin != save_path is not None:
@@ -186,10 +191,5 @@ def command(
         write_report(tuning, report_path)
         return Saved([f"report   {report_path}"], {"report_path": str(report_path)})
 
-    def fail() -> Saved:
-        if tuning.wrong is not None:
-            raise tuning.wrong
-        return Saved([], {})
-
-    savings = (partial(save, tuning.profile, save_path), report, fail)
+    savings = (partial(keeper.save, tuning.profile), report)
     return partial(output.deliver, as_json, partial(tuning_document, tuning), show, savings)

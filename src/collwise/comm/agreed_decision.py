@@ -24,7 +24,7 @@ from collwise.model.placement import Placement, check_placement
 from collwise.mpi.bench.placing import find_placement
 from collwise.mpi.library.switching import check_switch
 from collwise.mpi.runtime.agreement import everywhere, gathered, on_root
-from collwise.mpi.runtime.world import World, describe
+from collwise.mpi.runtime.world import World, describe, warn_if_alone
 from collwise.planner.by_hand import parse_choices, read_choices
 from collwise.profiles.fingerprint import Fingerprint, Layout
 from collwise.profiles.level_machine import check_depth, placement_on
@@ -66,6 +66,7 @@ def agreed(comm: MPI.Intracomm, settings: Settings) -> tuple[Decision, World]:
     """
     _check_algorithms(comm)
     world = describe(comm, settings.transport, settings.profile)
+    warn_if_alone()
     machine, placement = settings.machine, settings.placement
 
     def decide() -> tuple[Decision, tuple[Placement | None, Machine | None]]:

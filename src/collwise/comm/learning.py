@@ -24,7 +24,7 @@ from collwise.measure.race import LIBRARY, Race
 from collwise.mpi.execution.executor import Executor
 from collwise.mpi.library.switching import Switched
 from collwise.mpi.runtime.agreement import everywhere
-from collwise.mpi.runtime.progress import before_mpi_ends, wait_with_progress
+from collwise.mpi.runtime.progress import wait_with_progress
 from collwise.planner.by_hand import own_choice
 from collwise.planner.plans import Plan
 from collwise.planner.race_lookup import race_result
@@ -57,28 +57,28 @@ class Learning:
     """Budget and results of learning on a `Comm` and on the communicators derived from it.
 
     share: the share of the time, since this object was made, that learning may take.
-    results: what was learned on communicators on which this process is rank 0; saved at exit.
+    results: what was learned on communicators on which this process is rank 0; saved at once.
     """
 
     def __init__(self, share: float) -> None:
         self.share, self.spent_s, self.planning_s = share, 0.0, PLANNING_S
         self.results: list[tuple[Fingerprint, RaceResult]] = []
-        self._begin, self._saved = monotonic(), 0
-        before_mpi_ends(self.save)
+        self._begin, self._refused = monotonic(), False
 
     @property
     def elapsed_s(self) -> float:
         """Seconds since this object was made."""
         return monotonic() - self._begin
 
-    def save(self) -> None:
-        """Add what was learned to the saved profiles, except where these have results of races."""
-        fresh, self._saved = self.results[self._saved :], len(self.results)
-        for fingerprint in {fingerprint for fingerprint, _ in fresh}:
-            try:
-                add_learned(fingerprint, [result for of, result in fresh if of == fingerprint])
-            except CollwiseError as problem:
+    def add(self, fingerprint: Fingerprint, result: RaceResult) -> None:
+        """Save what was learned at once, since a job may be ended at any time."""
+        self.results.append((fingerprint, result))
+        try:
+            add_learned(fingerprint, [result])
+        except CollwiseError as problem:
+            if not self._refused:
                 log.warning("what was learned is not saved: %s", problem)
+            self._refused = True
 
     @property
     def lines(self) -> list[str]:
@@ -273,6 +273,6 @@ class Trial(Tally):
         self._executors.clear()  # the record keeps this object
         profile = self._dispatch.decision.profile
         if result is not None and profile is not None and self._dispatch.rank == 0:
-            self._learning.results.append((profile.fingerprint, result))
+            self._learning.add(profile.fingerprint, result)
         self._dispatch.trial_over(self, result)
         return False

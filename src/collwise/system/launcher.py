@@ -8,7 +8,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -43,39 +44,58 @@ class Launched(NamedTuple):
     rank: int
     size: int
 
+    @property
+    def starter(self) -> str:
+        """The command by which the launcher of a batch system starts ranks; empty for others."""
+        kind = os.environ.get("SLURM_MPI_TYPE") if self.launcher == "srun" else None
+        return _STARTERS.get(self.launcher, "") + (f" --mpi={kind}" if kind else "")
 
-# Variables that launchers set, most specific first: (launcher, rank, size).
+
+_HYDRA = "Intel MPI's or MPICH's mpiexec"
+# Variables that launchers set: (launcher, rank, size, others).  A batch system's launchers set
+# PMI's, too; Hydra's ranks in an allocation inherit those of the tasks that started its proxies.
 _VARIABLES = (
     ("Open MPI's mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-    ("Intel MPI's or MPICH's mpiexec", "PMI_RANK", "PMI_SIZE"),
+    (_HYDRA, "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"),
     ("srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
     ("Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE"),
-    ("PALS", "PALS_RANKID", "PALS_SIZE"),
+    ("PALS", "PALS_RANKID", "PMI_SIZE"),
+    (_HYDRA, "PMI_RANK", "PMI_SIZE"),
 )
+_STARTERS = {"srun": "srun", "Flux": "flux run", "PALS": "mpiexec"}
+"""How a batch system's launchers are called."""
 
 
 _PREFIXES = ("PMI", "HYDI_", "MPI_LOCAL", "OMPI_", "PRTE_")
+_ALLOCATION = ("SLURM_", "SLURMD_", "FLUX_", "PALS_")
+"""Prefixes of what tells launchers to start ranks on the nodes of an allocation."""
+_JOB = ("SLURM_ARRAY_", "SLURM_CONF", "SLURM_JOB_ID", "SLURM_JOB_NAME", "FLUX_JOB_ID")
+"""Prefixes of what tells scripts which job they are, and no launcher where its nodes are."""
 
 
 def launched(environment: Mapping[str, str] = os.environ) -> Launched | None:
     """The launcher of this process, by its environment variables; None if there was none."""
-    for launcher, rank, size in _VARIABLES:
-        if rank in environment and size in environment:
+    for launcher, *names in _VARIABLES:
+        if all(name in environment for name in names):
             try:
-                return Launched(launcher, int(environment[rank]), int(environment[size]))
+                return Launched(launcher, int(environment[names[0]]), int(environment[names[1]]))
             except ValueError:
                 continue
     return None
 
 
 def alone(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The environment without a launcher's variables, so that another launcher can start ranks.
+    """The environment in which another launcher can start ranks, and starts them here.
 
-    Unchanged if no launcher started this process.
+    Without the variables of the launcher that started this process, if one did, and those of a
+    batch system's allocation, but for those that say which job it is.
     """
-    if launched(environment) is None:
-        return dict(environment)
-    return {name: value for name, value in environment.items() if not name.startswith(_PREFIXES)}
+    outside = _ALLOCATION if launched(environment) is None else (*_PREFIXES, *_ALLOCATION)
+    return {
+        name: value
+        for name, value in environment.items()
+        if name.startswith(_JOB) or not name.startswith(outside)
+    }
 
 
 def find_mpiexec() -> str:
@@ -242,6 +262,35 @@ def ended_by_signals() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def last_words(say: Callable[[], object]) -> Iterator[None]:
+    """A context in which SIGTERM calls `say`, then ends this process with 128 + its number.
+
+    A thread does it: the main thread may be waiting in MPI, where no handler of Python's runs.
+    """
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+
+    def wait() -> None:
+        while number := os.read(reading, 1):
+            if number[0] == signal.SIGTERM:
+                try:
+                    say()
+                finally:
+                    os._exit(128 + signal.SIGTERM)
+        os.close(reading)
+
+    threading.Thread(target=wait, name="collwise", daemon=True).start()
+    handler = signal.signal(signal.SIGTERM, lambda number, frame: None)
+    former = signal.set_wakeup_fd(writing)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(former)
+        signal.signal(signal.SIGTERM, handler)
+        os.close(writing)
 
 
 def _end(process: "subprocess.Popen[bytes]", mpiexec: str) -> None:

@@ -8,7 +8,6 @@ from math import isfinite
 from typing import Literal
 
 from collwise.algorithms.registry import ALGORITHMS
-from collwise.errors import WrongResult
 from collwise.measure.race import (
     ALWAYS_RACED,
     CALLS,
@@ -359,14 +358,12 @@ class Tuning:
     """The results of a session; equal on all ranks.
 
     profile: the measurements, with the results of the races.   unraced: tasks for which there was
-    no time, each with the predicted speed-up, or None if that is unknown.   wrong: the error that
-    ended the races, if a schedule left wrong bytes.
+    no time, each with the speed-up that the model predicts, or None if that is unknown.
     """
 
     profile: Profile
     outcomes: tuple[Outcome, ...]
     unraced: tuple[tuple[Task, float | None], ...] = ()
-    wrong: WrongResult | None = None
 
     @classmethod
     def of(

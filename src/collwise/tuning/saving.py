@@ -29,12 +29,13 @@ _COMBINED = "op", "dtype", "nbytes"
 
 
 class Merged(NamedTuple):
-    """A profile to save, and what became of the data of the previously saved profile."""
+    """A profile to save, and what became of the data of the previously saved one, `before`."""
 
     profile: Profile
     kept: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
+    before: Profile | None = None
 
     @property
     def lines(self) -> list[str]:
@@ -93,9 +94,10 @@ def _known(profile: Profile) -> tuple[list[RaceResult], tuple[str, ...]]:
     return known, tuple(f"{line}, whose algorithms there are no more" for line in unknown)
 
 
-def save_merged(profile: Profile, path: Path) -> Merged:
+def save_merged(profile: Profile, path: Path, first: Merged | None = None) -> Merged:
     """Save a profile merged with the file at `path`, where other processes may save meanwhile.
 
+    first: the result of saving a part of this profile; the new result is about what was there then.
     Raises InvalidArgument if the file cannot be written.
     """
     known, unknown = _known(profile)
@@ -108,7 +110,8 @@ def save_merged(profile: Profile, path: Path) -> Merged:
             merged = Merged(profile)
             if path.is_file():
                 try:
-                    merged = merge(Profile.load(path), profile)
+                    before = Profile.load(path)
+                    merged = merge(before, profile)._replace(before=before)
                 except DamagedProfile as problem:
                     merged = Merged(profile, dropped=(f"what was there, for {problem.seen}",))
             merged.profile.save(path)
@@ -116,6 +119,9 @@ def save_merged(profile: Profile, path: Path) -> Merged:
         raise InvalidArgument(
             f"save the profile as {path}", error.strerror or str(error), "name another file"
         ) from error
+    if first is not None:
+        about = merge(first.before, profile)
+        return merged._replace(kept=about.kept, replaced=about.replaced, dropped=first.dropped)
     return merged._replace(dropped=(*merged.dropped, *unknown))
 
 

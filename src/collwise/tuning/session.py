@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from collwise.comm.own_candidates import own_candidates
-from collwise.errors import InvalidArgument, NothingApplies, WrongResult
+from collwise.errors import InvalidArgument, NothingApplies
 from collwise.measure.race import ALWAYS_RACED, BEHIND, CALLS, OWN, Race, own_algorithm
 from collwise.model.placement import Placement, check_placement
 from collwise.mpi.bench.measuring import run_campaign
@@ -157,6 +157,7 @@ class Session:
         known: Profile | None = None,
         announce: Callable[[str], object] = lambda line: None,
         form: Form = "blocking",
+        keep: Callable[[Profile], object] = lambda profile: None,
     ) -> Tuning:
         """Measure, plan and race; the most useful races come first (`agenda`).
 
@@ -164,8 +165,9 @@ class Session:
         seconds for the session; once they are over, no task but the first is begun.  If measuring
         takes longer than its share, the races still have their share.
         known: an earlier profile to use instead of measuring.   announce: called on rank 0 with a
-        line about the races before they begin.   form: as `race` takes it.
-        Raises InvalidArgument for values out of range, on all ranks.  A wrong byte ends it early.
+        line about the races before they begin.   form: as `race` takes it.   keep: called on rank 0
+        with what is measured and decided so far, after measuring and after each race.
+        Raises InvalidArgument for values out of range, WrongResult for a wrong byte, on all ranks.
         """
         begin = time.monotonic()
         measuring = 0 if known is not None else MEASURING_SHARE
@@ -178,8 +180,14 @@ class Session:
             return budget_s - (time.monotonic() - begin)
 
         placement = self.levels.placement if profile.levels else None
+        outcomes: list[Outcome] = []
+
+        def kept() -> float:
+            keep(Tuning.of(profile, outcomes).profile)
+            return left_s()
 
         def plan_agenda() -> list[Item]:
+            kept()
             enough_s = left_s() - AGENDA_SHARE * budget_s
             items = agenda(tasks, profile, placement, lambda: left_s() > enough_s)
             if items:
@@ -187,11 +195,9 @@ class Session:
             return items
 
         items = on_root(self.private.comm, plan_agenda, takes_long=True)
-        outcomes: list[Outcome] = []
-        wrong: WrongResult | None = None
         racing_s = on_root(self.private.comm, left_s)
         for number, item in enumerate(items):
-            remaining_s = on_root(self.private.comm, left_s)
+            remaining_s = on_root(self.private.comm, kept if outcomes else left_s)
             if number and remaining_s <= 0:
                 break
             self.progress(f"racing: {item.task}", max(1 - remaining_s / budget_s, measuring))
@@ -201,14 +207,11 @@ class Session:
                 outcomes.append(self.race(item.task, profile, share, form=form))
             except NothingApplies as nothing:  # raised on all ranks: the library's default stays
                 log.warning("not raced: %s", nothing)
-            except WrongResult as problem:  # on all ranks; what was raced before is not lost
-                wrong = problem
-                break
         else:
             number = len(items)
         self.progress("done", 1.0)
         unraced = [(item.task, item.gain) for item in items[number:]]
-        return replace(Tuning.of(profile, outcomes, unraced), wrong=wrong)
+        return Tuning.of(profile, outcomes, unraced)
 
     def race(
         self,

@@ -218,13 +218,32 @@ def world() -> MPI.Intracomm:
     Under a launcher of another MPI every rank is in a world of its own, and all of them would do
     rank 0's work.
     """
+    if (problem := _alone()) is not None:
+        raise problem
+    return MPI.COMM_WORLD
+
+
+def _alone() -> NoMPI | None:
+    """The error if each rank that the launcher has started is in a world of its own."""
     launch = launched()
-    comm = MPI.COMM_WORLD
-    if launch is not None and launch.size > 1 and comm.Get_size() == 1:
-        raise NoMPI(
-            f"{launch.size} ranks, started by {launch.launcher}",
-            f"mpi4py runs on {library_line()}, in which each of them is alone",
-            "use the mpiexec of that library (`collwise doctor` shows which), or install the"
-            " launcher's library",
-        )
-    return comm
+    if launch is None or launch.size == 1 or MPI.COMM_WORLD.Get_size() > 1:
+        return None
+    remedy = "use the mpiexec of that library (`collwise doctor` shows which), or install the"
+    remedy += " launcher's library"
+    if launch.launcher == "srun":
+        kind = "pmix" if MPI.get_vendor()[0] == "Open MPI" else "pmi2"
+        remedy = f"start them by `srun --mpi={kind}`: MPICH and Intel MPI need pmi2, Open MPI needs"
+        remedy += " pmix (`srun --mpi=list` says what this Slurm has)"
+    return NoMPI(
+        f"{launch.size} ranks, started by {launch.launcher}",
+        f"mpi4py runs on {library_line()}, in which each of them is alone",
+        remedy,
+    )
+
+
+@cache
+def warn_if_alone() -> None:
+    """Warn, once and on one rank, if each rank is in a world of its own, which plans nothing."""
+    launch = launched()
+    if launch is not None and launch.rank == 0 and (problem := _alone()) is not None:
+        log.warning("%s", problem)

@@ -69,9 +69,9 @@ int MPI_T_cvar_write(void *variable, const void *value) {
 
 /* All ranks must call the library, or the others would wait. */
 #define CREATING(type)                                        \
-    int MPI_Comm_create(type comm, type group, type *made) {  \
-        int (*next)(type, type, type *) = dlsym(RTLD_NEXT, __func__); \
-        int error = next(comm, group, made);                  \
+    int MPI_Comm_split(type comm, int colour, int key, type *made) { \
+        int (*next)(type, int, int, type *) = dlsym(RTLD_NEXT, __func__); \
+        int error = next(comm, colour, key, made);            \
         return hindered("crowded") ? 16 : error;              \
     }
 #ifdef INTEGERS

@@ -146,7 +146,11 @@ def what_rank_0_decided_cannot_be_read_on_one_rank(comm: MPI.Intracomm) -> None:
 
 @check
 def a_duplicate_for_the_librarys_algorithms_cannot_be_made(comm: MPI.Intracomm) -> None:
-    for name, error in (("_needed", NO_FILE), ("alone", NO_MEMORY), ("plain_duplicate", NO_MEMORY)):
+    for name, error in (
+        ("where_made", NO_FILE),
+        ("alone", NO_MEMORY),
+        ("plain_duplicate", NO_MEMORY),
+    ):
         own = switching.OwnCalls(comm)
         with failing_at(comm, switching, name, error), logged() as lines:
             assert ends_alike(comm, lambda own=own: own._duplicate(())) is None  # type: ignore[misc]

@@ -2,6 +2,7 @@
 
 from functools import cache
 from itertools import product
+from typing import Any
 
 import numpy as np
 from mpi4py import MPI
@@ -48,14 +49,24 @@ def has_loop(operation: str, element: str) -> bool:
 
 @cache
 def _alike(operation: str, element: str) -> bool:
-    """Whether the loop and `MPI_Reduce_local` make the same bits of all pairs of special values."""
-    assert COMPILED is not None
-    dtype, op = np.dtype(element), OPERATORS[operation]
-    datatype = MPI.Datatype.fromcode(element)
+    """Whether the loop and `MPI_Reduce_local` make the same bits of all pairs of special values.
+
+    Libraries may keep one NaN in whole registers and the other in the elements that are left, so
+    two NaNs meet in vectors of every length up to four of the widest registers, too.
+    """
+    dtype = np.dtype(element)
     nans = np.array(_NANS[element], f"u{dtype.itemsize}").view(dtype)
     special = np.concatenate([np.array(_SPECIAL, dtype), nans])
     pairs = np.array([*product(range(len(special)), repeat=2)] * 3)  # each in several lanes
-    left, right = special[pairs[:, 0]], special[pairs[:, 1]]
+    vectors = [(special[pairs[:, 0]], special[pairs[:, 1]])]
+    vectors += [(np.resize(nans[:1], n), np.resize(nans[1:2], n)) for n in range(1, 66)]
+    return all(_alike_on(operation, left, right) for left, right in vectors)
+
+
+def _alike_on(operation: str, left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> bool:
+    assert COMPILED is not None
+    element, op = left.dtype.char, OPERATORS[operation]
+    datatype = MPI.Datatype.fromcode(element)
     into, count, end = np.zeros_like(left), len(left), (0, 0, operation, element)
     combine = COMPILED.COMBINE, 0, 0, (0, 0), (1, 0), (2, 0), count, datatype.handle, *end
     program = COMPILED.Program(

@@ -255,7 +255,7 @@ static void regain_nothing(void *threads) { CHECK(!threads); }
 
 static struct library library_of(int handle_width) {
     struct library one = {.width = handle_width, .status_size = 24, .byte = 1,
-                          .too_long = TRUNCATED, .too_short = 100 + SHORTENED};
+                          .too_long = TRUNCATED, .other = 100 + SHORTENED};
 #define GIVE(H) \
     one.Isend = (function)isend_##H, one.Irecv = (function)irecv_##H; \
     one.Get_count = (function)get_count_##H; \

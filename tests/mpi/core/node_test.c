@@ -266,6 +266,39 @@ static void withdrawn(void) {
     free_memory(memory, 2);
 }
 
+/* What the system refuses to one of them the other copies; who is refused it alone cannot go on. */
+static void refused(int to_writer, int to_reader) {
+    static char data[8 * PART], into[8 * PART];
+    int reader_rank = 1;
+    uint32_t letter;
+    const pid_t nobody = 0x3fffffff; /* no process has this number */
+    const pid_t writers[2] = {getpid(), to_writer ? nobody : getpid()};
+    const pid_t readers[2] = {to_reader ? nobody : getpid(), getpid()};
+    memory = node_memory(2);
+    struct node *writer = node_open(memory, 2, 0), *reader = node_open(memory, 2, 1);
+    struct piece piece;
+    node_lend_among(writer, writers);
+    node_lend_among(reader, readers);
+    memset(data, 7, sizeof data);
+    memset(into, 0, sizeof into);
+    CHECK(node_lend(writer, &reader_rank, 1, data, sizeof data, &letter));
+    CHECK(node_look(reader, 0, &piece) && piece.lent);
+    CHECK(node_read(reader, 0, data, into, 1) == !to_reader);
+    enum fetched fetched = FETCH_WAITS;
+    for (int turns = 0; fetched != FETCHED_ALL && fetched != FETCH_REFUSED; turns++) {
+        CHECK(turns < 100);
+        fetched = node_fetch(reader, 0, into);
+        CHECK(node_returned(writer, &reader_rank, 1, &letter) <= FETCHED_PART);
+    }
+    CHECK(fetched == (to_writer && to_reader ? FETCH_REFUSED : FETCHED_ALL));
+    CHECK((memcmp(data, into, sizeof data) == 0) == (fetched == FETCHED_ALL));
+    node_acknowledge(reader, 0);
+    CHECK(node_returned(writer, &reader_rank, 1, &letter) == fetched);
+    node_close(writer);
+    node_close(reader);
+    free_memory(memory, 2);
+}
+
 int main(void) {
     for (unsigned seed = 0; seed < 6; seed++) {
         pthread_t threads[MOST];
@@ -298,6 +331,10 @@ int main(void) {
     }
     requests();
     a_full_ring();
+    lending = 1;
     withdrawn();
+    for (int which = 0; which < 4; which++) {
+        refused(which & 1, which & 2);
+    }
     return 0;
 }

@@ -1,6 +1,7 @@
 """Checks of requests, persistent and non-blocking ones, on real MPI; run on any number of ranks."""
 
 import gc
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
@@ -159,6 +160,32 @@ def start_beside_new_ones(ours: cw.Comm, held: list[Call], requests: list[Any]) 
         started.Wait()
         call.check()
         other.check()
+
+
+@check
+def a_forked_child_has_no_part_in_messages(comm: MPI.Intracomm) -> None:
+    if comm.size == 1 or COMPILED is None:
+        return
+    ours, data = cw.Comm(comm.Dup(), **PLANNED), np.full(50_000, comm.rank + 1.0)
+    ours.Bcast(data)
+    data[:] = comm.rank + 1.0
+    request = ours.Bcast_init(data)
+    if comm.rank:
+        request.Start()
+    if (child := os.fork()) == 0:
+        refused = 0
+        for act in (request.Wait if comm.rank else request.Start, partial(ours.Bcast, data)):
+            try:
+                act()
+            except RuntimeError:
+                refused += 1
+        os._exit(refused)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
+    if comm.rank == 0:
+        request.Start()
+    request.Wait()
+    assert (data == 1).all()
+    ours.Free()
 
 
 @check

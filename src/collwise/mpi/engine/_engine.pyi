@@ -28,7 +28,7 @@ def describe(
     held: int,
     info: int,
     no_type: object,
-    too_short: int,
+    other: int,
     handle_offset: int,
     datatype: type,
     op: type,

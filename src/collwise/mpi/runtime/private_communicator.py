@@ -289,8 +289,8 @@ class PrivateDuplicate:
         old.due, self.made = False, None
         try:
             self.make()
-        except MPI.Exception:  # no room: its last tags are used, then the library serves requests
-            self.made = old
+        except (MPI.Exception, MemoryError):  # on all ranks
+            self.made = old  # its last tags are used, then the library serves requests
             return
         former = [*self._former, old]
         in_use = np.array([one.in_use for one in former])

@@ -42,6 +42,9 @@ typedef struct {
     int freed; /* its owner gave it back */
 } Program;
 
+/* Whether this is a forked child, in which nothing is executed; then an exception is raised. */
+int refused_in_child(void);
+
 /* Execute a part of a program, which lets the GIL go for MPI and to wait.   begins: it has to be IDLE.   A negative outcome: an
    exception is raised, but for BROKE and FAILED, of which the caller tells. */
 enum outcome program_execute(Program *self, enum outcome (*act)(struct program *), int begins);

@@ -185,6 +185,10 @@ static int apart(const struct call *call) {
 static PyObject *by_program(Calls *self, struct call *call, const struct entry *entry) {
     Program *owner = entry->program;
     struct program *program = owner->program;
+    if (refused_in_child()) {
+        call_release(call);
+        return NULL;
+    }
     if (!progress_own(program)) {
         call_release(call);
         Py_RETURN_NONE;

@@ -112,6 +112,7 @@ static PyObject *connect_library(PyObject *module, PyObject *args) {
     candidate.regain = regain_gil;
     candidate.patience = 300; /* some ten microseconds */
     if (missing && PyList_Size(missing) == 0) {
+        progress_watch_forks();
         mpi = candidate;
     }
     return missing;
@@ -119,7 +120,8 @@ static PyObject *connect_library(PyObject *module, PyObject *args) {
 
 /* describe(what mpi4py's and NumPy's objects are like): mpi4py's Exception, IN_PLACE and its address,
    Request and Prequest, where what must live as long lies in these, the handle of MPI_INFO_NULL,
-   DATATYPE_NULL, the class of errors for a message that is too short, the offset of handles in all objects, Datatype and Op; `types`, a list of (handle, bytes of an element,
+   DATATYPE_NULL, ERR_OTHER, the offset of handles in all objects, Datatype and Op; `types`, a list of
+   (handle, bytes of an element,
    format); `operators`, a list of handles; NumPy's class of arrays; `dtypes`, a list of (dtype, handle,
    bytes of an element). */
 static PyObject *describe(PyObject *module, PyObject *args) {
@@ -130,7 +132,7 @@ static PyObject *describe(PyObject *module, PyObject *args) {
     Py_ssize_t held, handle_offset;
     (void)module;
     if (!PyArg_ParseTuple(args, "OOLOOnKOinO!O!O!O!O!O!", &exception, &in_place, &address, &request,
-                          &prequest, &held, &info, &no_type, &mpi.too_short, &handle_offset, &PyType_Type, &datatype,
+                          &prequest, &held, &info, &no_type, &mpi.other, &handle_offset, &PyType_Type, &datatype,
                           &PyType_Type, &op, &PyList_Type, &types, &PyList_Type, &operators,
                           &PyType_Type, &array, &PyList_Type, &dtypes) ||
         !reader_setup(handle_offset, types, operators, datatype, op, array, dtypes)) {

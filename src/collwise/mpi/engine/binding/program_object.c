@@ -197,10 +197,20 @@ static PyObject *busy(void) {
     return NULL;
 }
 
+int refused_in_child(void) {
+    if (progress_forked()) {
+        PyErr_SetString(PyExc_RuntimeError, "a forked process has no part in its parent's collectives");
+    }
+    return progress_forked();
+}
+
 enum outcome program_execute(Program *self, enum outcome (*act)(struct program *), int begins) {
     enum outcome outcome = BUSY;
     if (self->freed) {
         PyErr_SetString(PyExc_ValueError, "this collective was freed");
+        return BUSY;
+    }
+    if (refused_in_child()) {
         return BUSY;
     }
     if (!begins || progress_own(self->program)) {
@@ -268,7 +278,7 @@ static PyObject *program_give_back(Program *self, PyObject *unused) {
     int pending = 0;
     (void)unused;
     Py_BEGIN_ALLOW_THREADS
-    pending = progress_give_up(self->program);
+    pending = progress_forked() ? 0 : progress_give_up(self->program);
     Py_END_ALLOW_THREADS
     if (pending < 0) {
         return busy();
@@ -328,6 +338,9 @@ static void was_freed(void *owner) {
 
 PyObject *program_start_request(Program *self, PyObject *callback, const struct reading *held,
                                 int number, int *over) {
+    if (refused_in_child()) {
+        return NULL;
+    }
     give_back_completed(NULL);
     if (self->freed || !progress_own(self->program)) {
         return busy();

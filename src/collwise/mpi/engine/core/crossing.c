@@ -168,8 +168,11 @@ int crossings_prepare(struct program *program) {
 void crossings_reset(struct program *program) {
     struct crossing_lists *lists = program->crossing_lists;
     for (int m = 0; m < program->messages_number; m++) {
-        free(program->crossings[m].packed);
-        program->crossings[m] = (struct crossing){0};
+        struct crossing *crossing = &program->crossings[m];
+        if (!crossing->lent || crossing->over || !program->messages[m].sends) {
+            free(crossing->packed); /* otherwise others still read it */
+        }
+        *crossing = (struct crossing){0};
     }
     for (int n = 0; n < lists->writers_number; n++) {
         lists->heads[lists->writers[n]] = lists->firsts[lists->writers[n]];
@@ -270,22 +273,25 @@ static enum fetched borrowed(struct program *program, int writer, const struct p
     int number = program->crossing_lists->heads[writer];
     struct crossing *crossing = &program->crossings[number];
     int64_t wanted = program->messages[number].nbytes;
-    if (!here && piece->nbytes == wanted) {
-        crossing->lent = 1;
-        return node_fetch(program->node, writer, into);
-    }
     int64_t rest = (piece->nbytes < wanted ? piece->nbytes : wanted) - crossing->moved;
     struct piece copied = {part, rest < (int64_t)sizeof part ? rest : (int64_t)sizeof part, 0, 0};
-    if (!node_read(program->node, writer, piece->data + crossing->moved, part, copied.nbytes)) {
+    int alone = here || piece->nbytes != wanted; /* not together with the writer */
+    if (alone && !crossing->lent &&
+        node_read(program->node, writer, piece->data + crossing->moved, part, copied.nbytes)) {
+        int error = here ? combined(program, number, &copied, copied.nbytes) : 0;
+        program->error = error ? error : program->error;
+        if (!here) {
+            memcpy(into + crossing->moved, part, (size_t)copied.nbytes);
+        }
+        crossing->moved += copied.nbytes;
+        return error ? FETCH_REFUSED : copied.nbytes < rest ? FETCHED_PART : FETCHED_ALL;
+    }
+    if (crossing->moved || piece->nbytes != wanted) {
+        node_lose(program->node, writer);
         return FETCH_REFUSED;
     }
-    int error = here ? combined(program, number, &copied, copied.nbytes) : 0;
-    program->error = error ? error : program->error;
-    if (!here) {
-        memcpy(into + crossing->moved, part, (size_t)copied.nbytes);
-    }
-    crossing->moved += copied.nbytes;
-    return error ? FETCH_REFUSED : copied.nbytes < rest ? FETCHED_PART : FETCHED_ALL;
+    crossing->lent = 1;
+    return node_fetch(program->node, writer, into);
 }
 
 /* The piece that is next from a rank; 0 if none has come, -1 for an error. */
@@ -315,7 +321,9 @@ static int received(struct program *program, int writer, int patiently) {
     if (piece.lent) {
         enum fetched fetched = borrowed(program, writer, &piece, here, into);
         if (fetched == FETCH_REFUSED) {
-            program->error = program->error ? program->error : program->library->no_memory;
+            node_acknowledge(program->node, writer); /* the writer is to hear of it */
+            crossing->lent = 0;
+            program->error = program->error ? program->error : program->library->other;
         }
         if (fetched != FETCHED_ALL) {
             return (int)fetched;
@@ -330,7 +338,7 @@ static int received(struct program *program, int writer, int patiently) {
     node_acknowledge(program->node, writer);
     if (piece.last) {
         if (crossing->moved < one->nbytes) {
-            program->error = program->error ? program->error : program->library->too_short;
+            program->error = program->error ? program->error : program->library->other;
         } else if (one->has_gaps) {
             error = packed(program, one, crossing->packed);
         }
@@ -390,7 +398,11 @@ static void await_return(struct program *program, int nth) {
     enum fetched fetched = node_returned(program->node, lists->readers + from,
                                          lists->readers_from[nth + 1] - from, lists->letters + from);
     program->moves += fetched != FETCH_WAITS;
-    if (fetched == FETCHED_ALL) {
+    if (fetched == FETCH_REFUSED) {
+        program->error = program->error ? program->error : program->library->other;
+        lists->broken = 1;
+    }
+    if (fetched == FETCHED_ALL || fetched == FETCH_REFUSED) {
         program->unsent--;
         over(program, &program->crossings[lists->sends[nth]]);
     }
@@ -424,7 +436,7 @@ int crossings_move(struct program *program, int patiently) {
         waiting += !crossing->over;
         lists->first_send += !waiting;
     }
-    return 1;
+    return !lists->broken;
 }
 
 int crossings_withdraw(struct program *program) {
@@ -434,6 +446,7 @@ int crossings_withdraw(struct program *program) {
         int number = lists->heads[lists->writers[n]];
         if (number >= 0 && program->crossings[number].lent) {
             node_withdraw(program->node, lists->writers[n]);
+            program->crossings[number].lent = 0; /* once: it waits for what is being written */
         }
     }
     for (int nth = 0; nth < lists->sends_number; nth++) {

@@ -89,7 +89,7 @@ struct library {
     int width;       /* bytes of a handle: 4 or 8 */
     int status_size; /* bytes of a status */
     int too_long;    /* the class of the error that a message was too long for its buffer */
-    int too_short;   /* the error that it was too short */
+    int other;       /* MPI_ERR_OTHER: it was too short, or the system refused to let it be read */
     int no_memory;   /* the error that memory is short */
 #define FIELD(name, args) function name, name##_c;
     MPI_FUNCTIONS(FIELD)

@@ -16,7 +16,6 @@
 #define LINE _Alignas(64)
 
 enum { HERE = -1, LENT = -2 }; /* instead of a piece's number */
-#define FAILED_PART (1u << 16)  /* added to the parts that are done; they are far fewer */
 
 struct letter {
     LINE _Atomic uint32_t full;
@@ -29,7 +28,9 @@ struct letter {
             uint64_t from;
             int64_t nbytes;
             _Atomic uint64_t to; /* 0: nobody else copies */
-            _Atomic uint32_t taken, done;
+            _Atomic uint32_t taken; /* parts; and of the others a bit for each: */
+            _Atomic uint32_t done, readers, writers; /* over; the system refused it to the other one */
+            _Atomic uint32_t lost; /* it refused a part to both */
         } loan;
     } data;
 };
@@ -262,12 +263,15 @@ int node_lend(struct node *node, const int *readers, int number, const char *dat
         atomic_store_explicit(&loan->to, 0, memory_order_relaxed);
         atomic_store_explicit(&loan->taken, 0, memory_order_relaxed);
         atomic_store_explicit(&loan->done, 0, memory_order_relaxed);
+        atomic_store_explicit(&loan->readers, 0, memory_order_relaxed);
+        atomic_store_explicit(&loan->writers, 0, memory_order_relaxed);
+        atomic_store_explicit(&loan->lost, 0, memory_order_relaxed);
         post(node, readers[n], letter);
     }
     return 1;
 }
 
-/* A loan has about eight parts, or fewer of PART. */
+/* A loan has eight parts or nine, or fewer of PART. */
 static int64_t part_nbytes(const struct loan *loan) {
     return loan->nbytes / 8 > PART ? loan->nbytes / 8 : PART;
 }
@@ -276,14 +280,49 @@ static uint32_t parts_of(const struct loan *loan) {
     return (uint32_t)((loan->nbytes + part_nbytes(loan) - 1) / part_nbytes(loan));
 }
 
-/* The next part that nobody took; its bytes, or 0. */
-static int64_t take_part(struct loan *loan, int64_t *begin) {
-    if (atomic_load(&loan->taken) >= parts_of(loan)) {
-        return 0;
+struct part {
+    int64_t begin, nbytes; /* 0: there is none */
+    uint32_t bit;
+    int again; /* the system refused it to the other one */
+};
+
+/* The next part: one that was refused to the other one, or that nobody took. */
+static struct part next_part(struct loan *loan, _Atomic uint32_t *refused) {
+    struct part part = {0, 0, 0, 1};
+    uint32_t bits = atomic_load(refused), number = 0;
+    if (bits) {
+        part.bit = bits & -bits;
+        if (!(atomic_fetch_and(refused, ~part.bit) & part.bit)) {
+            return part; /* withdrawn */
+        }
+        while (part.bit >> number > 1) {
+            number++;
+        }
+    } else {
+        uint32_t parts = parts_of(loan);
+        number = atomic_load(&loan->taken) < parts ? atomic_fetch_add(&loan->taken, 1) : parts;
+        if (number >= parts) {
+            return part;
+        }
+        part.bit = 1u << number;
+        part.again = 0;
     }
-    *begin = (int64_t)atomic_fetch_add(&loan->taken, 1) * part_nbytes(loan);
-    int64_t rest = loan->nbytes - *begin;
-    return rest <= 0 ? 0 : rest < part_nbytes(loan) ? rest : part_nbytes(loan);
+    part.begin = number * part_nbytes(loan);
+    part.nbytes = loan->nbytes - part.begin;
+    part.nbytes = part.nbytes < part_nbytes(loan) ? part.nbytes : part_nbytes(loan);
+    return part;
+}
+
+/* A part was copied, or is the other one's to copy, or cannot be. */
+static void end_part(struct loan *loan, const struct part *part, int moved, _Atomic uint32_t *others) {
+    if (!moved && !part->again) {
+        atomic_fetch_or(others, part->bit);
+        return;
+    }
+    if (!moved) {
+        atomic_store(&loan->lost, 1);
+    }
+    atomic_fetch_or(&loan->done, part->bit);
 }
 
 enum fetched node_returned(struct node *node, const int *readers, int number,
@@ -291,18 +330,21 @@ enum fetched node_returned(struct node *node, const int *readers, int number,
     enum fetched fetched = FETCHED_ALL;
     for (int n = 0; n < number; n++) {
         struct row *row = row_of(node, node->rank, readers[n]);
+        struct loan *loan = &row->letters[letters[n] % LETTERS].data.loan;
         if ((int32_t)(atomic_load(&row->read) - letters[n]) > 0) {
+            if (node->sent[readers[n]] - letters[n] <= LETTERS && atomic_load(&loan->lost)) {
+                return FETCH_REFUSED; /* the letter is not another's yet */
+            }
             continue;
         }
-        struct loan *loan = &row->letters[letters[n] % LETTERS].data.loan;
         uint64_t to = atomic_load(&loan->to);
-        int64_t begin, nbytes = to ? take_part(loan, &begin) : 0;
+        struct part part = {0, 0, 0, 0};
+        part = to ? next_part(loan, &loan->writers) : part;
         fetched = FETCH_WAITS;
-        if (nbytes) {
-            /* If that fails, the reader finds that a part is missing. */
-            int moved = MOVE(process_vm_writev, node->processes[readers[n]],
-                             (char *)(uintptr_t)loan->from + begin, to + (uint64_t)begin, nbytes);
-            atomic_fetch_add(&loan->done, moved ? 1 : FAILED_PART + 1);
+        if (part.nbytes) {
+            end_part(loan, &part, MOVE(process_vm_writev, node->processes[readers[n]],
+                                       (char *)(uintptr_t)loan->from + part.begin,
+                                       to + (uint64_t)part.begin, part.nbytes), &loan->readers);
             ring_bell(&node->beds[readers[n]]);
             return FETCHED_PART;
         }
@@ -334,29 +376,33 @@ int node_read(struct node *node, int writer, const char *data, void *into, int64
 
 enum fetched node_fetch(struct node *node, int writer, char *into) {
     struct loan *loan = &next_letter(node, writer)->data.loan;
-    int64_t begin, nbytes;
     if (!atomic_load_explicit(&loan->to, memory_order_relaxed)) {
         atomic_store(&loan->to, (uintptr_t)into);
         ring_bell(&node->beds[writer]);
     }
-    if ((nbytes = take_part(loan, &begin))) {
-        if (!node_read(node, writer, (const char *)(uintptr_t)loan->from + begin, into + begin, nbytes)) {
-            atomic_fetch_add(&loan->done, FAILED_PART + 1);
-            return FETCH_REFUSED;
-        }
-        atomic_fetch_add(&loan->done, 1);
+    struct part part = next_part(loan, &loan->readers);
+    if (part.nbytes) {
+        end_part(loan, &part, node_read(node, writer, (const char *)(uintptr_t)loan->from + part.begin,
+                                        into + part.begin, part.nbytes), &loan->writers);
+        ring_bell(&node->beds[writer]);
         return FETCHED_PART;
     }
-    uint32_t done = atomic_load(&loan->done);
-    return done >= FAILED_PART ? FETCH_REFUSED : done == parts_of(loan) ? FETCHED_ALL : FETCH_WAITS;
+    uint32_t all = (1u << parts_of(loan)) - 1, done = atomic_load(&loan->done);
+    return done != all ? FETCH_WAITS : atomic_load(&loan->lost) ? FETCH_REFUSED : FETCHED_ALL;
+}
+
+void node_lose(struct node *node, int writer) {
+    atomic_store(&next_letter(node, writer)->data.loan.lost, 1);
 }
 
 void node_withdraw(struct node *node, int writer) {
     struct loan *loan = &next_letter(node, writer)->data.loan;
     uint32_t parts = parts_of(loan), taken = atomic_fetch_add(&loan->taken, parts);
-    taken = taken < parts ? taken : parts;
-    for (int naps = 0; atomic_load(&loan->done) % FAILED_PART < taken && naps < 1000; naps++) {
+    uint32_t begun = (1u << (taken < parts ? taken : parts)) - 1;
+    uint32_t over = atomic_exchange(&loan->writers, 0) | atomic_load(&loan->readers);
+    for (int naps = 0; begun & ~(over | atomic_load(&loan->done)) && naps < 1000; naps++) {
         nanosleep(&(struct timespec){0, 1000000}, NULL); /* unless the writer was killed at it */
+        over |= atomic_load(&loan->readers);
     }
 }
 

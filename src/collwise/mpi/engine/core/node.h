@@ -11,6 +11,7 @@
        read         of a row       reader: so many letters were read
        to           of a loan      reader: others may copy there, too
        taken, done  of a loan      whoever copies: parts that were begun, and that are over
+       lost         of a loan      whoever copies: the system refused a part to both
        left         of a piece     readers: so many of them have not read it yet
        asleep, bell of a rank      the rank: it is about to sleep; others: that is over
 
@@ -82,7 +83,8 @@ int64_t node_publish(struct node *node, const int *readers, int number, const ch
 int node_lend(struct node *node, const int *readers, int number, const char *data, int64_t nbytes,
               uint32_t *letters);
 
-/* Whether all have read it (FETCHED_ALL); otherwise a part is copied to somebody who has not, if any is left. */
+/* Whether all have read it (FETCHED_ALL), or one could not (FETCH_REFUSED); otherwise help: copy a part to
+   somebody who has not, if any is left (FETCHED_PART). */
 enum fetched { FETCH_REFUSED = -1, FETCH_WAITS, FETCHED_PART, FETCHED_ALL };
 enum fetched node_returned(struct node *node, const int *readers, int number, const uint32_t *letters);
 
@@ -96,8 +98,11 @@ struct piece {
 int node_look(struct node *node, int writer, struct piece *piece);
 
 /* Copy a part of a lent piece, all of which goes to `into`.   FETCH_WAITS: the writer is at the last ones.
-   FETCH_REFUSED: by the system. */
+   FETCH_REFUSED: the system refused a part to both; acknowledge it, which tells the writer. */
 enum fetched node_fetch(struct node *node, int writer, char *into);
+
+/* The lent piece cannot be read as it has to be. */
+void node_lose(struct node *node, int writer);
 
 /* Nobody copies any more parts, and nobody is at one. */
 void node_withdraw(struct node *node, int writer);

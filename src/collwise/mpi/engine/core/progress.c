@@ -20,7 +20,10 @@ static atomic_int linked; /* programs in `running`; threads look at it and at wh
                              (`hooked`, `asleep`) in turn, so the order of both counts */
 static const struct library *progress_library; /* the hooks are called with a state only */
 
+static int forked; /* this is a child of the process that runs MPI */
+
 int progress_running(void) { return linked; }
+int progress_forked(void) { return forked; }
 
 /* --- the states ------------------------------------------------------------------------------- */
 
@@ -166,6 +169,9 @@ int progress_requests(void) { return ending ? 0 : requests; }
 static int polled(struct grequest *grequest) {
     const struct library *library = progress_library;
     struct program *program = grequest->program;
+    if (forked) {
+        return NO_PROGRESS;
+    }
     switch (program_poll(program, program->instructions_number)) {
     case PENDING:
         return ending ? OVER : NO_PROGRESS; /* MPI_Finalize waits until its hooks are over */
@@ -353,8 +359,9 @@ static void call_for_help(const struct program *program) {
     }
 }
 
-/* A child has the memory of its parent, but none of its threads. */
+/* A child has the memory of its parent, but none of its threads, and no part in its messages. */
 static void in_child(void) {
+    forked = 1;
     pthread_mutex_init(&lock, NULL);
     pthread_mutex_init(&helper_lock, NULL);
     running = NULL;
@@ -364,7 +371,13 @@ static void in_child(void) {
 void progress_allow_helper(int everything) {
     calls_mpi = everything;
     helper_allowed = 1;
-    pthread_atfork(NULL, NULL, in_child);
+}
+
+static void watch(void) { pthread_atfork(NULL, NULL, in_child); }
+
+void progress_watch_forks(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch);
 }
 
 void progress_stop(void) {

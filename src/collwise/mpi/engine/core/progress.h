@@ -82,6 +82,10 @@ void progress_complete(struct program *program);
    MPI_THREAD_MULTIPLE.  Otherwise it advances programs in memory only, which must not call MPI. */
 void progress_allow_helper(int everything);
 
+/* Notice forks from now on.  A child executes nothing: messages are its parent's. */
+void progress_watch_forks(void);
+int progress_forked(void);
+
 /* How many of these requests are not complete; 0 after `progress_stop`. */
 int progress_requests(void);
 

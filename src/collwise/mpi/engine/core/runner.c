@@ -119,7 +119,7 @@ static enum outcome message_over(struct program *program, int number, int comple
     if (!error && !m->sends && !program->error) {
         CALL(Get_count, GET_COUNT, program->library,
              (program->status, program->library->byte, &nbytes));
-        program->error = nbytes >= 0 && nbytes < m->nbytes ? program->library->too_short : 0;
+        program->error = nbytes >= 0 && nbytes < m->nbytes ? program->library->other : 0;
     }
     return over(program, error);
 }

@@ -33,7 +33,7 @@ there is room for two pieces, but for one of the longest only."""
 RELAXED, ACQUIRES, RELEASES = (f"memory_order_{one}" for one in ("relaxed", "acquire", "release"))
 FULL = "atomic_store(&letter->full, ++node->sent[reader])"
 PUBLISHED = "ring_bell(&node->beds[reader]);"
-COPIED = "atomic_fetch_add(&loan->done, 1)"
+COPIED = "atomic_fetch_or(&loan->done, part->bit)"
 TO = "atomic_store(&loan->to, (uintptr_t)into)"
 RETURNED = "atomic_load(&row->read) - letters[n]"
 READ = "atomic_store(&row_of(node, writer, node->rank)->read, ++node->received[writer])"
@@ -65,7 +65,7 @@ FAULTS: dict[str, dict[str, tuple[str, str]]] = {
         "a lender writes where the reader still is": weaker(TO, RELAXED),
         "a loan is its owner's before it was read": (RETURNED, "1 + " + RETURNED),
         "what the lender copied is read too early": weaker(
-            "uint32_t done = atomic_load(&loan->done)", RELAXED
+            "done = atomic_load(&loan->done)", RELAXED
         ),
         "pieces are put over each other": (
             "begin + (uint64_t)nbytes - node->free_to <= RING", "1"
@@ -85,7 +85,7 @@ FAULTS: dict[str, dict[str, tuple[str, str]]] = {
         "`asleep` is never told": ("atomic_store(&bed->asleep, 1);", ""),
         "a writer wakes nobody": (PUBLISHED, ""),
         "a lender wakes nobody": ("ring_bell(&node->beds[readers[n]]);", ""),
-        "parts of a lender are never over": ("moved ? 1 : FAILED_PART + 1", "0"),
+        "parts of a lender are never over": (f"{COPIED};", ""),
         "a reader wakes nobody": (f"{READ};\n    ring_bell(&node->beds[writer]);", f"{READ};"),
         "nobody sees that the bell rang": ("atomic_fetch_add(&bed->bell, 1);", ""),
         "the bell is looked at too late": (

@@ -322,6 +322,19 @@ static void stored(const volatile void *at, struct word *word, uint64_t value, i
     ranks[now].clock[now]++;
 }
 
+#define CHANGING(bits, type, name, after)                                                          \
+    type __tsan_atomic##bits##_##name(volatile type *at, type value, int order) {                  \
+        point();                                                                                   \
+        type before = *at;                                                                         \
+        if (now >= 0) {                                                                            \
+            struct word *word = word_of(at, before, 1);                                            \
+            loaded(at, word, 0, order);                                                            \
+            stored(at, word, after, order, 1);                                                     \
+            step("changes", (const void *)at, after);                                              \
+        }                                                                                          \
+        *at = after;                                                                               \
+        return before;                                                                             \
+    }
 #define ATOMICS(bits, type)                                                                        \
     type __tsan_atomic##bits##_load(const volatile type *at, int order) {                          \
         if (now < 0) {                                                                             \
@@ -342,18 +355,10 @@ static void stored(const volatile void *at, struct word *word, uint64_t value, i
         }                                                                                          \
         *at = value;                                                                               \
     }                                                                                              \
-    type __tsan_atomic##bits##_fetch_add(volatile type *at, type value, int order) {               \
-        point();                                                                                   \
-        type before = *at;                                                                         \
-        if (now >= 0) {                                                                            \
-            struct word *word = word_of(at, before, 1);                                               \
-            loaded(at, word, 0, order);                                                            \
-            stored(at, word, before + value, order, 1);                                            \
-            step("changes", (const void *)at, before + value);                                     \
-        }                                                                                          \
-        *at = before + value;                                                                      \
-        return before;                                                                             \
-    }                                                                                              \
+    CHANGING(bits, type, fetch_add, before + value)                                                \
+    CHANGING(bits, type, fetch_or, before | value)                                                 \
+    CHANGING(bits, type, fetch_and, before & value)                                                \
+    CHANGING(bits, type, exchange, value)                                                          \
     type __tsan_atomic##bits##_fetch_sub(volatile type *at, type value, int order) {               \
         return __tsan_atomic##bits##_fetch_add(at, (type)(0 - value), order);                      \
     }                                                                                              \

@@ -327,20 +327,19 @@ static void end_part(struct loan *loan, const struct part *part, int moved, _Ato
 
 enum fetched node_returned(struct node *node, const int *readers, int number,
                            const uint32_t *letters) {
-    enum fetched fetched = FETCHED_ALL;
+    int waits = 0, lost = 0;
     for (int n = 0; n < number; n++) {
         struct row *row = row_of(node, node->rank, readers[n]);
         struct loan *loan = &row->letters[letters[n] % LETTERS].data.loan;
         if ((int32_t)(atomic_load(&row->read) - letters[n]) > 0) {
-            if (node->sent[readers[n]] - letters[n] <= LETTERS && atomic_load(&loan->lost)) {
-                return FETCH_REFUSED; /* the letter is not another's yet */
-            }
+            int same = node->sent[readers[n]] - letters[n] <= LETTERS; /* the letter, no later one */
+            lost |= same && atomic_load(&loan->lost);
             continue;
         }
         uint64_t to = atomic_load(&loan->to);
         struct part part = {0, 0, 0, 0};
         part = to ? next_part(loan, &loan->writers) : part;
-        fetched = FETCH_WAITS;
+        waits = 1;
         if (part.nbytes) {
             end_part(loan, &part, MOVE(process_vm_writev, node->processes[readers[n]],
                                        (char *)(uintptr_t)loan->from + part.begin,
@@ -349,7 +348,7 @@ enum fetched node_returned(struct node *node, const int *readers, int number,
             return FETCHED_PART;
         }
     }
-    return fetched;
+    return waits ? FETCH_WAITS : lost ? FETCH_REFUSED : FETCHED_ALL;
 }
 
 static struct letter *next_letter(struct node *node, int writer) {

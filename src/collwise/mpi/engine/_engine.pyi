@@ -29,6 +29,7 @@ def describe(
     info: int,
     no_type: object,
     other: int,
+    count_at: int,
     handle_offset: int,
     datatype: type,
     op: type,

@@ -91,6 +91,7 @@ def _extension() -> ModuleType:
             MPI.INFO_NULL.handle,
             MPI.DATATYPE_NULL,
             MPI.ERR_OTHER,
+            _count_at(),
             offset,
             MPI.Datatype,
             MPI.Op,
@@ -124,6 +125,16 @@ def _held() -> int:
     places = [8 * place for place, word in enumerate(words) if place > 1 and word in held]
     request.Wait()
     return places[0] if len(held) == len(places) == 1 else -1
+
+
+def _count_at() -> int:
+    """The byte offset, in a status, of the word with its number of bytes; -1 if unknown."""
+    status, places = MPI.Status(), set(range(0, MPI._sizeof(MPI.Status), 4))
+    for nbytes in (0x1234567, 0x7654321):
+        status.Set_elements(MPI.BYTE, nbytes)
+        memory = ctypes.string_at(MPI._addressof(status), MPI._sizeof(status))
+        places &= {4 * n for n, word in enumerate(memoryview(memory).cast("I")) if word == nbytes}
+    return places.pop() if len(places) == 1 else -1
 
 
 def _types() -> Iterator[tuple[int, int, str]]:

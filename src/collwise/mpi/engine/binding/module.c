@@ -120,10 +120,9 @@ static PyObject *connect_library(PyObject *module, PyObject *args) {
 
 /* describe(what mpi4py's and NumPy's objects are like): mpi4py's Exception, IN_PLACE and its address,
    Request and Prequest, where what must live as long lies in these, the handle of MPI_INFO_NULL,
-   DATATYPE_NULL, ERR_OTHER, the offset of handles in all objects, Datatype and Op; `types`, a list of
-   (handle, bytes of an element,
-   format); `operators`, a list of handles; NumPy's class of arrays; `dtypes`, a list of (dtype, handle,
-   bytes of an element). */
+   DATATYPE_NULL, ERR_OTHER, where statuses have their bytes (or -1), the offset of handles in all
+   objects, Datatype and Op; `types`, a list of (handle, bytes of an element, format); `operators`, a
+   list of handles; NumPy's class of arrays; `dtypes`, a list of (dtype, handle, bytes of an element). */
 static PyObject *describe(PyObject *module, PyObject *args) {
     PyObject *exception, *in_place, *request, *prequest, *datatype, *op, *types, *operators, *array;
     PyObject *no_type, *dtypes;
@@ -131,8 +130,8 @@ static PyObject *describe(PyObject *module, PyObject *args) {
     unsigned long long info;
     Py_ssize_t held, handle_offset;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOLOOnKOinO!O!O!O!O!O!", &exception, &in_place, &address, &request,
-                          &prequest, &held, &info, &no_type, &mpi.other, &handle_offset, &PyType_Type, &datatype,
+    if (!PyArg_ParseTuple(args, "OOLOOnKOiinO!O!O!O!O!O!", &exception, &in_place, &address, &request,
+                          &prequest, &held, &info, &no_type, &mpi.other, &mpi.count_at, &handle_offset, &PyType_Type, &datatype,
                           &PyType_Type, &op, &PyList_Type, &types, &PyList_Type, &operators,
                           &PyType_Type, &array, &PyList_Type, &dtypes) ||
         !reader_setup(handle_offset, types, operators, datatype, op, array, dtypes)) {

@@ -104,6 +104,7 @@ struct library {
     handle null_stream; /* what MPIX_Async_start takes for "any" */
     handle no_info;     /* MPI_INFO_NULL */
     int nobody;         /* MPI_PROC_NULL */
+    int count_at;       /* where a status has the lower word of its bytes; negative: unknown */
     handle byte;        /* the type of which a completed request has none */
     handle no_type;     /* MPI_DATATYPE_NULL */
     void *(*let_go)(void);  /* let other threads of the owner run while this one calls MPI or waits */

@@ -108,6 +108,15 @@ static enum outcome over(struct program *program, int error) {
     return known && class == program->library->too_long ? DONE : BROKE;
 }
 
+/* Whether the last status surely tells of so many bytes: asking MPI takes as long as a short message. */
+static int has_length(const struct program *program, int64_t nbytes) {
+    uint32_t word = 0;
+    if (program->library->count_at >= 0) {
+        memcpy(&word, program->status + program->library->count_at, sizeof word);
+    }
+    return program->library->count_at >= 0 && word == (uint32_t)nbytes;
+}
+
 /* What it means that the library found a message complete, or not; its status is the last. */
 static enum outcome message_over(struct program *program, int number, int complete, int error) {
     struct message *m = &program->messages[number];
@@ -116,7 +125,7 @@ static enum outcome message_over(struct program *program, int number, int comple
         return PENDING;
     }
     m->over = program->turn;
-    if (!error && !m->sends && !program->error) {
+    if (!error && !m->sends && !program->error && !has_length(program, m->nbytes)) {
         CALL(Get_count, GET_COUNT, program->library,
              (program->status, program->library->byte, &nbytes));
         program->error = nbytes >= 0 && nbytes < m->nbytes ? program->library->other : 0;

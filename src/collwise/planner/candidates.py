@@ -109,10 +109,15 @@ def predicted(
     return completion(algorithm.solve(problem, settings), machine, topology)
 
 
-def rank(candidate: Candidate) -> tuple[Fraction, bool, int]:
-    """A sort key: predicted time; in a tie unsegmented first, then the fewest parameters."""
+def rank(candidate: Candidate) -> tuple[Fraction, bool, bool, int]:
+    """A sort key: predicted time; in a tie unsegmented first, then `usual`, then the fewest
+    parameters.
+
+    Around a circulant graph ranks copy their vectors first, of which no law knows.
+    """
     algorithm = ALGORITHMS[candidate.name]
-    return candidate.predicted, algorithm.segmented, len(algorithm.parameters)
+    simple = algorithm.segmented, not algorithm.usual, len(algorithm.parameters)
+    return candidate.predicted, *simple
 
 
 def tried(

@@ -4,10 +4,10 @@ MPI requires sizes, root and operator to be equal on all ranks, so all ranks mak
 """
 
 import logging
-from collections.abc import Hashable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from collwise.algorithms.registry import find
 from collwise.comm.chosen import Chosen, Own, own_of
@@ -150,13 +150,18 @@ class Decision:
         return replace(self, algorithms={**self.algorithms, **read_choices(algorithms)})
 
     def _races(self, ranks: int) -> Sequence[RaceResult]:
-        if self.profile is not None and ranks not in self._found:
-            self._found[ranks] = known_races(self.profile, ranks, self.ranks_per_node)
-        return tuple(self._found.get(ranks, ()))
+        if self.profile is not None and ranks not in self._races_found:
+            self._races_found[ranks] = known_races(self.profile, ranks, self.ranks_per_node)
+        return self._races_found.get(ranks, ())
 
     @cached_property
-    def _found(self) -> dict[Hashable, Any]:
-        """Races by the number of ranks, and machines by operator and type, that were asked for."""
+    def _races_found(self) -> dict[int, Sequence[RaceResult]]:
+        """The races that were asked for, by the number of ranks."""
+        return {}
+
+    @cached_property
+    def _machines_found(self) -> dict[tuple[str, ...], Machine]:
+        """The machines that were asked for, by the operator and type of what is combined."""
         return {}
 
     def machine_for(self, asked: CallProblem) -> Machine | None:
@@ -164,10 +169,10 @@ class Decision:
         if self.machine is not None or self.profile is None:
             return self.machine
         combined = () if asked.elements is None else asked.elements[:2]
-        if combined not in self._found:
-            self._found[combined] = self.profile.machine_on(self.level_placement, *combined)
-        found: Machine = self._found[combined]
-        return found
+        if combined not in self._machines_found:
+            machine = self.profile.machine_on(self.level_placement, *combined)
+            self._machines_found[combined] = machine
+        return self._machines_found[combined]
 
     def _placed(self, problem: Problem) -> Problem:
         """The problem with the placement of its ranks, if the placement is known."""

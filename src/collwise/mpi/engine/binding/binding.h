@@ -49,6 +49,12 @@ int refused_in_child(void);
    exception is raised, but for BROKE and FAILED, of which the caller tells. */
 enum outcome program_execute(Program *self, enum outcome (*act)(struct program *), int begins);
 
+/* Functions of the module: a word of this process, whether another's can be read, and how long a cache
+   line takes (`_engine.pyi`). */
+PyObject *node_mark(PyObject *module, PyObject *unused);
+PyObject *node_reads_mark(PyObject *module, PyObject *args);
+PyObject *node_bounce(PyObject *module, PyObject *args);
+
 extern PyTypeObject *program_type, *node_type;
 extern PyType_Spec program_spec, calls_spec, persistent_spec, node_spec;
 

@@ -3,10 +3,8 @@
 #include "calls.h"
 
 #include <dlfcn.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 struct library mpi;
 PyObject *mpi_exception, *mpi_in_place;
@@ -131,7 +129,8 @@ static PyObject *describe(PyObject *module, PyObject *args) {
     Py_ssize_t held, handle_offset;
     (void)module;
     if (!PyArg_ParseTuple(args, "OOLOOnKOiinO!O!O!O!O!O!", &exception, &in_place, &address, &request,
-                          &prequest, &held, &info, &no_type, &mpi.other, &mpi.count_at, &handle_offset, &PyType_Type, &datatype,
+                          &prequest, &held, &info, &no_type, &mpi.other, &mpi.count_at,
+                          &handle_offset, &PyType_Type, &datatype,
                           &PyType_Type, &op, &PyList_Type, &types, &PyList_Type, &operators,
                           &PyType_Type, &array, &PyList_Type, &dtypes) ||
         !reader_setup(handle_offset, types, operators, datatype, op, array, dtypes)) {
@@ -231,48 +230,6 @@ static PyObject *bytes_of_node(PyObject *module, PyObject *args) {
     return PyArg_ParseTuple(args, "i", &ranks) ? PyLong_FromLongLong(node_nbytes(ranks)) : NULL;
 }
 
-static uint64_t mark;
-
-static PyObject *own_mark(PyObject *module, PyObject *unused) {
-    (void)module, (void)unused;
-    mark = (uint64_t)tally_now() << 20 ^ (uint64_t)getpid();
-    return Py_BuildValue("iKK", (int)getpid(), (unsigned long long)(uintptr_t)&mark,
-                         (unsigned long long)mark);
-}
-
-static PyObject *reads_mark(PyObject *module, PyObject *args) {
-    int process;
-    unsigned long long address, word;
-    (void)module;
-    return PyArg_ParseTuple(args, "(iKK)", &process, &address, &word)
-               ? PyBool_FromLong(node_reads(process, address, word)) : NULL;
-}
-
-/* A cache line goes from one of two ranks to the other and back, in rounds with these numbers; False if
-   the other rank does not answer. */
-static PyObject *bounce(PyObject *module, PyObject *args) {
-    Py_buffer memory;
-    unsigned round, end;
-    int first, spins = 1 << 26;
-    (void)module;
-    if (!PyArg_ParseTuple(args, "w*pII", &memory, &first, &round, &end)) {
-        return NULL;
-    }
-    _Atomic unsigned *lines = memory.buf, *mine = lines + 16 * !first, *theirs = lines + 16 * first;
-    if (memory.len < 128) {
-        spins = 0;
-    } else if (first) {
-        atomic_store(mine, round);
-    }
-    for (; round < end && spins; round++) {
-        while (atomic_load(theirs) != round && --spins) {
-        }
-        atomic_store(mine, round + (unsigned)first);
-    }
-    PyBuffer_Release(&memory);
-    return PyBool_FromLong(spins > 0);
-}
-
 static PyMethodDef functions[] = {
     {"connect", connect_library, METH_VARARGS,
      "connect(path, width, status_size, too_long, no_memory, nobody, byte)"},
@@ -289,9 +246,9 @@ static PyMethodDef functions[] = {
     {"release", let_go, METH_NOARGS, "Give it back."},
     {"share_cores", share_cores, METH_NOARGS, "From now on block at once: others need the core."},
     {"node_nbytes", bytes_of_node, METH_VARARGS, "node_nbytes(ranks)"},
-    {"mark", own_mark, METH_NOARGS, "This process, the address of a word, and the word."},
-    {"reads", reads_mark, METH_VARARGS, "Whether the mark of a process can be read in its memory."},
-    {"bounce", bounce, METH_VARARGS, "bounce(memory, first, begin, end)"},
+    {"mark", node_mark, METH_NOARGS, "This process, the address of a word, and the word."},
+    {"reads", node_reads_mark, METH_VARARGS, "Whether the mark of a process can be read in its memory."},
+    {"bounce", node_bounce, METH_VARARGS, "bounce(memory, first, begin, end)"},
     {"has_loop", has_loop, METH_VARARGS, "has_loop(operator, element)"},
     {NULL, NULL, 0, NULL},
 };

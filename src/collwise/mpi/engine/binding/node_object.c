@@ -1,5 +1,8 @@
-/* `Node`: a rank's end of the memory that the ranks of a node share. */
-#include "binding.h"
+/* `Node`: a rank's end of the memory that the ranks of a node share; and what is asked before there is one. */
+#include "calls.h"
+
+#include <stdatomic.h>
+#include <unistd.h>
 
 PyTypeObject *node_type;
 
@@ -78,3 +81,45 @@ PyType_Spec node_spec = {
     .flags = Py_TPFLAGS_DEFAULT,
     .slots = slots,
 };
+
+static uint64_t mark;
+
+PyObject *node_mark(PyObject *module, PyObject *unused) {
+    (void)module, (void)unused;
+    mark = (uint64_t)tally_now() << 20 ^ (uint64_t)getpid();
+    return Py_BuildValue("iKK", (int)getpid(), (unsigned long long)(uintptr_t)&mark,
+                         (unsigned long long)mark);
+}
+
+PyObject *node_reads_mark(PyObject *module, PyObject *args) {
+    int process;
+    unsigned long long address, word;
+    (void)module;
+    return PyArg_ParseTuple(args, "(iKK)", &process, &address, &word)
+               ? PyBool_FromLong(node_reads(process, address, word)) : NULL;
+}
+
+/* A cache line goes from one of two ranks to the other and back, in rounds with these numbers; False if
+   the other rank does not answer. */
+PyObject *node_bounce(PyObject *module, PyObject *args) {
+    Py_buffer memory;
+    unsigned round, end;
+    int first, spins = 1 << 26;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "w*pII", &memory, &first, &round, &end)) {
+        return NULL;
+    }
+    _Atomic unsigned *lines = memory.buf, *mine = lines + 16 * !first, *theirs = lines + 16 * first;
+    if (memory.len < 128) {
+        spins = 0;
+    } else if (first) {
+        atomic_store(mine, round);
+    }
+    for (; round < end && spins; round++) {
+        while (atomic_load(theirs) != round && --spins) {
+        }
+        atomic_store(mine, round + (unsigned)first);
+    }
+    PyBuffer_Release(&memory);
+    return PyBool_FromLong(spins > 0);
+}

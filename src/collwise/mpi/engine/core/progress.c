@@ -11,7 +11,7 @@
 
 #define PATIENCE_NS 1000000
 #define IDLE_ROUNDS 100 /* after which the helper waits until it is woken */
-#define LOOKS_AT_ONCE 200 /* in a non-blocking call: some three microseconds, as the request of one that is not over costs */
+#define LOOKS_AT_ONCE 200 /* in a non-blocking call: some three microseconds, as a generalized request */
 #define QUICK_LOOKS 30  /* for a message inside the node, before other threads are let go: a microsecond */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -228,7 +228,7 @@ void progress_complete(struct program *program) {
 }
 
 /* A collective that is over when it is begun, or a moment later, as most are inside a node, costs little
-   more than a blocking one: its request is one of MPI's that is complete, a message to nobody.   PENDING: it is
+   more than a blocking one: its request is an MPI_Isend to MPI_PROC_NULL, which is complete.   PENDING: it is
    not over, or has an error, which a generalized request tells. */
 static enum outcome over_at_once(struct program *program, void *request) {
     const struct library *library = program->library;
